@@ -1,0 +1,123 @@
+"""From a sweep to pieces of work: keys, folders and prerequisites of each replicate."""
+
+import uuid
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from orchestrator.lease import Lease
+from orchestrator.settings import Settings
+from orchestrator.work import Work, code_version, import_trainable
+from search_spaces.sweep import Condition, ResolvedResources, Sweep
+from trainables.config import Config, content_hash, key_content
+
+TaskState = Literal["waiting", "live", "complete", "failed"]
+
+
+@dataclass(eq=False)
+class Task:
+    """A piece of work in a plan, and how it stands.
+
+    Attributes:
+        condition: None for a prerequisite.
+        needs: keys of the prerequisites it waits for.
+        evaluations: names of those it must have.
+        lease: of a prerequisite, which other sweeps may want at the same time.
+    """
+
+    work: Work
+    condition: Condition | None
+    seed: int
+    fingerprint: str
+    needs: tuple[str, ...] = ()
+    evaluations: frozenset[str] = frozenset()
+    state: TaskState = "waiting"
+    error: str = ""
+
+    @cached_property
+    def lease(self) -> Lease:
+        """On the folder's name, so that one driver at a time runs it."""
+        return Lease(self.work.folder.with_suffix(".lock"))
+
+
+@dataclass
+class Drafter:
+    """Makes tasks of a sweep's conditions and seeds; fingerprints and code versions are computed once."""
+
+    sweep: Sweep
+    settings: Settings
+    num_gpus: float
+    attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    _fingerprints: dict[str, str] = field(default_factory=dict)
+    _versions: dict[str, str] = field(default_factory=dict)
+
+    def replicate(self, condition: Condition, seed: int, prerequisites: dict[str, Task]) -> Task:
+        """The task of one condition with one seed, which needs `prerequisites` by name."""
+        sweep, config = self.sweep, self.sweep.config(condition, seed)
+        fingerprint = self.fingerprint(sweep.trainable, config)
+        products = {name: task.work.folder for name, task in prerequisites.items()}
+        needs = tuple(task.work.key for task in prerequisites.values())
+        key = content_hash(sweep.name, sweep.trainable, config, fingerprint, list(needs), seed)
+        return Task(
+            work=self._work(
+                key,
+                f"{condition.name} seed {seed}",
+                sweep.trainable,
+                config,
+                self.settings.runs / "replicates" / sweep.name / key,
+                (condition.resources or sweep.resources).resolve(self.num_gpus),
+                products,
+            ),
+            condition=condition,
+            seed=seed,
+            fingerprint=fingerprint,
+            needs=needs,
+            evaluations=frozenset(evaluation.name for evaluation in getattr(config, "evaluations", ())),
+        )
+
+    def prerequisites(self, condition: Condition) -> dict[str, Task]:
+        """The prerequisites of a condition by name; equal content has an equal key, in whatever sweep."""
+        config = self.sweep.config(condition, self.sweep.seeds[0])
+        tasks = {}
+        for wanted in self.sweep.prerequisites:
+            its_config: Config = getattr(config, wanted.config_path)
+            fingerprint = self.fingerprint(wanted.trainable, its_config)
+            key = content_hash(wanted.trainable, its_config, fingerprint)
+            folder = self.settings.runs / "prerequisites" / key
+            resources = self.sweep.resources.resolve(self.num_gpus)
+            work = self._work(key, f"prerequisite {wanted.name}", wanted.trainable, its_config, folder, resources, {})
+            tasks[wanted.name] = Task(work, None, getattr(its_config, "seed", 0), fingerprint)
+        return tasks
+
+    def fingerprint(self, trainable: str, config: Config) -> str:
+        """Of the data that `trainable` reads under `config`; configs of equal data parts ask only once."""
+        name = content_hash(trainable, key_content(config).get("data"), str(getattr(config, "data", "")))
+        if name not in self._fingerprints:
+            self._fingerprints[name] = import_trainable(trainable).fingerprint(config)
+        return self._fingerprints[name]
+
+    def _work(
+        self,
+        key: str,
+        label: str,
+        trainable: str,
+        config: Config,
+        folder: Path,
+        resources: ResolvedResources,
+        products: dict[str, Path],
+    ) -> Work:
+        if trainable not in self._versions:
+            self._versions[trainable] = code_version(trainable)
+        return Work(
+            key=key,
+            label=label,
+            trainable=trainable,
+            config=config.model_dump(mode="json"),
+            num_steps=import_trainable(trainable).num_steps(config),
+            folder=folder,
+            products=products,
+            resources=resources,
+            attempt=self.attempt,
+            code_version=self._versions[trainable],
+        )

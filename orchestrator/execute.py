@@ -1,0 +1,153 @@
+"""One piece of work from start to end, wherever it runs: train, evaluate, and say how it ended.
+
+Every process of a distributed run executes this; rank 0 writes, all pass each record on.
+"""
+
+import math
+import platform
+import socket
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import torch
+
+from orchestrator.lease import Lease
+from orchestrator.storage import Record, ReplicateFolder
+from orchestrator.work import Work
+from trainables import distributed
+from trainables.config import Config
+from trainables.errors import InputError
+
+LEASE_TIMEOUT_S: Final = 120.0
+"""How long to wait for the worker of a driver that died; it ends by itself within seconds."""
+
+Send = Callable[[Record], None]
+
+
+class JournalTrial:
+    """A `Trial` that writes to the replicate's folder and passes what is new on to `send`."""
+
+    def __init__(self, folder: ReplicateFolder, products: Mapping[str, Path], send: Send, is_writer: bool) -> None:
+        self._folder, self._products, self._send, self._is_writer = folder, products, send, is_writer
+        self._last_step = folder.last_step()
+
+    def report(self, metrics: Mapping[str, float], *, step: int, checkpoint: Path | None = None) -> None:
+        """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint`."""
+        record: Record = {
+            "kind": "metrics",
+            "step": step,
+            "metrics": {k: float(v) for k, v in metrics.items()},
+        }
+        if self._is_writer:
+            if step > self._last_step:
+                record = self._folder.append(record)
+            if checkpoint:
+                self._folder.keep(checkpoint, step)
+        if step > self._last_step:
+            self._last_step = step
+            self._send(record)
+
+    def restore(self) -> Path | None:
+        """The newest whole checkpoint."""
+        return self._folder.newest()
+
+    def prerequisite(self, name: str) -> Path:
+        """The best checkpoint of the prerequisite `name`."""
+        if name not in self._products:
+            raise KeyError(f"There is no prerequisite {name!r}; there are {', '.join(self._products) or 'none'}.")
+        return best_product(self._products[name])
+
+
+class EvaluationTrial(JournalTrial):
+    """A `Trial` for `evaluate`: what it reports is kept aside until the best checkpoint is known."""
+
+    def report(self, metrics: Mapping[str, float], *, step: int, checkpoint: Path | None = None) -> None:
+        """Keeps `metrics`."""
+        self.reported = (step, dict(metrics))
+
+
+def best_product(folder: Path) -> Path:
+    """The checkpoint named `best` of a finished prerequisite."""
+    state = ReplicateFolder(folder, {}).state()
+    name: str = state["products"]["best"]
+    return folder / name
+
+
+def execute(work: Work, send: Send, is_writer: bool = True) -> None:
+    """Runs `work` to its end; the last record passed on has kind `state`: complete or failed.
+
+    An exception of the trainable is recorded with its traceback and makes the work failed for good, because running it
+    once more would end the same way; it is raised again only to take the other processes of a distributed run down.
+    """
+    module, config = work.module(), work.typed_config()
+    folder = ReplicateFolder(work.folder, module.selection(config))
+    lease = Lease(work.folder / "in_use")
+    if is_writer:
+        lease.wait(LEASE_TIMEOUT_S)
+    try:
+        _execute(work, module, config, folder, send, is_writer)
+    finally:
+        lease.release()
+
+
+def _execute(
+    work: Work, module: ModuleType, config: Config, folder: ReplicateFolder, send: Send, is_writer: bool
+) -> None:
+    if folder.state().get("attempt") == work.attempt and folder.state()["state"] == "failed":
+        return
+    trial = JournalTrial(folder, work.products, send, is_writer)
+    done = folder.evaluations()
+
+    def write(record: Record) -> None:
+        send(folder.append(record) if is_writer else record)
+
+    try:
+        write({"kind": "started", "attempt": work.attempt, "code_version": work.code_version} | _place())
+        if folder.last_step() < work.num_steps or folder.newest() is None:
+            module.train(config, trial)
+        for evaluation in getattr(config, "evaluations", ()):
+            if evaluation.name not in done:
+                step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
+                write({"kind": "evaluation", "evaluation": evaluation.name, "step": step, "metrics": metrics})
+        products = {name: path.name for name in folder.selection if (path := folder.best(name))}
+        write({"kind": "state", "state": "complete", "attempt": work.attempt, "products": products})
+    except Exception as error:
+        failure = {
+            "kind": "state",
+            "state": "failed",
+            "attempt": work.attempt,
+            "error": f"{type(error).__name__}: {error}".replace("\n", " "),
+            "is_input_error": isinstance(error, InputError),
+            "traceback": traceback.format_exc(),
+        }
+        failure = folder.append(failure)
+        if distributed.world_size() > 1:
+            raise
+        send(failure)
+
+
+def _evaluate(
+    work: Work, folder: ReplicateFolder, evaluation: Any, send: Send, is_writer: bool
+) -> tuple[int, dict[str, float]]:
+    """Tests the checkpoint that was best under `evaluation`; one added later tries every kept checkpoint."""
+    name: str = evaluation.name
+    best = folder.best(name)
+    tried = []
+    for candidate in [best] if best else folder.checkpoints().values():
+        trial = EvaluationTrial(folder, work.products, send, is_writer)
+        work.module().evaluate(work.typed_config(), candidate, evaluation, trial)
+        tried.append(trial.reported)
+    selecting = folder.selection[name].partition("@")[0]
+    step, metrics = min(tried, key=lambda reported: reported[1][selecting])
+    bad = [metric for metric, value in metrics.items() if not math.isfinite(value)]
+    if bad:
+        raise ArithmeticError(f"The metric {bad[0]}@{name} is {metrics[bad[0]]} at step {step}.")
+    return step, {f"{metric}@{name}": float(value) for metric, value in metrics.items()}
+
+
+def _place() -> dict[str, str]:
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    return {"host": socket.gethostname(), "device": device}

@@ -1,0 +1,154 @@
+"""Tables and figures of a study."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from orchestrator.pareto import Point, hypervolume
+from orchestrator.statistics import Summary
+from search_spaces.sweep import Objective
+
+
+def front_rows(points: Sequence[Point], objectives: Sequence[Objective]) -> list[dict[str, Any]]:
+    """One flat record a point: the columns of the CSV and of the JSON's `points`."""
+    rows = []
+    for point in points:
+        row: dict[str, Any] = {
+            "condition": point.condition,
+            "evaluation": point.evaluation,
+            "on_front": point.is_front,
+            "n": min(summary.n for summary in point.summaries),
+        }
+        for objective, summary in zip(objectives, point.summaries, strict=True):
+            row[objective.metric] = summary.mean
+            row[f"{objective.metric}_std"] = summary.std if summary.n > 1 else None
+        rows.append(row)
+    return rows
+
+
+def front_json(sweep: str, points: Sequence[Point], objectives: Sequence[Objective]) -> str:
+    """The front as stable JSON: sweep, objectives, points, hypervolume with its reference point."""
+    volume = hypervolume(points, objectives)
+    content = {
+        "sweep": sweep,
+        "objectives": [vars(objective) for objective in objectives],
+        "points": front_rows(points, objectives),
+        "hypervolume": volume[0] if volume else None,
+        "hypervolume_reference": volume[1] if volume else None,
+    }
+    return json.dumps(content, indent=2)
+
+
+def to_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """Records as CSV with a header line; nothing for no records."""
+    if not rows:
+        return ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def front_table(sweep: str, points: Sequence[Point], objectives: Sequence[Objective]) -> Table:
+    """Mean ± sample standard deviation and n of every point; those on the front have a star."""
+    table = Table(title=f"{sweep}: {' against '.join(o.metric for o in objectives)} (* on the front of the means)")
+    table.add_column("")
+    table.add_column("condition")
+    for objective in objectives:
+        table.add_column(f"{objective.metric} ({objective.direction[:3]})", justify="right")
+    table.add_column("n", justify="right")
+    for point in points:
+        numbers = [readable(summary) for summary in point.summaries]
+        n = str(min(summary.n for summary in point.summaries))
+        table.add_row("*" if point.is_front else "", point.name, *numbers, n)
+    return table
+
+
+def readable(summary: Summary) -> str:
+    """Four digits for small numbers, none after the point for large ones."""
+    return summary.text(digits=4 if abs(summary.mean) < 100 else 0)
+
+
+def draw_front(sweep: str, points: Sequence[Point], objectives: Sequence[Objective], folder: Path) -> tuple[Path, Path]:
+    """Writes the front of the first two objectives as HTML (its script included) and as PNG; returns both paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    html, png = folder / f"{sweep}.front.html", folder / f"{sweep}.front.png"
+    _draw_html(sweep, points, objectives, html)
+    _draw_png(sweep, points, objectives, png)
+    return html, png
+
+
+def _spread(summary: Summary) -> float:
+    return summary.std if summary.n > 1 else 0.0
+
+
+def _draw_html(sweep: str, points: Sequence[Point], objectives: Sequence[Objective], path: Path) -> None:
+    import html as escaping
+
+    from plotly import graph_objects
+
+    figure = graph_objects.Figure()
+    for name, chosen in _groups(points).items():
+        error, cost = ([point.summaries[i] for point in chosen] for i in (0, 1))
+        figure.add_scatter(
+            x=[s.mean for s in cost],
+            y=[s.mean for s in error],
+            error_x={"type": "data", "array": [_spread(s) for s in cost]},
+            error_y={"type": "data", "array": [_spread(s) for s in error]},
+            mode="lines+markers+text" if name == "front" else "markers+text",
+            line_shape=_step_shape(objectives),
+            text=[escaping.escape(point.name) for point in chosen],
+            textposition="top center",
+            name=name,
+        )
+    figure.update_layout(
+        title=_title(sweep, points), xaxis_title=objectives[1].metric, yaxis_title=objectives[0].metric
+    )
+    figure.write_html(path, include_plotlyjs=True)
+
+
+def _step_shape(objectives: Sequence[Objective]) -> str:
+    """The line between neighbours of a staircase front leads through what both dominate."""
+    return "hv" if objectives[0].direction == "minimize" else "vh"
+
+
+def _draw_png(sweep: str, points: Sequence[Point], objectives: Sequence[Objective], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 5), layout="constrained")
+    for name, chosen in _groups(points).items():
+        error, cost = ([point.summaries[i] for point in chosen] for i in (0, 1))
+        x, y = [s.mean for s in cost], [s.mean for s in error]
+        axes.errorbar(x, y, [_spread(s) for s in error], [_spread(s) for s in cost], fmt="o", capsize=3, label=name)
+        if name == "front":
+            axes.step(x, y, where="post", alpha=0.5)
+        for point, place in zip(chosen, zip(x, y, strict=True), strict=True):
+            axes.annotate(point.name, place, textcoords="offset points", xytext=(5, 5), parse_math=False)
+    axes.set(title=_title(sweep, points), xlabel=objectives[1].metric, ylabel=objectives[0].metric)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+
+
+def _title(sweep: str, points: Sequence[Point]) -> str:
+    numbers = sorted({summary.n for point in points for summary in point.summaries})
+    seeds = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    return f"{sweep}: mean and sample standard deviation, n = {seeds}"
+
+
+def _groups(points: Sequence[Point]) -> dict[str, list[Point]]:
+    """Front points in order of cost, then the dominated ones; empty groups are left out."""
+    groups = {
+        "front": sorted((p for p in points if p.is_front), key=lambda point: point.summaries[1].mean),
+        "dominated": [p for p in points if not p.is_front],
+    }
+    return {name: chosen for name, chosen in groups.items() if chosen}

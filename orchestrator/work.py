@@ -1,0 +1,81 @@
+"""A piece of work as it travels to a worker: one training run, named by its key."""
+
+import hashlib
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict
+
+from search_spaces.sweep import ResolvedResources
+from trainables.config import Config
+from trainables.errors import InputError
+
+CONTRACT = ("train", "evaluate", "fingerprint", "selection", "num_steps")
+
+
+class Work(BaseModel):
+    """One replicate or prerequisite to train and evaluate.
+
+    Attributes:
+        key: hash of everything that decides the result.
+        label: for people, `surprisal seed 1`.
+        num_steps: the last step that `train` reports.
+        folder: its journal and checkpoints, on storage that all machines see.
+        products: folder of each finished prerequisite by name.
+        attempt: names the driver that handed it out.
+        code_version: of the trainable's sources.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    label: str
+    trainable: str
+    config: dict[str, Any]
+    num_steps: int
+    folder: Path
+    products: dict[str, Path] = {}
+    resources: ResolvedResources
+    attempt: str
+    code_version: str
+
+    def module(self) -> ModuleType:
+        """The trainable."""
+        return import_trainable(self.trainable)
+
+    def typed_config(self) -> Config:
+        """The config as the trainable's own type."""
+        config_type: type[Config] = get_type_hints(self.module().train)["config"]
+        return config_type.model_validate(self.config)
+
+
+def import_trainable(path: str) -> ModuleType:
+    """The module at an import path.
+
+    Raises:
+        InputError: if it cannot be imported or has no `train`.
+    """
+    try:
+        module = importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        raise InputError(f"The trainable {path!r} cannot be imported: {error}.") from None
+    if not hasattr(module, "train"):
+        raise InputError(f"The trainable {path!r} must have {', '.join(CONTRACT)}, but has no train.")
+    return module
+
+
+def code_version(path: str) -> str:
+    """12 digits that change with any source of the trainable: its package and what the packages around it share."""
+    spec = importlib.util.find_spec(path)
+    if spec is None or spec.origin is None:
+        raise InputError(f"The trainable {path!r} cannot be found.")
+    package = Path(spec.origin).parent
+    sources = sorted(package.glob("*.py"))
+    if "." in path.rpartition(".")[0]:
+        sources += sorted(package.parent.glob("*.py"))
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]

@@ -1,0 +1,104 @@
+"""Sweeps of surprisal-routed speech recognisers (Lugosch et al. 2020, arXiv:2006.01659)."""
+
+from search_spaces.distributions import Real
+from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
+from trainables.asr.config import (
+    AlwaysBig,
+    AlwaysSmall,
+    AsrConfig,
+    Data,
+    LibriSpeech,
+    Network,
+    Optimisation,
+    Pretraining,
+    Random,
+    Surprisal,
+    Synthetic,
+)
+
+AUTOREGRESSIVE = Prerequisite(name="ar", trainable="trainables.asr.pretrain", config_path="pretraining")
+OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))
+
+
+def demo(smoke: bool = False) -> Sweep:
+    """Surprisal against random and fixed routing on synthetic speech, in minutes on a laptop."""
+    data = (
+        Synthetic(num_train_utterances=24, num_validation_utterances=6, num_test_utterances=6) if smoke else Synthetic()
+    )
+    base = _laptop(data, num_epochs=2 if smoke else 25, num_pretraining_epochs=1 if smoke else 5)
+    return Sweep(
+        name="asr.demo" + ".smoke" * smoke,
+        description="Surprisal, random, always-small and always-big routing on synthetic speech; laptop sizes, 2 seeds.",
+        trainable="trainables.asr.train",
+        base=base,
+        conditions=_routing_conditions(base, always_big=Resources(num_workers=1)),
+        objectives=OBJECTIVES,
+        seeds=(1, 2),
+        reference="random",
+        prerequisites=(AUTOREGRESSIVE,),
+    )
+
+
+def mini_librispeech(smoke: bool = False) -> Sweep:
+    """Surprisal against random and fixed routing on a LibriSpeech-layout folder, at the paper's sizes."""
+    base = _small_libri_speech() if smoke else AsrConfig()
+    return Sweep(
+        name="asr.mini_librispeech" + ".smoke" * smoke,
+        description="Surprisal, random, always-small and always-big routing on Mini-LibriSpeech; 5 seeds.",
+        trainable="trainables.asr.train",
+        base=base,
+        conditions=_routing_conditions(base),
+        objectives=OBJECTIVES,
+        seeds=(1,) if smoke else (1, 2, 3, 4, 5),
+        reference="random",
+        prerequisites=(AUTOREGRESSIVE,),
+    )
+
+
+def mini_librispeech_search(smoke: bool = False) -> Sweep:
+    """Optuna over learning rate, dropout and mu of the surprisal model; error against cost."""
+    space = {
+        "training.learning_rate": Real(1e-4, 1e-2, log=True),
+        "network.dropout": Real(0.0, 0.6),
+        "controller.mu": Real(0.1, 0.9),
+    }
+    return Sweep(
+        name="asr.mini_librispeech_search" + ".smoke" * smoke,
+        description="Optuna over learning rate, dropout and mu on Mini-LibriSpeech; 3 seeds per setting.",
+        trainable="trainables.asr.train",
+        base=_small_libri_speech(num_epochs=2) if smoke else AsrConfig(),
+        search=Search(space, num_trials=3 if smoke else 40),
+        objectives=OBJECTIVES,
+        seeds=(1, 2) if smoke else (1, 2, 3),
+        prerequisites=(AUTOREGRESSIVE,),
+    )
+
+
+def _routing_conditions(base: AsrConfig, always_big: Resources | None = None) -> tuple[Condition, ...]:
+    """The four controllers, with random at its usual half and at the surprisal controller's own mean rate."""
+    mu = base.controller.mu if isinstance(base.controller, Surprisal) else 0.5
+    matched = (Condition("random_matched", {"controller": Random(p_big=mu)}),) if mu != Random().p_big else ()
+    return (
+        Condition("surprisal"),
+        Condition("random", {"controller": Random()}),
+        *matched,
+        Condition("always_small", {"controller": AlwaysSmall()}),
+        Condition("always_big", {"controller": AlwaysBig()}, always_big),
+    )
+
+
+def _laptop(data: Data, num_epochs: int, num_pretraining_epochs: int) -> AsrConfig:
+    """About a hundredth of the paper's multiply-accumulates, and a learning rate to match."""
+    pretraining = Optimisation(learning_rate=2e-3, decay=0.9, batch_size=16, num_epochs=num_pretraining_epochs)
+    return AsrConfig(
+        data=data,
+        ar=Pretraining(data=data, hidden_size=64, dropout=0.1, training=pretraining),
+        network=Network(pre_hidden_size=48, big_hidden_size=256, post_hidden_size=48, dropout=0.1),
+        controller=Surprisal(mu=0.5),
+        training=Optimisation(learning_rate=3e-3, batch_size=8, num_epochs=num_epochs),
+    )
+
+
+def _small_libri_speech(num_epochs: int = 10) -> AsrConfig:
+    data = LibriSpeech(num_train_utterances=120, num_validation_utterances=20, num_test_utterances=24)
+    return _laptop(data, num_epochs, num_pretraining_epochs=3)

@@ -1,0 +1,62 @@
+"""Typed ranges that a search draws from."""
+
+from dataclasses import dataclass
+
+Scalar = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Real:
+    """A real number in [low, high], on a logarithmic scale if `log`."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high, self.log)
+
+    def ends(self) -> tuple[Scalar, ...]:
+        """Values that must be valid for every value to be."""
+        return (self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A whole number in [low, high], on a logarithmic scale if `log`."""
+
+    low: int
+    high: int
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high, self.log)
+
+    def ends(self) -> tuple[Scalar, ...]:
+        """Values that must be valid for every value to be."""
+        return (self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of `values`."""
+
+    values: tuple[Scalar, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError("`values` must hold at least one value, but got ().")
+
+    def ends(self) -> tuple[Scalar, ...]:
+        """Values that must be valid for every value to be."""
+        return self.values
+
+
+Distribution = Real | Integer | Choice
+
+
+def _check_range(low: float, high: float, log: bool) -> None:
+    if not low < high:
+        raise ValueError(f"`low` must be below `high`, but got {low} and {high}.")
+    if log and low <= 0:
+        raise ValueError(f"`low` must be positive on a logarithmic scale, but got {low}.")

@@ -1,0 +1,188 @@
+"""What a sweep is: a trainable, its conditions or their search, seeds, objectives and what it needs."""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+from search_spaces.distributions import Distribution
+from trainables.config import Config, content_hash
+from trainables.errors import InputError
+
+CONDITION_NAME = re.compile(r"^[A-Za-z0-9][\w.,=+\- ]*$")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one replicate gets.
+
+    Attributes:
+        num_workers: Ray Train workers; 0 trains in the trial itself; "auto" is one worker where Ray has GPUs, else 0.
+        cpus_per_worker: also the number of torch threads.
+        gpus_per_worker: may be a fraction; "auto" is 1 where Ray has GPUs, else 0.
+    """
+
+    num_workers: int | Literal["auto"] = "auto"
+    cpus_per_worker: int = 1
+    gpus_per_worker: float | Literal["auto"] = "auto"
+
+    def resolve(self, num_gpus: float) -> "ResolvedResources":
+        """The numbers behind "auto" on a cluster with `num_gpus`."""
+        wanted = (1.0 if num_gpus else 0.0) if self.gpus_per_worker == "auto" else self.gpus_per_worker
+        workers = (1 if wanted else 0) if self.num_workers == "auto" else self.num_workers
+        return ResolvedResources(workers, self.cpus_per_worker, wanted if workers else 0.0)
+
+
+@dataclass(frozen=True)
+class ResolvedResources:
+    """`Resources` in numbers."""
+
+    num_workers: int
+    cpus_per_worker: int
+    gpus_per_worker: float
+
+    @property
+    def num_cpus(self) -> int:
+        """CPUs that a replicate holds while it runs."""
+        return max(1, self.num_workers) * self.cpus_per_worker
+
+    @property
+    def num_gpus(self) -> float:
+        """GPUs that a replicate holds while it runs."""
+        return self.num_workers * self.gpus_per_worker
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A metric with a direction."""
+
+    metric: str
+    direction: Literal["minimize", "maximize"] = "minimize"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One setting of a sweep, without its seed: values by config path, and its own resources where they differ."""
+
+    name: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    resources: Resources | None = None
+
+
+@dataclass(frozen=True)
+class Search:
+    """Conditions drawn by Optuna: a distribution for each config path, and how many to draw."""
+
+    space: Mapping[str, Distribution]
+    num_trials: int
+    sampler: Literal["tpe", "nsga2", "random"] = "tpe"
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Prerequisite:
+    """A run whose product the replicates use: `trainable` on the config found at `config_path` of theirs."""
+
+    name: str
+    trainable: str
+    config_path: str
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A declared experiment; validated when built.
+
+    Attributes:
+        name: `family.name`.
+        trainable: import path of a module with `train`, `evaluate`, `fingerprint`, `selection` and `num_steps`.
+        base: the config that every condition changes.
+        conditions: listed ones; empty where `search` draws them.
+        objectives: metrics without the name of an evaluation, the first one ranked by.
+        reference: the condition that others are compared with.
+    """
+
+    name: str
+    description: str
+    trainable: str
+    base: Config
+    objectives: tuple[Objective, ...]
+    conditions: tuple[Condition, ...] = ()
+    search: Search | None = None
+    seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
+    reference: str | None = None
+    prerequisites: tuple[Prerequisite, ...] = ()
+    resources: Resources = Resources()
+
+    def __post_init__(self) -> None:
+        _validate(self)
+
+    def config(self, condition: Condition, seed: int) -> Config:
+        """The whole config of one replicate."""
+        config = self.base
+        for path, value in condition.values.items():
+            config = config.with_value(path, value)
+        return config.with_value("seed", seed)
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """The sweep with `values` in every condition; those that change what is learnt extend the conditions' names."""
+        base = self.base
+        suffix = ""
+        for path, value in values.items():
+            changed = base.with_value(path, value)
+            suffix += f",{path}={_readable(value)}" if content_hash(changed) != content_hash(base) else ""
+            base = changed
+        conditions = tuple(replace(c, name=c.name + suffix) for c in self.conditions)
+        reference = self.reference + suffix if self.reference else None
+        return replace(self, base=base, conditions=conditions, reference=reference)
+
+    def only(self, condition_name: str, seed: int) -> Self:
+        """The sweep cut down to one replicate."""
+        named = {c.name: c for c in self.conditions}
+        if condition_name not in named:
+            raise InputError(
+                f"{self.name} has no condition {condition_name!r}; it has {', '.join(named) or 'none listed'}."
+            )
+        return replace(self, conditions=(named[condition_name],), seeds=(seed,), reference=None)
+
+
+def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
+    """Every combination of the listed values, named by them: `learning_rate=0.01,dropout=0.1`."""
+    conditions = []
+    for combination in itertools.product(*values.values()):
+        setting = dict(zip(values, combination, strict=True))
+        conditions.append(Condition(condition_name(setting), setting))
+    return tuple(conditions)
+
+
+def condition_name(setting: Mapping[str, Any]) -> str:
+    """A readable name from the last word of each path."""
+    return ",".join(f"{path.rpartition('.')[2]}={_readable(value)}" for path, value in setting.items())
+
+
+def _readable(value: object) -> str:
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return re.sub(r"[^\w.+\-]+", "-", text)
+
+
+def _validate(sweep: Sweep) -> None:
+    """Raises InputError at the first thing that cannot work."""
+    names = [condition.name for condition in sweep.conditions]
+    if bool(names) == bool(sweep.search):
+        raise InputError(f"{sweep.name}: give either conditions or a search.")
+    if len(set(names)) < len(names):
+        raise InputError(f"{sweep.name}: the names of conditions must differ, but got {', '.join(names)}.")
+    for name in names:
+        if not CONDITION_NAME.match(name):
+            raise InputError(f"{sweep.name}: {name!r} is no name for a condition.")
+    if not sweep.seeds or len(set(sweep.seeds)) < len(sweep.seeds):
+        raise InputError(f"{sweep.name}: seeds must be some and differ, but got {sweep.seeds}.")
+    if not sweep.objectives:
+        raise InputError(f"{sweep.name}: give at least one objective.")
+    if sweep.reference and sweep.reference not in names:
+        raise InputError(f"{sweep.name}: the reference {sweep.reference!r} is not one of {', '.join(names)}.")
+    for condition in sweep.conditions:
+        sweep.config(condition, sweep.seeds[0])
+    for path, distribution in (sweep.search.space if sweep.search else {}).items():
+        for value in distribution.ends():
+            sweep.base.with_value(path, value)

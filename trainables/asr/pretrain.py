@@ -1,0 +1,134 @@
+"""Pretraining of the autoregressive model: a trainable whose product other replicates use."""
+
+import math
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from trainables import checkpoint, distributed, rng
+from trainables.asr import data
+from trainables.asr.autoregressive import AutoregressiveModel
+from trainables.asr.config import Pretraining
+from trainables.asr.data import Example
+from trainables.errors import DivergedError
+from trainables.trial import Trial
+
+SELECTION = "valid_mse"
+"""The metric whose lowest value marks the checkpoint to keep."""
+
+
+def fingerprint(config: Pretraining) -> str:
+    """Of the audio that the model learns from."""
+    return data.fingerprint(config.data)
+
+
+def selection(config: Pretraining) -> dict[str, str]:
+    """Names of the checkpoints to keep, each with the metric that it minimises."""
+    return {"best": SELECTION}
+
+
+def num_steps(config: Pretraining) -> int:
+    """The last step that `train` reports."""
+    return config.training.num_epochs
+
+
+def train(config: Pretraining, trial: Trial) -> None:
+    """Adam on the mean squared error of the next frame; one step is one epoch, reported with a checkpoint.
+
+    Raises:
+        DivergedError: when the loss is no finite number.
+        InputError: when the audio cannot be read.
+    """
+    examples, device = data.load(config.data, config.features), distributed.device()
+    rng.seed_everything(config.seed)
+    model = AutoregressiveModel(config).to(device)
+    if config.start == "data_mean":
+        model.start_from(torch.cat([example.frames for example in examples.train]).mean(0).to(device))
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.training.learning_rate)
+    rng.seed_everything(rng.derive(config.seed, "dropout", distributed.rank()))
+    order = rng.generator(config.seed, "order")
+    first = 1
+    if restored := trial.restore():
+        state = checkpoint.load(restored)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        rng.put_back(state["rng"][distributed.rank()], order=order)
+        first = state["epoch"] + 1
+    else:
+        trial.report({"valid_mse": mean_squared_error(model, examples.validation)}, step=0)
+
+    wrapped = distributed.wrap(model)
+    for epoch in range(first, config.training.num_epochs + 1):
+        for group in optimizer.param_groups:
+            group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
+        metrics = _train_epoch(wrapped, optimizer, examples.train, config, order, epoch)
+        metrics["valid_mse"] = mean_squared_error(model, examples.validation)
+        streams = distributed.gather(rng.capture(order=order))
+        with tempfile.TemporaryDirectory() as folder:
+            state = {
+                "model": model.state_dict(),
+                "optimizer": optimizer.state_dict(),
+                "epoch": epoch,
+                "rng": streams,
+            }
+            trial.report(metrics, step=epoch, checkpoint=checkpoint.save(Path(folder) / "state.pt", state))
+
+
+def _train_epoch(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    examples: Sequence[Example],
+    config: Pretraining,
+    order: torch.Generator,
+    epoch: int,
+) -> dict[str, float]:
+    model.train()
+    started, rank, num_processes = time.perf_counter(), distributed.rank(), distributed.world_size()
+    error_sum = num_frames = norm_sum = 0.0
+    batches = data.bucketed(examples, config.training.batch_size, order)
+    for number, whole in enumerate(batches, start=1):
+        mine = whole[rank::num_processes]
+        batch = data.collate(mine or whole[:1], distributed.device())
+        error = squared_error(model(batch.frames)[1], batch.frames, batch.num_frames)
+        whole_frames = sum(len(example.frames) for example in whole)
+        loss = error * (bool(mine) * num_processes / whole_frames / config.features.num_mel_bins)
+        if not math.isfinite(loss.item()):
+            raise DivergedError(f"The loss is {loss.item()} at epoch {epoch}, batch {number}.")
+        optimizer.zero_grad()
+        loss.backward()
+        norm_sum += float(nn.utils.clip_grad_norm_(model.parameters(), config.training.max_gradient_norm))
+        optimizer.step()
+        error_sum += bool(mine) * error.item()
+        num_frames += sum(len(example.frames) for example in mine)
+    error_sum, num_frames = distributed.sum_over_processes(error_sum, num_frames)
+    return {
+        "train_mse": error_sum / num_frames / config.features.num_mel_bins,
+        "gradient_norm": norm_sum / len(batches),
+        "train_frames_per_s": num_frames / (time.perf_counter() - started),
+    }
+
+
+def squared_error(
+    predictions: Float[Tensor, "B T F"], frames: Float[Tensor, "B T F"], num_frames: Int[Tensor, " B"]
+) -> Float[Tensor, ""]:
+    """Summed over bins and valid frames."""
+    valid = (torch.arange(frames.shape[1]) < num_frames[:, None]).to(frames.device)
+    return (predictions - frames).square().sum(-1)[valid].sum()
+
+
+@torch.no_grad()
+def mean_squared_error(model: AutoregressiveModel, examples: Sequence[Example]) -> float:
+    """Per bin, on the valid frames of `examples`, without dropout; the processes share the work."""
+    model.eval()
+    error = num_frames = 0.0
+    for batch in data.bucketed(examples[distributed.rank() :: distributed.world_size()], batch_size=32):
+        padded = data.collate(batch, distributed.device())
+        error += float(squared_error(model(padded.frames)[1], padded.frames, padded.num_frames))
+        num_frames += float(padded.num_frames.sum())
+    error, num_frames = distributed.sum_over_processes(error, num_frames)
+    return error / num_frames / examples[0].frames.shape[1]

@@ -1,0 +1,18 @@
+"""Checkpoint files: one torch archive each, loaded without unpickling code."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def save(path: Path, state: dict[str, Any]) -> Path:
+    """Write `state` (tensors, numbers, strings, and lists and dicts of them) to `path`; returns `path`."""
+    torch.save(state, path)
+    return path
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read what `save` wrote, onto the CPU; refuses anything that is not plain data."""
+    state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    return state

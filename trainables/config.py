@@ -1,0 +1,84 @@
+"""Frozen, closed configs: values by path, and the part of them that identifies a replicate."""
+
+import hashlib
+import json
+from typing import Any, Final, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from trainables.errors import InputError
+
+NOT_IN_KEY: Final = "not in key"
+"""Marks a field (`Annotated[T, NOT_IN_KEY]`) that does not change what is learnt: paths, evaluations."""
+
+
+class Config(BaseModel):
+    """A record that cannot be changed and takes no unknown field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def fields(self) -> dict[str, Any]:
+        """Its values by name, one level deep."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
+    def with_value(self, path: str, value: object) -> Self:
+        """A copy whose field at `path` ("training.learning_rate") is `value`, validated whole.
+
+        Raises:
+            InputError: if there is no such path, or the value is out of its range.
+        """
+        return _with_value(self, path, value, path)
+
+
+C = TypeVar("C", bound=Config)
+
+
+def _with_value(config: C, path: str, value: object, whole_path: str) -> C:
+    name, _, rest = path.partition(".")
+    values = config.fields()
+    if name not in values:
+        raise InputError(f"`{whole_path}` is no config path: {name!r} is not one of {', '.join(sorted(values))}.")
+    if rest and not isinstance(values[name], Config):
+        raise InputError(f"`{whole_path}` is no config path: `{name}` has no fields of its own.")
+    values[name] = _with_value(values[name], rest, value, whole_path) if rest else value
+    try:
+        return type(config).model_validate(values)
+    except ValidationError as error:
+        raise InputError(explain(error, whole_path)) from None
+
+
+def explain(error: ValidationError, path: str = "") -> str:
+    """One line for the first thing that pydantic found wrong."""
+    first = error.errors(include_url=False)[0]
+    inner = ".".join(str(part) for part in first["loc"])
+    where = path if path.endswith(inner) else f"{path}.{inner}".strip(".")
+    return f"`{where}`: {first['msg']}, but got {first['input']!r}."
+
+
+def key_content(config: Config) -> dict[str, Any]:
+    """The JSON-ready values of `config` without those marked `NOT_IN_KEY`."""
+    content: dict[str, Any] = {}
+    dumped = config.model_dump(mode="json")
+    for name, field in type(config).model_fields.items():
+        if NOT_IN_KEY not in field.metadata:
+            value = getattr(config, name)
+            content[name] = key_content(value) if isinstance(value, Config) else dumped[name]
+    return content
+
+
+def content_hash(*parts: object) -> str:
+    """16 hexadecimal digits that name the content of JSON-ready values and configs."""
+    ready = [key_content(part) if isinstance(part, Config) else part for part in parts]
+    text = json.dumps(ready, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def flatten(config: Config, prefix: str = "") -> dict[str, Any]:
+    """Leaf values by dotted path, as a table or a tracker shows them."""
+    flat: dict[str, Any] = {}
+    for name, value in config.fields().items():
+        if isinstance(value, Config):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat

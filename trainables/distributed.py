@@ -1,0 +1,52 @@
+"""One process or several: the few collective operations that the trainables need."""
+
+from typing import Any
+
+import torch
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+def active() -> bool:
+    """Whether this process belongs to an initialised process group."""
+    return distributed.is_available() and distributed.is_initialized()
+
+
+def rank() -> int:
+    """This process's number; 0 when alone."""
+    return distributed.get_rank() if active() else 0
+
+
+def world_size() -> int:
+    """How many processes train together; 1 when alone."""
+    return distributed.get_world_size() if active() else 1
+
+
+def device() -> torch.device:
+    """The device of this process: the current CUDA device where there is one, else the CPU."""
+    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
+
+
+def wrap(model: nn.Module) -> nn.Module:
+    """`model` with its gradients averaged over the processes; itself when alone or without parameters."""
+    if not active() or not any(p.requires_grad for p in model.parameters()):
+        return model
+    return DistributedDataParallel(model)
+
+
+def sum_over_processes(*values: float) -> list[float]:
+    """Each value summed over the processes, in float64."""
+    if not active():
+        return list(values)
+    total = torch.tensor(values, dtype=torch.float64, device=device())
+    distributed.all_reduce(total)
+    return [float(value) for value in total]
+
+
+def gather(value: Any) -> list[Any]:
+    """The `value` of every process in order of rank."""
+    if not active():
+        return [value]
+    values: list[Any] = [None] * world_size()
+    distributed.all_gather_object(values, value)
+    return values

@@ -1,0 +1,21 @@
+"""The one seam between a trainable and whatever runs it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+
+class Trial(Protocol):
+    """What `train(config, trial)` and `evaluate(config, checkpoint, evaluation, trial)` see of the outside.
+
+    In a distributed run every process makes the same calls; only what rank 0 passes is kept.
+    """
+
+    def report(self, metrics: Mapping[str, float], *, step: int, checkpoint: Path | None = None) -> None:
+        """Record `metrics` at `step` (1-based, rising) and keep a copy of the file `checkpoint`."""
+
+    def restore(self) -> Path | None:
+        """The newest whole checkpoint of this replicate, or None where it starts anew."""
+
+    def prerequisite(self, name: str) -> Path:
+        """The checkpoint of the finished prerequisite `name`."""
