@@ -126,7 +126,8 @@ def _ray(num_cpus: int | None) -> Iterator[Capacity]:
     os.environ.update({name: value for name, value in RAY_SETTINGS.items() if name not in os.environ})
     import ray
 
-    from orchestrator.worker import runtime_environment
+    logging.getLogger("ray.tune").setLevel(logging.ERROR)
+    from orchestrator.worker_process import runtime_environment
 
     address = os.environ.get("RAY_ADDRESS", "local")
     made_here: dict[str, Any] = {"num_cpus": num_cpus, "include_dashboard": False} if address == "local" else {}

@@ -104,10 +104,16 @@ class PlanSearcher(Searcher):
     Method and argument names are Ray's. Nothing is saved for Ray's own restore: the plan finds out from the journals.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan | None) -> None:
         super().__init__()
-        self._plan = plan
+        self._live_plan = plan
         self._keys: dict[str, str] = {}
+
+    @property
+    def _plan(self) -> Plan:
+        if self._live_plan is None:
+            raise RuntimeError("A searcher that was pickled has no plan; run the sweep again instead of restoring it.")
+        return self._live_plan
 
     def suggest(self, trial_id: str) -> dict[str, str] | str | None:  # type: ignore[override]
         """The next work as JSON, None while it has to wait, FINISHED when nothing is left."""
@@ -129,6 +135,10 @@ class PlanSearcher(Searcher):
         if result:
             self.on_trial_result(trial_id, result)
         self._plan.ended(self._keys.pop(trial_id), lost="its worker was lost" if error else "")
+
+    def __reduce__(self) -> tuple[type, tuple[None]]:
+        """A Tuner pickles its searcher for a restore that is never made; the plan's live handles stay here."""
+        return PlanSearcher, (None,)
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing to save."""

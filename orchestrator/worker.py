@@ -1,13 +1,11 @@
 """Inside Ray: a trial runs its work itself, or drives Ray Train workers that do."""
 
 import json
-import os
-from typing import Any, Final
+from typing import Final
 
 import ray
 import ray.train
 from ray import tune
-from ray.train.torch import TorchTrainer
 from ray.tune import PlacementGroupFactory
 
 from orchestrator.storage import Record, ReplicateFolder
@@ -37,6 +35,7 @@ def trial_resources(params: dict[str, str]) -> PlacementGroupFactory:
 
 
 def _run_workers(work: Work) -> None:
+    from ray.train.torch import TorchTrainer
     from ray.tune.integration.ray_train import TuneReportCallback
 
     resources = work.resources
@@ -81,14 +80,3 @@ def _report_to_tune(record: Record) -> None:
 def _report_to_train(record: Record) -> None:
     ray.train.report({"record": json.dumps(record)})
 
-
-def pin_cluster() -> None:
-    """Set-up of every worker process: whatever it starts belongs to this cluster, though others run on the host."""
-    os.environ["RAY_ADDRESS"] = ray.get_runtime_context().gcs_address
-
-
-def runtime_environment() -> dict[str, Any]:
-    """What Ray gives to every worker process of a sweep."""
-    passed = ("PONDERAY_DATA", "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S")
-    variables = {name: os.environ[name] for name in passed if name in os.environ}
-    return {"worker_process_setup_hook": pin_cluster, "env_vars": {"OMP_NUM_THREADS": "1"} | variables}
