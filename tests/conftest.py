@@ -1,0 +1,32 @@
+"""What all tests share: one torch thread, checked tensor shapes, no folders of the user."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
+
+import torch
+from jaxtyping import install_import_hook
+
+TENSOR_MODULES = ("autoregressive", "controller", "decode", "features", "network", "pretrain", "recognition")
+install_import_hook([f"trainables.asr.{name}" for name in TENSOR_MODULES], "beartype.beartype")
+torch.set_num_threads(1)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder of the test's own, with none of the user's settings but the data."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("PONDERAY_RUNS", "PONDERAY_TRACKING_URI", "RAY_ADDRESS"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def real_data() -> Path:
+    """The folder of real recordings."""
+    if "PONDERAY_DATA" not in os.environ:
+        pytest.skip("PONDERAY_DATA is not set: no real recordings")
+    return Path(os.environ["PONDERAY_DATA"])

@@ -1,0 +1,64 @@
+import pytest
+
+from trainables.asr.config import AsrConfig, Evaluation, LibriSpeech, Random, Surprisal
+from trainables.config import content_hash, flatten, key_content
+from trainables.errors import InputError
+
+
+def test_with_value_changes_one_leaf_and_nothing_else():
+    before = AsrConfig()
+    after = before.with_value("training.learning_rate", 0.01)
+    assert after.training.learning_rate == 0.01
+    changed = {path for path, value in flatten(after).items() if flatten(before)[path] != value}
+    assert changed == {"training.learning_rate"}
+    assert before.training.learning_rate == 3e-4
+
+
+def test_with_value_takes_a_whole_variant():
+    assert AsrConfig().with_value("controller", Random(p_big=0.2)).controller == Random(p_big=0.2)
+    assert AsrConfig().with_value("controller", {"kind": "random", "p_big": 0.2}).controller == Random(p_big=0.2)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("trainin.learning_rate", 1, "`trainin.learning_rate` is no config path"),
+        ("training.rate", 1, "'rate' is not one of batch_size, decay, learning_rate"),
+        ("seed.more", 1, "`seed` has no fields"),
+        ("training.learning_rate", 5, "`training.learning_rate`: Input should be less than or equal to 1, but got 5"),
+        ("network.dropout", 1.0, "`network.dropout`: Input should be less than 1, but got 1.0"),
+        ("controller.mu", "x", "`controller.mu`: Input should be a valid number"),
+    ],
+)
+def test_a_wrong_path_or_value_is_one_line_with_rule_and_value(path: str, value: object, said: str):
+    with pytest.raises(InputError) as raised:
+        AsrConfig().with_value(path, value)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_key_leaves_out_paths_seeds_and_evaluations_only(tmp_path):
+    base = AsrConfig()
+    same = [
+        base.with_value("data", LibriSpeech(root=tmp_path)),
+        base.with_value("seed", 7),
+        base.with_value("evaluations", (Evaluation(), Evaluation(name="d", routing="deterministic"))),
+    ]
+    other = [
+        base.with_value("controller", Surprisal(mu=0.5)),
+        base.with_value("ar.seed", 2),
+        base.with_value("data.test", "test-other"),
+    ]
+    assert {content_hash(config) for config in same} == {content_hash(base)}
+    assert len({content_hash(config) for config in [base, *other]}) == 4
+    assert "seed" in key_content(base)["ar"]
+
+
+def test_content_hash_does_not_depend_on_order_but_on_kind():
+    assert content_hash({"a": 1, "b": 2}) == content_hash({"b": 2, "a": 1})
+    assert content_hash(AsrConfig(controller=Random(p_big=0.5))) != content_hash(AsrConfig())
+
+
+def test_two_evaluations_of_one_name_are_refused():
+    with pytest.raises(InputError, match="names of evaluations must differ"):
+        AsrConfig().with_value("evaluations", (Evaluation(), Evaluation()))
