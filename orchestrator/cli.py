@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -11,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from trainables.errors import InputError
+from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
     from orchestrator.driver import Outcome
@@ -221,12 +222,19 @@ def main() -> None:
     """The entry point: a user's mistake is one line and exit code 2."""
     from orchestrator.refusal import RefusedError
 
+    warnings.showwarning = _show_warning
     try:
         app()
     except InputError as error:
         _fail(str(error), WRONG_INPUT)
     except RefusedError as error:
         _fail(str(error), REFUSED)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Notes about the user's data; what libraries warn of is for developers."""
+    if issubclass(category, DataWarning):
+        err.print(f"ponderay: {message}", markup=False, soft_wrap=True)
 
 
 def _sweep(name: str, smoke: bool, values: list[str] | None, seeds: int | None) -> "Sweep":
@@ -275,7 +283,7 @@ def _print_rows(rows: list[dict[str, Any]], format: Format, title: str) -> None:
     else:
         table = Table(title=title)
         for column in rows[0] if rows else ():
-            table.add_column(column)
+            table.add_column(column, no_wrap=column in ("sweep", "condition", "key"))
         for row in rows:
             table.add_row(*(str(value) for value in row.values()))
         out.print(table, markup=False)

@@ -129,6 +129,9 @@ def _ray(num_cpus: int | None) -> Iterator[Capacity]:
     logging.getLogger("ray.tune").setLevel(logging.ERROR)
     from orchestrator.worker_process import runtime_environment
 
+    if ray.is_initialized():
+        yield _capacity()
+        return
     address = os.environ.get("RAY_ADDRESS", "local")
     made_here: dict[str, Any] = {"num_cpus": num_cpus, "include_dashboard": False} if address == "local" else {}
     ray.init(
@@ -139,10 +142,16 @@ def _ray(num_cpus: int | None) -> Iterator[Capacity]:
         **made_here,
     )
     try:
-        resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
-        yield Capacity(resources.get("CPU", 0), resources.get("GPU", 0))
+        yield _capacity()
     finally:
         ray.shutdown()
+
+
+def _capacity() -> Capacity:
+    import ray
+
+    resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return Capacity(resources.get("CPU", 0), resources.get("GPU", 0))
 
 
 @contextlib.contextmanager

@@ -119,7 +119,7 @@ def _execute(
             "kind": "state",
             "state": "failed",
             "attempt": work.attempt,
-            "error": f"{type(error).__name__}: {error}".replace("\n", " "),
+            "error": _in_one_line(error),
             "is_input_error": isinstance(error, InputError),
             "traceback": traceback.format_exc(),
         }
@@ -146,6 +146,11 @@ def _evaluate(
     if bad:
         raise ArithmeticError(f"The metric {bad[0]}@{name} is {metrics[bad[0]]} at step {step}.")
     return step, {f"{metric}@{name}": float(value) for metric, value in metrics.items()}
+
+
+def _in_one_line(error: Exception) -> str:
+    text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    return text.replace("\n", " ")
 
 
 def _place() -> dict[str, str]:

@@ -1,14 +1,24 @@
 """A plan in this process, one piece of work after another, without Ray."""
 
+import time
+from typing import Final
+
 from orchestrator.execute import execute
 from orchestrator.plan import Plan
+from orchestrator.storage import Record
+
+POLL_S: Final = 0.2
 
 
 def run_here(plan: Plan) -> None:
-    """Does all of `plan` that no other driver is doing."""
-    while (work := plan.next()) is not None:
+    """Does all of `plan`; waits for a prerequisite that another driver is making."""
+    while not plan.is_finished():
+        work = plan.next()
+        if work is None:
+            time.sleep(POLL_S)
+            continue
 
-        def send(record: dict[str, object], key: str = work.key) -> None:
+        def send(record: Record, key: str = work.key) -> None:
             plan.reported(key, record)
 
         execute(work, send)

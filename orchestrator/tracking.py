@@ -1,6 +1,7 @@
 """MLflow: one experiment a sweep, a run a condition, a nested run a replicate. The only file that imports mlflow."""
 
 import json
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ class Tracking:
     """A sweep's experiment in the tracking store; opened by the driver, and by commands that read."""
 
     def __init__(self, settings: Settings) -> None:
+        logging.getLogger("mlflow").setLevel(logging.WARNING)
+        logging.getLogger("alembic").setLevel(logging.WARNING)
         if settings.tracking_uri.startswith("sqlite:///"):
             settings.runs.mkdir(parents=True, exist_ok=True)
         self._is_local = settings.tracking_uri.startswith("sqlite:")

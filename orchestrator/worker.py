@@ -79,4 +79,3 @@ def _report_to_tune(record: Record) -> None:
 
 def _report_to_train(record: Record) -> None:
     ray.train.report({"record": json.dumps(record)})
-

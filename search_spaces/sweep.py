@@ -181,8 +181,12 @@ def _validate(sweep: Sweep) -> None:
         raise InputError(f"{sweep.name}: give at least one objective.")
     if sweep.reference and sweep.reference not in names:
         raise InputError(f"{sweep.name}: the reference {sweep.reference!r} is not one of {', '.join(names)}.")
+    settings: dict[str, str] = {}
     for condition in sweep.conditions:
-        sweep.config(condition, sweep.seeds[0])
+        setting = content_hash(sweep.config(condition, sweep.seeds[0]))
+        if setting in settings:
+            raise InputError(f"{sweep.name}: {settings[setting]!r} and {condition.name!r} are the same setting.")
+        settings[setting] = condition.name
     for path, distribution in (sweep.search.space if sweep.search else {}).items():
         for value in distribution.ends():
             sweep.base.with_value(path, value)

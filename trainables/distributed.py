@@ -37,7 +37,7 @@ def wrap(model: nn.Module) -> nn.Module:
 def sum_over_processes(*values: float) -> list[float]:
     """Each value summed over the processes, in float64."""
     if not active():
-        return list(values)
+        return [float(value) for value in values]
     total = torch.tensor(values, dtype=torch.float64, device=device())
     distributed.all_reduce(total)
     return [float(value) for value in total]

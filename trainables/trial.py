@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
+@runtime_checkable
 class Trial(Protocol):
     """What `train(config, trial)` and `evaluate(config, checkpoint, evaluation, trial)` see of the outside.
 

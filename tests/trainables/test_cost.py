@@ -58,7 +58,8 @@ def test_macs_of_each_part_equal_those_that_torch_counts():
         return torch.randn(1, frames, width)
 
     encoder = sum(
-        macs_of(block.gru, rows(n)) + macs_of(block.linear, rows(12)) for block, n in zip(ar.blocks, (10, 12))
+        macs_of(block.gru, rows(n)) + macs_of(block.linear, rows(12))
+        for block, n in zip(ar.blocks, (10, 12), strict=True)
     )
     assert parts.ar_encoder * frames == encoder
     assert parts.regressor * frames == macs_of(ar.regressor, rows(12))

@@ -1,6 +1,7 @@
 """Reader of LibriSpeech's layout: `SUBSET/SPEAKER/CHAPTER/*.flac` with `*.trans.txt`."""
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from trainables import rng
 from trainables.asr.config import LibriSpeech
 from trainables.asr.corpus import Splits, Utterance
 from trainables.asr.phones import LABELS, PHONES, pronounce
-from trainables.errors import InputError
+from trainables.errors import DataWarning, InputError
 
 SAMPLE_RATE_HZ = 16_000
 
@@ -86,6 +87,13 @@ def _read_subset(folder: Path) -> tuple[list[Utterance], int]:
         raise InputError(
             f"No usable utterance in {folder} ({num_skipped} left out for words that the dictionary lacks); "
             "expected SPEAKER/CHAPTER/*.trans.txt beside *.flac."
+        )
+    if num_skipped:
+        warnings.warn(
+            f"{num_skipped} of {num_skipped + len(utterances)} utterances of {folder.name} are left out: "
+            "each has a word that the pronouncing dictionary lacks.",
+            DataWarning,
+            stacklevel=2,
         )
     return utterances, num_skipped
 

@@ -70,13 +70,13 @@ def choose_in_test(p: Float[Tensor, "B T"], batch: Batch, seed: int, evaluation:
 class Tally:
     """Sums over utterances from which the metrics follow."""
 
-    num_edits: float = 0
-    num_labels: float = 0
-    num_frames: float = 0
-    num_big: float = 0
-    num_macs: float = 0
-    num_utterances: float = 0
-    loss_nats: float = 0
+    num_edits: float = 0.0
+    num_labels: float = 0.0
+    num_frames: float = 0.0
+    num_big: float = 0.0
+    num_macs: float = 0.0
+    num_utterances: float = 0.0
+    loss_nats: float = 0.0
 
     @property
     def per(self) -> float:

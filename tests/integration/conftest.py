@@ -1,0 +1,29 @@
+"""One small Ray instance for all integration tests."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def ray_instance() -> Iterator[None]:
+    """Two CPUs on this machine; drivers find it initialised and use it."""
+    import os
+
+    from orchestrator.driver import RAY_SETTINGS
+    from orchestrator.worker_process import runtime_environment
+
+    os.environ |= RAY_SETTINGS
+    import ray
+
+    ray.init(
+        address="local",
+        num_cpus=2,
+        include_dashboard=False,
+        runtime_env=runtime_environment(),
+        logging_level=logging.ERROR,
+        log_to_driver=False,
+    )
+    yield
+    ray.shutdown()

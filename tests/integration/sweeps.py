@@ -1,0 +1,68 @@
+"""Sweeps of the tiny trainable; run as a program, a driver without Ray on one of them."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
+
+from orchestrator.driver import Outcome, run_without_ray
+from orchestrator.settings import read_settings
+from search_spaces.distributions import Real
+from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
+from tests.integration.tiny import TinyConfig
+
+FIRST = Prerequisite("first", "tests.integration.tiny_first", "first")
+IN_TRIAL = Resources(num_workers=0)
+
+
+def tiny(
+    conditions: Mapping[str, Mapping[str, Any]] | tuple[Condition, ...], name: str = "tiny.sweep", **changes: Any
+) -> Sweep:
+    """A sweep of the given conditions, or with one for each entry of a mapping."""
+    if not isinstance(conditions, tuple):
+        conditions = tuple(Condition(label, values) for label, values in conditions.items())
+    return replace(
+        Sweep(
+            name=name,
+            description="For tests.",
+            trainable="tests.integration.tiny",
+            base=TinyConfig(),
+            conditions=conditions,
+            objectives=(Objective("error"), Objective("cost")),
+            seeds=(1, 2),
+            prerequisites=(FIRST,),
+            resources=IN_TRIAL,
+        ),
+        **changes,
+    )
+
+
+def searched(num_trials: int, name: str = "tiny.search", **changes: Any) -> Sweep:
+    """A sweep that Optuna draws."""
+    search = Search({"x": Real(0.1, 1.0)}, num_trials=num_trials)
+    return replace(
+        Sweep(
+            name=name,
+            description="For tests.",
+            trainable="tests.integration.tiny",
+            base=TinyConfig(),
+            search=search,
+            objectives=(Objective("error"), Objective("cost")),
+            seeds=(1, 2),
+            prerequisites=(FIRST,),
+            resources=IN_TRIAL,
+        ),
+        **changes,
+    )
+
+
+def run_quietly(sweep: Sweep, accept_code: bool = False) -> Outcome:
+    """Runs it here."""
+    return run_without_ray(sweep, read_settings(), Console(quiet=True), accept_code)
+
+
+if __name__ == "__main__":
+    name, sleep_s, first_sleep_s = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+    run_quietly(tiny({"a": {"sleep_s": sleep_s, "first.sleep_s": first_sleep_s}, "b": {"x": 0.25}}, name=name))

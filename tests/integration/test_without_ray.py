@@ -1,0 +1,246 @@
+"""What a plan does, in one process: each promise of the orchestrator with a trainable that takes no time."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from orchestrator.refusal import RefusedError
+from orchestrator.settings import read_settings
+from orchestrator.tracking import Tracking
+from tests.integration.sweeps import run_quietly, searched, tiny
+from tests.integration.tiny import TinyEvaluation
+from trainables.config import content_hash
+
+ROOT = Path(__file__).parents[2]
+
+
+def starts(folder: Path = Path("runs")) -> dict[str, int]:
+    """How often each replicate and prerequisite was started, by its key."""
+    counts = {}
+    for journal in folder.rglob("journal.jsonl"):
+        records = [json.loads(line) for line in journal.read_text().splitlines()]
+        counts[journal.parent.name] = sum(record["kind"] == "started" for record in records)
+    return counts
+
+
+def statuses(sweep: str) -> dict[str, str]:
+    """MLflow's own status of each run of a sweep, by name."""
+    client = MlflowClient(tracking_uri=read_settings().tracking_uri)
+    experiment = client.get_experiment_by_name(sweep)
+    runs = client.search_runs([experiment.experiment_id], max_results=1000)
+    names = [run.info.run_name for run in runs]
+    assert len(set(names)) == len(names), names
+    return {run.info.run_name: run.info.status for run in runs}
+
+
+def test_a_sweep_leaves_each_condition_with_its_replicates_in_mlflow(workplace):
+    outcome = run_quietly(tiny({"a": {}, "b": {"x": 0.25}}))
+    assert [(r.condition, r.seed, r.state) for r in outcome.replicates] == [
+        (condition, seed, "complete") for condition in "ab" for seed in (1, 2)
+    ]
+    expected = ["a", "b", "a seed 1", "a seed 2", "b seed 1", "b seed 2"]
+    assert statuses("tiny.sweep") == dict.fromkeys(expected, "FINISHED")
+    study = Tracking(read_settings()).read_study("tiny.sweep")
+    assert {r.key: r.metrics for r in study.replicates} == {r.key: r.metrics for r in outcome.replicates}
+
+    client = MlflowClient(tracking_uri=read_settings().tracking_uri)
+    runs = client.search_runs([client.get_experiment_by_name("tiny.sweep").experiment_id])
+    by_name = {run.info.run_name: run for run in runs}
+    parent, first, second = by_name["a"], by_name["a seed 1"], by_name["a seed 2"]
+    assert first.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    errors = [run.data.metrics["error/plain"] for run in (first, second)]
+    assert parent.data.metrics["error/plain"] == pytest.approx(sum(errors) / 2)
+    assert parent.data.metrics["error/plain.std"] == pytest.approx(abs(errors[0] - errors[1]) / 2**0.5)
+    assert parent.data.metrics["error/plain.n"] == 2
+    history = client.get_metric_history(first.info.run_id, "total")
+    assert [metric.step for metric in history] == [1, 2, 3, 4]
+    assert first.data.tags["ponderay.data_fingerprint"] == "tiny"
+
+
+def test_the_same_sweep_again_repeats_nothing(workplace):
+    sweep = tiny({"a": {}, "b": {"x": 0.25}})
+    first = run_quietly(sweep)
+    assert set(starts().values()) == {1}
+    assert len(starts()) == 5
+    again = run_quietly(sweep)
+    assert set(starts().values()) == {1}
+    assert again.replicates == first.replicates
+
+
+def test_more_seeds_conditions_and_evaluations_extend_it(workplace):
+    run_quietly(tiny({"a": {}}))
+    run_quietly(tiny({"a": {}, "b": {"x": 0.25}}, seeds=(1, 2, 3)))
+    assert len(starts()) == 7
+    assert set(starts().values()) == {1}
+    added = (TinyEvaluation(), TinyEvaluation(name="double", factor=2.0))
+    outcome = run_quietly(tiny({"a": {"evaluations": added}}))
+    metrics = outcome.replicates[0].metrics
+    assert metrics["error@double"] == pytest.approx(2 * metrics["error@plain"])
+    assert len(starts()) == 7
+    journal = next(Path("runs").rglob(f"{outcome.replicates[0].key}/journal.jsonl"))
+    steps = [json.loads(line)["step"] for line in journal.read_text().splitlines() if '"kind": "metrics"' in line]
+    assert steps == [1, 2, 3, 4]
+
+
+def test_a_nan_and_an_exception_fail_their_replicates_only(workplace):
+    sweep = tiny({"nan": {"nan_at": 3}, "raises": {"raise_at": 2}, "good": {}}, seeds=(1,))
+    outcome = run_quietly(sweep)
+    assert {r.condition: (r.state, r.error) for r in outcome.replicates} == {
+        "nan": ("failed", "DivergedError: The loss is nan at epoch 3, batch 1."),
+        "raises": ("failed", "ZeroDivisionError: ordered"),
+        "good": ("complete", ""),
+    }
+    assert statuses("tiny.sweep")["nan seed 1"] == "FAILED"
+    assert statuses("tiny.sweep")["nan"] == "FAILED"
+    client = MlflowClient(tracking_uri=read_settings().tracking_uri)
+    runs = client.search_runs([client.get_experiment_by_name("tiny.sweep").experiment_id])
+    failed = next(run for run in runs if run.info.run_name == "raises seed 1")
+    assert [file.path for file in client.list_artifacts(failed.info.run_id)] == ["traceback.txt"]
+    run_quietly(sweep)
+    assert set(starts().values()) == {1}
+
+
+def test_a_failed_prerequisite_fails_what_needs_it_with_its_cause(workplace):
+    outcome = run_quietly(tiny({"a": {"first.nan_at": 1}, "good": {}}, seeds=(1,)))
+    assert outcome.replicates[0].error == (
+        "prerequisite first failed: DivergedError: The loss is nan at epoch 1, batch 1."
+    )
+    assert outcome.replicates[1].state == "complete"
+
+
+def test_a_broken_input_is_tried_again_once_it_may_be_mended(workplace):
+    sweep = tiny({"bad": {"bad_input": True}}, seeds=(1,))
+    assert run_quietly(sweep).input_errors == ("The file tiny.flac is broken.",)
+    run_quietly(sweep)
+    assert 2 in starts().values()
+
+
+def test_equal_prerequisites_run_once_and_others_for_themselves(workplace):
+    run_quietly(tiny({f"c{i}": {"x": i / 10} for i in range(10)}, seeds=(1,)))
+    assert len(list(Path("runs/prerequisites").glob("*/journal.jsonl"))) == 1
+    run_quietly(tiny({"other": {"first.level": 0.75}}, name="tiny.other", seeds=(1,)))
+    assert len(list(Path("runs/prerequisites").glob("*/journal.jsonl"))) == 2
+
+
+def driver(*arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.integration.sweeps", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PONDERAY_RUNS": str(Path("runs").absolute())}
+    return subprocess.Popen(command, env=environment)  # noqa: S603
+
+
+def test_sweeps_started_together_pretrain_once(workplace):
+    Tracking(read_settings()).open_experiment("made first, so that the drivers share one database")
+    drivers = [driver(name, "0", "2") for name in ("tiny.one", "tiny.two")]
+    assert [process.wait(60) for process in drivers] == [0, 0]
+    assert set(starts().values()) == {1}
+    assert len(starts()) == 1 + 2 * 4
+
+
+def test_a_killed_driver_goes_on_with_the_same_digits_none_doubled_none_left_running(workplace):
+    conditions = {"a": {}, "b": {"x": 0.25}}
+    uninterrupted = run_quietly(tiny(conditions, name="tiny.whole"))
+    process = driver("tiny.sweep", "0.6", "0")
+    deadline = time.monotonic() + 60
+    while not any(path.name.startswith("step_000002") for path in Path("runs/replicates/tiny.sweep").rglob("*.pt")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert "RUNNING" in statuses("tiny.sweep").values()
+    resumed = run_quietly(tiny(conditions))
+    assert "RUNNING" not in statuses("tiny.sweep").values()
+    assert len(statuses("tiny.sweep")) == 6
+    assert sorted(starts(Path("runs/replicates/tiny.sweep")).values()) == [1, 1, 1, 2]
+    assert [dict(r.metrics) for r in resumed.replicates] == [dict(r.metrics) for r in uninterrupted.replicates]
+
+
+def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(workplace):
+    process = driver("tiny.sweep", "0.5", "1")
+    lock = Path("runs/replicates/tiny.sweep.lock")
+    while not lock.exists() or not lock.read_text():
+        time.sleep(0.05)
+    with pytest.raises(RefusedError, match=f"being run by process {process.pid} on "):
+        run_quietly(tiny({"a": {}}))
+    process.kill()
+    process.wait()
+
+
+def test_results_of_other_code_are_refused_until_accepted(workplace, monkeypatch):
+    run_quietly(tiny({"a": {}}))
+    monkeypatch.setattr("orchestrator.draft.code_version", lambda path: "changed")
+    with pytest.raises(RefusedError, match="--accept-code"):
+        run_quietly(tiny({"a": {}}, seeds=(1, 2, 3)))
+    outcome = run_quietly(tiny({"a": {}}, seeds=(1, 2, 3)), accept_code=True)
+    assert [r.state for r in outcome.replicates] == ["complete"] * 3
+    assert len(starts()) == 4
+
+
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(workplace):
+    from orchestrator.storage import ReplicateFolder
+
+    folder = ReplicateFolder(Path("replicate"), {"best": "loss"})
+    source = Path("source")
+    for step, loss in enumerate([5.0, 1.0, 3.0, 2.0], start=1):
+        folder.append({"kind": "metrics", "step": step, "metrics": {"loss": loss}})
+        source.write_text(f"state {step}")
+        folder.keep(source, step)
+    assert list(folder.checkpoints()) == [2, 3, 4]
+    assert folder.best("best").read_text() == "state 2"
+    assert folder.newest().read_text() == "state 4"
+    folder.newest().write_text("garbage")
+    assert folder.newest().read_text() == "state 3"
+
+
+def test_a_line_torn_by_a_crash_is_dropped_and_written_over(workplace):
+    from orchestrator.storage import ReplicateFolder
+
+    folder = ReplicateFolder(Path("replicate"), {})
+    folder.append({"kind": "metrics", "step": 1, "metrics": {}})
+    with Path("replicate/journal.jsonl").open("a") as journal:
+        journal.write('{"kind": "metr')
+    assert folder.last_step() == 1
+    folder.append({"kind": "metrics", "step": 2, "metrics": {}})
+    assert [record["step"] for record in folder.records()] == [1, 2]
+
+
+def test_optuna_hears_the_mean_over_seeds_and_goes_on_where_it_was(workplace):
+    import optuna
+
+    run_quietly(searched(num_trials=3))
+    outcome = run_quietly(searched(num_trials=5))
+    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    (name,) = optuna.get_all_study_names(storage)
+    trials = optuna.load_study(study_name=name, storage=storage).trials
+    assert len(trials) == 5
+    assert len({trial.params["x"] for trial in trials}) == 5
+    for trial in trials:
+        replicates = [r for r in outcome.replicates if r.condition.startswith(f"{trial.number:04d} ")]
+        assert len(replicates) == 2
+        assert trial.values == pytest.approx(
+            [sum(r.metrics[f"{m}@plain"] for r in replicates) / 2 for m in ("error", "cost")]
+        )
+    assert set(starts().values()) == {1}
+
+
+def test_optuna_hears_of_a_failed_condition_as_failed(workplace):
+    import optuna
+
+    sweep = searched(num_trials=2)
+    run_quietly(sweep.with_values({"nan_at": 2}))
+    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    (name,) = optuna.get_all_study_names(storage)
+    states = [trial.state for trial in optuna.load_study(study_name=name, storage=storage).trials]
+    assert states == [optuna.trial.TrialState.FAIL] * 2
+
+
+def test_the_name_of_a_sweeps_condition_says_what_was_overridden():
+    sweep = tiny({"a": {}}).with_values({"num_epochs": 2, "sleep_s": 0.5})
+    assert sweep.conditions[0].name == "a,num_epochs=2"
+    assert content_hash(sweep.config(sweep.conditions[0], 1)) != content_hash(tiny({"a": {}}).base)

@@ -1,0 +1,122 @@
+"""Exit codes and messages, as a user meets them."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestrator import cli
+from tests.trainables.asr.test_data import write_utterance
+
+
+def call(monkeypatch, *arguments: str) -> int:
+    """The exit code of `ponderay ARGUMENTS` in this process."""
+    monkeypatch.setattr(sys, "argv", ["ponderay", *arguments])
+    with pytest.raises(SystemExit) as raised:
+        cli.main()
+    return int(raised.value.code or 0)
+
+
+def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = str(Path(sys.executable).parent / "ponderay")
+    return subprocess.run([command, *arguments], capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def test_help_comes_in_half_a_second_and_names_the_commands():
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        done = run_command("--help")
+        times.append(time.perf_counter() - started)
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in ("sweeps", "show", "run", "train", "status", "pareto", "ui"))
+    assert min(times) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "asr.nothing"], "There is no sweep 'asr.nothing'; there are asr.demo"),
+        (["run", "asr.demo", "--set", "network.depth=3"], "`network.depth` is no config path: 'depth' is not one of"),
+        (["run", "asr.demo", "--set", "network.dropout=1.2"], "`network.dropout`: Input should be less than 1"),
+        (["run", "asr.demo", "--set", "network.dropout"], "--set must be PATH=VALUE"),
+        (["run", "asr.mini_librispeech", "--set", "data.root=nowhere"], "The data folder nowhere does not exist"),
+        (["train", "asr.demo", "--condition", "x"], "asr.demo has no condition 'x'; it has surprisal, random"),
+        (["status", "asr.demo"], "asr.demo has not run here yet"),
+        (["pareto", "asr.demo"], "asr.demo has not run here yet"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_code_2(workplace, monkeypatch, capsys, arguments, said):
+    assert call(monkeypatch, *arguments) == 2
+    message = capsys.readouterr().err
+    assert said in message
+    assert message.count("\n") == 1
+
+
+def test_wrong_usage_is_exit_code_2():
+    assert run_command("run").returncode == 2
+    assert run_command("fly").returncode == 2
+
+
+@pytest.mark.parametrize("fault", ["missing", "broken", "rate", "empty"])
+def test_bad_recordings_are_named_before_anything_starts(workplace, monkeypatch, capsys, fault):
+    for speaker in range(5):
+        audio = write_utterance(workplace, "train-clean-5", speaker, 0, "THE CAT")
+    write_utterance(workplace, "test-clean", 9, 0, "A DOG")
+    match fault:
+        case "missing":
+            audio.unlink()
+        case "broken":
+            audio.write_text("no audio")
+        case "rate":
+            import numpy
+            import soundfile
+
+            soundfile.write(audio, numpy.zeros(8000), 8000)
+        case "empty":
+            audio = workplace / "test-clean"
+            next(audio.rglob("*.trans.txt")).unlink()
+    assert call(monkeypatch, "run", "asr.mini_librispeech", "--smoke", "--set", f'data.root="{workplace}"') == 2
+    assert audio.name in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_audio_that_breaks_off_is_found_in_the_work_and_is_exit_code_2(workplace, monkeypatch, capsys):
+    for speaker in range(5):
+        audio = write_utterance(workplace, "train-clean-5", speaker, 0, "THE CAT")
+    write_utterance(workplace, "test-clean", 9, 0, "A DOG")
+    audio.write_bytes(audio.read_bytes()[: audio.stat().st_size // 2])
+    small = ["--condition", "always_small", "--smoke", "--set", f'data.root="{workplace}"']
+    assert call(monkeypatch, "train", "asr.mini_librispeech", *small) == 2
+    assert f"ponderay: {audio} cannot be read as audio" in capsys.readouterr().err
+
+
+def test_one_replicate_trains_without_ray_and_shows_in_every_query(workplace, monkeypatch, capsys):
+    tiny = ["--smoke", "--set", "training.num_epochs=1"]
+    assert call(monkeypatch, "train", "asr.demo", "--condition", "always_small", *tiny) == 0
+    capsys.readouterr()
+    assert call(monkeypatch, "status", "asr.demo", "--smoke", "--format", "json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["condition"], row["seed"], row["state"]) == ("always_small,training.num_epochs=1", 1, "complete")
+    assert call(monkeypatch, "pareto", "asr.demo", "--smoke", "--format", "json") == 0
+    (point,) = json.loads(capsys.readouterr().out)["points"]
+    assert point["n"] == 1 and point["per"] > 0 and point["macs_per_frame"] > 0
+    assert Path("runs/figures/asr.demo.smoke.front.html").exists()
+    assert Path("runs/figures/asr.demo.smoke.front.png").exists()
+    assert call(monkeypatch, "pareto", "asr.demo", "--smoke", "--x", "eval_frames_per_s", "--format", "csv") == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith("eval_frames_per_s,eval_frames_per_s_std")
+    stored = [path.name for path in Path("runs/artifacts/asr.demo.smoke").rglob("*.front.*")]
+    assert sorted(stored) == ["asr.demo.smoke.front.html", "asr.demo.smoke.front.png"]
+
+
+def test_show_and_sweeps_say_what_would_run(monkeypatch, capsys):
+    assert call(monkeypatch, "sweeps", "--format", "json") == 0
+    names = [row["sweep"] for row in json.loads(capsys.readouterr().out)]
+    assert names == ["asr.demo", "asr.mini_librispeech", "asr.mini_librispeech_search"]
+    assert call(monkeypatch, "show", "asr.mini_librispeech_search") == 0
+    shown = capsys.readouterr().out
+    assert "training.learning_rate: Real(low=0.0001, high=0.01, log=True)" in shown
+    assert "minimize per, minimize macs_per_frame" in shown

@@ -1,0 +1,84 @@
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from search_spaces.asr import demo
+from search_spaces.distributions import Choice, Real
+from search_spaces.find import find_sweep, sweep_functions
+from search_spaces.sweep import Condition, Resources, Search, grid
+from trainables.asr.config import Random
+from trainables.errors import InputError
+
+
+@pytest.mark.parametrize("name", sweep_functions())
+def test_every_shipped_sweep_is_valid_in_both_sizes(name: str):
+    assert find_sweep(name).name == name
+    assert find_sweep(name, smoke=True).name == f"{name}.smoke" == find_sweep(f"{name}.smoke").name
+
+
+def test_sweep_functions_load_no_engine():
+    code = (
+        "import sys; from search_spaces.find import sweep_functions; [f() for f in sweep_functions().values()]; "
+        "print([m for m in ('torch', 'ray', 'optuna', 'mlflow', 'torchaudio') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_unknown_sweep_is_told_the_known_ones():
+    with pytest.raises(InputError, match=r"no sweep 'asr.demmo'; there are asr.demo, asr.mini_librispeech"):
+        find_sweep("asr.demmo")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"conditions": (Condition("a", {"controller.nu": 1}),), "reference": None},
+            "'nu' is not one of fit, kind, mu",
+        ),
+        ({"conditions": (Condition("a"), Condition("a")), "reference": None}, "names of conditions must differ"),
+        ({"conditions": (Condition("a"), Condition("b")), "reference": None}, "'a' and 'b' are the same setting"),
+        ({"reference": "nobody"}, "the reference 'nobody' is not one of surprisal"),
+        ({"seeds": (1, 1)}, "seeds must be some and differ"),
+        ({"objectives": ()}, "at least one objective"),
+        ({"conditions": (), "reference": None}, "either conditions or a search"),
+        (
+            {
+                "conditions": (),
+                "reference": None,
+                "search": Search({"network.dropout": Real(0.1, 1.5)}, num_trials=2),
+            },
+            "`network.dropout`: Input should be less than 1, but got 1.5",
+        ),
+        (
+            {"conditions": (), "reference": None, "search": Search({"data.kind": Choice(("tape",))}, num_trials=2)},
+            "`data.kind`",
+        ),
+    ],
+)
+def test_a_sweep_that_cannot_work_is_refused_when_built(changes, said):
+    with pytest.raises(InputError) as raised:
+        replace(demo(), **changes)
+    assert said in str(raised.value)
+
+
+def test_a_grid_is_every_combination_by_name():
+    conditions = grid({"training.learning_rate": [0.1, 0.01], "network.dropout": [0.0, 0.5]})
+    assert [c.name for c in conditions] == [f"learning_rate={a},dropout={b}" for a in (0.1, 0.01) for b in ("0", "0.5")]
+    assert conditions[3].values == {"training.learning_rate": 0.01, "network.dropout": 0.5}
+
+
+def test_condition_values_and_seed_reach_the_config():
+    sweep = demo()
+    config = sweep.config(next(c for c in sweep.conditions if c.name == "random"), seed=7)
+    assert (config.controller, config.seed) == (Random(p_big=0.5), 7)
+
+
+def test_resources_auto_follow_the_clusters_gpus():
+    assert vars(Resources().resolve(0)) == {"num_workers": 0, "cpus_per_worker": 1, "gpus_per_worker": 0.0}
+    assert vars(Resources().resolve(4)) == {"num_workers": 1, "cpus_per_worker": 1, "gpus_per_worker": 1.0}
+    assert Resources(num_workers=2, gpus_per_worker=0.25).resolve(4).num_gpus == 0.5
+    assert Resources(num_workers=2, cpus_per_worker=3).resolve(0).num_cpus == 6
