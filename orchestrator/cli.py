@@ -1,5 +1,6 @@
 """The command `ponderay`: arguments, printing and exit codes."""
 
+import importlib
 import json
 import os
 import sys
@@ -264,9 +265,14 @@ def _objectives(sweep: "Sweep", x: str | None, y: str | None) -> tuple["Objectiv
 
     if not x and not y:
         return sweep.objectives[:2]
-    known = {objective.metric: objective for objective in sweep.objectives}
+    family = importlib.import_module(sweep.trainable.rpartition(".")[0] + ".metrics")
+    known = {metric.name: metric.direction for metric in family.METRICS}
     chosen = (y or sweep.objectives[0].metric, x or sweep.objectives[1].metric)
-    return tuple(known.get(metric, Objective(metric)) for metric in chosen)
+    unknown = [name for name in chosen if known.get(name, "none") == "none"]
+    if unknown:
+        ranked = ", ".join(name for name, direction in known.items() if direction != "none")
+        raise InputError(f"{unknown[0]!r} is no metric with a direction; there are {ranked}.")
+    return tuple(Objective(name, known[name]) for name in chosen)
 
 
 def _num_conditions(sweep: "Sweep") -> int:

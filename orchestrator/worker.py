@@ -69,6 +69,10 @@ def _run_here(work: Work, is_train_worker: bool) -> None:
     from orchestrator.execute import execute
 
     torch.set_num_threads(work.resources.cpus_per_worker)
+    if work.resources.gpus_per_worker:
+        from ray.train.torch import get_device
+
+        torch.cuda.set_device(get_device())
     is_writer = not is_train_worker or ray.train.get_context().get_world_rank() == 0
     execute(work, _report_to_train if is_train_worker else _report_to_tune, is_writer)
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -23,39 +22,23 @@ def tiny(
     """A sweep of the given conditions, or with one for each entry of a mapping."""
     if not isinstance(conditions, tuple):
         conditions = tuple(Condition(label, values) for label, values in conditions.items())
-    return replace(
-        Sweep(
-            name=name,
-            description="For tests.",
-            trainable="tests.integration.tiny",
-            base=TinyConfig(),
-            conditions=conditions,
-            objectives=(Objective("error"), Objective("cost")),
-            seeds=(1, 2),
-            prerequisites=(FIRST,),
-            resources=IN_TRIAL,
-        ),
-        **changes,
-    )
+    fields: dict[str, Any] = {
+        "name": name,
+        "description": "For tests.",
+        "trainable": "tests.integration.tiny",
+        "base": TinyConfig(),
+        "conditions": conditions,
+        "objectives": (Objective("error"), Objective("cost")),
+        "seeds": (1, 2),
+        "prerequisites": (FIRST,),
+        "resources": IN_TRIAL,
+    }
+    return Sweep(**fields | changes)
 
 
 def searched(num_trials: int, name: str = "tiny.search", **changes: Any) -> Sweep:
     """A sweep that Optuna draws."""
-    search = Search({"x": Real(0.1, 1.0)}, num_trials=num_trials)
-    return replace(
-        Sweep(
-            name=name,
-            description="For tests.",
-            trainable="tests.integration.tiny",
-            base=TinyConfig(),
-            search=search,
-            objectives=(Objective("error"), Objective("cost")),
-            seeds=(1, 2),
-            prerequisites=(FIRST,),
-            resources=IN_TRIAL,
-        ),
-        **changes,
-    )
+    return tiny((), name, search=Search({"x": Real(0.1, 1.0)}, num_trials=num_trials), **changes)
 
 
 def run_quietly(sweep: Sweep, accept_code: bool = False) -> Outcome:
