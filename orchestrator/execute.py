@@ -81,6 +81,7 @@ def execute(work: Work, send: Send, is_writer: bool = True) -> None:
 
     An exception of the trainable is recorded with its traceback and makes the work failed for good, because running it
     once more would end the same way; it is raised again only to take the other processes of a distributed run down.
+    The loss of another process is no fault of the work: it is raised, so that Ray Train starts all of them again.
     """
     module, config = work.module(), work.typed_config()
     folder = ReplicateFolder(work.folder, module.selection(config))
@@ -115,6 +116,8 @@ def _execute(
         products = {name: path.name for name in folder.selection if (path := folder.best(name))}
         write({"kind": "state", "state": "complete", "attempt": work.attempt, "products": products})
     except Exception as error:
+        if distributed.is_peer_failure(error):
+            raise
         failure = {
             "kind": "state",
             "state": "failed",

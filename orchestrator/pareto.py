@@ -1,7 +1,7 @@
 """Fronts: which points no other point beats in every objective at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import moocore
 import numpy as np
@@ -16,18 +16,15 @@ class Point:
     """One condition under one evaluation, with a summary for each objective.
 
     Attributes:
+        name: the condition; with the evaluation, where the study has several.
         is_front: whether no other point's means dominate its means.
     """
 
+    name: str
     condition: str
     evaluation: str
     summaries: tuple[Summary, ...]
     is_front: bool = False
-
-    @property
-    def name(self) -> str:
-        """The condition, with the evaluation where it has one."""
-        return f"{self.condition}@{self.evaluation}" if self.evaluation else self.condition
 
 
 def non_dominated(values: Sequence[Sequence[float]], objectives: Sequence[Objective]) -> list[bool]:
@@ -46,16 +43,17 @@ def front(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:
 
     The front is that of the means over replicates.
     """
-    points = []
+    points, evaluations = [], study.evaluations() or ("",)
     for condition in study.conditions:
-        for evaluation in study.evaluations() or ("",):
+        for evaluation in evaluations:
             end = f"@{evaluation}" if evaluation else ""
             found = [study.summary(condition, objective.metric + end) for objective in objectives]
             summaries = tuple(summary for summary in found if summary)
             if len(summaries) == len(objectives):
-                points.append(Point(condition, evaluation, summaries))
+                name = condition + end if len(evaluations) > 1 else condition
+                points.append(Point(name, condition, evaluation, summaries))
     marks = non_dominated([[s.mean for s in point.summaries] for point in points], objectives)
-    marked = [Point(p.condition, p.evaluation, p.summaries, mark) for p, mark in zip(points, marks, strict=True)]
+    marked = [replace(point, is_front=mark) for point, mark in zip(points, marks, strict=True)]
     sign = -1 if objectives[0].direction == "maximize" else 1
     return tuple(sorted(marked, key=lambda point: sign * point.summaries[0].mean))
 

@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.table import Table
 
@@ -102,7 +102,7 @@ def _draw_html(sweep: str, points: Sequence[Point], objectives: Sequence[Objecti
             error_x={"type": "data", "array": [_spread(s) for s in cost]},
             error_y={"type": "data", "array": [_spread(s) for s in error]},
             mode="lines+markers+text" if name == "front" else "markers+text",
-            line_shape=_step_shape(objectives),
+            line_shape="hv" if _holds_to_the_right(objectives) else "vh",
             text=[escaping.escape(point.name) for point in chosen],
             textposition="top center",
             name=name,
@@ -113,9 +113,9 @@ def _draw_html(sweep: str, points: Sequence[Point], objectives: Sequence[Objecti
     figure.write_html(path, include_plotlyjs=True)
 
 
-def _step_shape(objectives: Sequence[Objective]) -> str:
-    """The line between neighbours of a staircase front leads through what both dominate."""
-    return "hv" if objectives[0].direction == "minimize" else "vh"
+def _holds_to_the_right(objectives: Sequence[Objective]) -> bool:
+    """Whether a front point's error stays the best there is until the next dearer one; so where cost is minimized."""
+    return objectives[1].direction == "minimize"
 
 
 def _draw_png(sweep: str, points: Sequence[Point], objectives: Sequence[Objective], path: Path) -> None:
@@ -128,12 +128,15 @@ def _draw_png(sweep: str, points: Sequence[Point], objectives: Sequence[Objectiv
     for name, chosen in _groups(points).items():
         error, cost = ([point.summaries[i] for point in chosen] for i in (0, 1))
         x, y = [s.mean for s in cost], [s.mean for s in error]
-        axes.errorbar(x, y, [_spread(s) for s in error], [_spread(s) for s in cost], fmt="o", capsize=3, label=name)
+        spreads = [_spread(s) for s in error], [_spread(s) for s in cost]
+        drawn = axes.errorbar(x, y, *spreads, fmt="o", capsize=3, label=name)
         if name == "front":
-            axes.step(x, y, where="post", alpha=0.5)
+            where: Literal["post", "pre"] = "post" if _holds_to_the_right(objectives) else "pre"
+            axes.step(x, y, where=where, alpha=0.4, color=drawn.lines[0].get_color())
         for point, place in zip(chosen, zip(x, y, strict=True), strict=True):
             axes.annotate(point.name, place, textcoords="offset points", xytext=(5, 5), parse_math=False)
     axes.set(title=_title(sweep, points), xlabel=objectives[1].metric, ylabel=objectives[0].metric)
+    axes.margins(x=0.2)
     axes.legend()
     figure.savefig(path, dpi=150)
     pyplot.close(figure)

@@ -1,11 +1,12 @@
 """Inside Ray: a trial runs its work itself, or drives Ray Train workers that do."""
 
 import json
-from typing import Final
+from typing import Any, Final
 
 import ray
 import ray.train
 from ray import tune
+from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 from ray.tune import PlacementGroupFactory
 
 from orchestrator.storage import Record, ReplicateFolder
@@ -34,13 +35,21 @@ def trial_resources(params: dict[str, str]) -> PlacementGroupFactory:
     return PlacementGroupFactory([{"CPU": cpus}])
 
 
-def _run_workers(work: Work) -> None:
+def _trainer_type(num_workers: int) -> Any:
+    """One worker needs no process group; without it neither trial nor controller loads torch, which takes seconds."""
+    if num_workers == 1:
+        return DataParallelTrainer
     from ray.train.torch import TorchTrainer
+
+    return TorchTrainer
+
+
+def _run_workers(work: Work) -> None:
     from ray.tune.integration.ray_train import TuneReportCallback
 
     resources = work.resources
     cpus = resources.cpus_per_worker - TRIAL_CPUS / resources.num_workers
-    trainer = TorchTrainer(
+    trainer = _trainer_type(resources.num_workers)(
         _run_in_worker,
         train_loop_config={"work": work.model_dump_json()},
         scaling_config=ray.train.ScalingConfig(

@@ -43,6 +43,12 @@ def sum_over_processes(*values: float) -> list[float]:
     return [float(value) for value in total]
 
 
+def is_peer_failure(error: Exception) -> bool:
+    """Whether `error` says that another process of the group went away, and nothing of this one."""
+    lost = (distributed.DistError, ConnectionError)
+    return active() and (isinstance(error, lost) or (isinstance(error, RuntimeError) and "gloo" in str(error)))
+
+
 def gather(value: Any) -> list[Any]:
     """The `value` of every process in order of rank."""
     if not active():
