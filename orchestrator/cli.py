@@ -159,6 +159,8 @@ def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.
         {"condition": r.condition, "seed": r.seed, "state": r.state, "error": r.error, "key": r.key}
         for r in study.replicates
     ]
+    if format is Format.table:
+        rows = [{name: value for name, value in row.items() if name != "key"} for row in rows]
     _print_rows(rows, format, title=sweep.name)
     if format is Format.table:
         states = [replicate.state for replicate in study.replicates]
@@ -289,7 +291,7 @@ def _print_rows(rows: list[dict[str, Any]], format: Format, title: str) -> None:
     else:
         table = Table(title=title)
         for column in rows[0] if rows else ():
-            table.add_column(column, no_wrap=column in ("sweep", "condition", "key"))
+            table.add_column(column, no_wrap=column in ("sweep", "condition", "state"))
         for row in rows:
             table.add_row(*(str(value) for value in row.values()))
         out.print(table, markup=False)

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import os
 import signal
 import tempfile
@@ -60,7 +61,7 @@ def run_on_ray(sweep: Sweep, settings: Settings, console: Console, num_cpus: int
     with _sweep_lease(sweep, settings), _stop_on_sigterm(), _ray(num_cpus) as capacity:
         with _planned(sweep, settings, console, capacity, accept_code) as plan:
             if not plan.is_finished():
-                _tune(plan, capacity)
+                _tune(plan, settings)
         return Outcome(tuple(plan.replicates()), tuple(plan.input_errors))
 
 
@@ -82,7 +83,7 @@ def run_without_ray(sweep: Sweep, settings: Settings, console: Console, accept_c
 def _planned(
     sweep: Sweep, settings: Settings, console: Console, capacity: Capacity, accept_code: bool
 ) -> Iterator[Plan]:
-    drafter = Drafter(sweep, settings, 0 if capacity.num_gpus == float("inf") else capacity.num_gpus)
+    drafter = Drafter(sweep, settings, 0 if math.isinf(capacity.num_gpus) else capacity.num_gpus)
     recorder = Recorder(Tracking(settings), drafter)
     try:
         with ProgressView(console, sweep.name) as view:
@@ -98,17 +99,18 @@ def _source(sweep: Sweep, settings: Settings, capacity: Capacity) -> ConditionSo
         return ListedConditions(sweep.conditions)
     from orchestrator.search import SearchedConditions
 
-    max_open = 1 if capacity.num_cpus == float("inf") else max(1, int(capacity.num_cpus) // len(sweep.seeds))
+    max_open = 1 if math.isinf(capacity.num_cpus) else max(1, int(capacity.num_cpus) // len(sweep.seeds))
     return SearchedConditions(sweep, f"sqlite:///{settings.runs / 'optuna.db'}", max_open)
 
 
-def _tune(plan: Plan, capacity: Capacity) -> None:
+def _tune(plan: Plan, settings: Settings) -> None:
+    """Tune's own records are thrown away afterwards: the journals say more, and survive more."""
     from ray import tune
 
     from orchestrator.search import PlanSearcher
     from orchestrator.worker import run_trial, trial_resources
 
-    with tempfile.TemporaryDirectory(prefix="ponderay-tune-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tune-", dir=settings.runs) as folder:
         tune.Tuner(
             tune.with_resources(run_trial, trial_resources),
             tune_config=tune.TuneConfig(search_alg=PlanSearcher(plan), num_samples=-1, reuse_actors=True),

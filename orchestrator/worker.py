@@ -1,6 +1,7 @@
 """Inside Ray: a trial runs its work itself, or drives Ray Train workers that do."""
 
 import json
+import shutil
 from typing import Any, Final
 
 import ray
@@ -66,6 +67,7 @@ def _run_workers(work: Work) -> None:
         ),
     )
     trainer.fit()
+    shutil.rmtree(work.folder / "ray_train", ignore_errors=True)
 
 
 def _run_in_worker(loop_config: dict[str, str]) -> None:
