@@ -182,34 +182,6 @@ def test_results_of_other_code_are_refused_until_accepted(workplace, monkeypatch
     assert len(starts()) == 4
 
 
-def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(workplace):
-    from orchestrator.storage import ReplicateFolder
-
-    folder = ReplicateFolder(Path("replicate"), {"best": "loss"})
-    source = Path("source")
-    for step, loss in enumerate([5.0, 1.0, 3.0, 2.0], start=1):
-        folder.append({"kind": "metrics", "step": step, "metrics": {"loss": loss}})
-        source.write_text(f"state {step}")
-        folder.keep(source, step)
-    assert list(folder.checkpoints()) == [2, 3, 4]
-    assert folder.best("best").read_text() == "state 2"
-    assert folder.newest().read_text() == "state 4"
-    folder.newest().write_text("garbage")
-    assert folder.newest().read_text() == "state 3"
-
-
-def test_a_line_torn_by_a_crash_is_dropped_and_written_over(workplace):
-    from orchestrator.storage import ReplicateFolder
-
-    folder = ReplicateFolder(Path("replicate"), {})
-    folder.append({"kind": "metrics", "step": 1, "metrics": {}})
-    with Path("replicate/journal.jsonl").open("a") as journal:
-        journal.write('{"kind": "metr')
-    assert folder.last_step() == 1
-    folder.append({"kind": "metrics", "step": 2, "metrics": {}})
-    assert [record["step"] for record in folder.records()] == [1, 2]
-
-
 def test_optuna_hears_the_mean_over_seeds_and_goes_on_where_it_was(workplace):
     import optuna
 

@@ -1,9 +1,11 @@
 """Exit codes and messages, as a user meets them."""
 
 import json
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -121,3 +123,24 @@ def test_show_and_sweeps_say_what_would_run(monkeypatch, capsys):
     shown = capsys.readouterr().out
     assert "training.learning_rate: Real(low=0.0001, high=0.01, log=True)" in shown
     assert "minimize per, minimize macs_per_frame" in shown
+
+
+def test_ui_serves_mlflow_on_loopback(workplace):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [str(Path(sys.executable).parent / "ponderay"), "ui", "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
+                    assert answer.status == 200
+                    break
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.3)
+    finally:
+        process.terminate()
+        process.wait(20)
