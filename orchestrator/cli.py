@@ -32,6 +32,7 @@ app = typer.Typer(
 )
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+_shown_warnings: set[str] = set()
 
 
 class Format(StrEnum):
@@ -235,8 +236,9 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    """Notes about the user's data; what libraries warn of is for developers."""
-    if issubclass(category, DataWarning):
+    """Notes about the user's data, each once; what libraries warn of is for developers."""
+    if issubclass(category, DataWarning) and str(message) not in _shown_warnings:
+        _shown_warnings.add(str(message))
         err.print(f"ponderay: {message}", markup=False, soft_wrap=True)
 
 

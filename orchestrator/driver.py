@@ -58,7 +58,7 @@ def run_on_ray(sweep: Sweep, settings: Settings, console: Console, num_cpus: int
     Raises:
         RefusedError: if another driver runs this sweep, or it must not start as it is.
     """
-    with _sweep_lease(sweep, settings), _stop_on_sigterm(), _ray(num_cpus) as capacity:
+    with _sweep_lease(sweep, settings), _ray(num_cpus) as capacity, _stop_on_sigterm():
         with _planned(sweep, settings, console, capacity, accept_code) as plan:
             if not plan.is_finished():
                 _tune(plan, settings)
@@ -128,7 +128,8 @@ def _ray(num_cpus: int | None) -> Iterator[Capacity]:
     os.environ.update({name: value for name, value in RAY_SETTINGS.items() if name not in os.environ})
     import ray
 
-    logging.getLogger("ray.tune").setLevel(logging.ERROR)
+    for name in ("ray.tune", "ray._private.authentication"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     from orchestrator.worker_process import runtime_environment
 
     if ray.is_initialized():
@@ -169,7 +170,10 @@ def _sweep_lease(sweep: Sweep, settings: Settings) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stop_on_sigterm() -> Iterator[None]:
-    """SIGTERM ends the driver as Ctrl-C does, so that it leaves everything in order."""
+    """SIGTERM ends the driver as Ctrl-C does, so that it leaves everything in order.
+
+    Entered after Ray has started, which sets a handler of its own.
+    """
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
