@@ -190,7 +190,7 @@ def pareto(
     points = fronts.front(tracking.read_study(sweep.name), objectives)
     if not points:
         metrics = " and ".join(objective.metric for objective in objectives)
-        raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {name}`.")
+        raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
     files = report.draw_front(sweep.name, points, objectives, settings.figures)
     tracking.store_figures(sweep.name, files)
     if format is Format.json:

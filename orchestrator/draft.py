@@ -34,6 +34,7 @@ class Task:
     evaluations: frozenset[str] = frozenset()
     state: TaskState = "waiting"
     error: str = ""
+    is_lost: bool = False
 
     @cached_property
     def lease(self) -> Lease:

@@ -23,6 +23,7 @@ from orchestrator.settings import Settings
 from orchestrator.study import Replicate
 from orchestrator.tracking import Tracking
 from search_spaces.sweep import Sweep
+from trainables.errors import InputError
 
 RAY_SETTINGS: Final = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
@@ -87,20 +88,22 @@ def _planned(
     recorder = Recorder(Tracking(settings), drafter)
     try:
         with ProgressView(console, sweep.name) as view:
-            plan = Plan(drafter, recorder, _source(sweep, settings, capacity), view, capacity, accept_code)
+            plan = Plan(drafter, recorder, _source(drafter, settings, capacity), view, capacity, accept_code)
             plan.extend()
             yield plan
     finally:
         recorder.close()
 
 
-def _source(sweep: Sweep, settings: Settings, capacity: Capacity) -> ConditionSource:
+def _source(drafter: Drafter, settings: Settings, capacity: Capacity) -> ConditionSource:
+    sweep = drafter.sweep
     if sweep.search is None:
         return ListedConditions(sweep.conditions)
     from orchestrator.search import SearchedConditions
 
     max_open = 1 if math.isinf(capacity.num_cpus) else max(1, int(capacity.num_cpus) // len(sweep.seeds))
-    return SearchedConditions(sweep, f"sqlite:///{settings.runs / 'optuna.db'}", max_open)
+    fingerprint = drafter.fingerprint(sweep.trainable, sweep.base)
+    return SearchedConditions(sweep, fingerprint, f"sqlite:///{settings.runs / 'optuna.db'}", max_open)
 
 
 def _tune(plan: Plan, settings: Settings) -> None:
@@ -137,13 +140,16 @@ def _ray(num_cpus: int | None) -> Iterator[Capacity]:
         return
     address = os.environ.get("RAY_ADDRESS", "local")
     made_here: dict[str, Any] = {"num_cpus": num_cpus, "include_dashboard": False} if address == "local" else {}
-    ray.init(
-        address=address,
-        runtime_env=runtime_environment(),
-        logging_level=logging.WARNING,
-        log_to_driver=False,
-        **made_here,
-    )
+    try:
+        ray.init(
+            address=address,
+            runtime_env=runtime_environment(),
+            logging_level=logging.WARNING,
+            log_to_driver=False,
+            **made_here,
+        )
+    except ConnectionError as error:
+        raise InputError(f"No Ray cluster answers at RAY_ADDRESS={address}: {error}.") from None
     try:
         yield _capacity()
     finally:

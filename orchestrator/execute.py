@@ -24,6 +24,9 @@ from trainables.errors import InputError
 LEASE_TIMEOUT_S: Final = 120.0
 """How long to wait for the worker of a driver that died; it ends by itself within seconds."""
 
+OUTSIDE_CAUSES: Final = (OSError, MemoryError, torch.OutOfMemoryError)
+"""What may not happen again: a full disk, a lost mount, a crowded card."""
+
 Send = Callable[[Record], None]
 
 
@@ -88,6 +91,7 @@ def execute(work: Work, send: Send, is_writer: bool = True) -> None:
     lease = Lease(work.folder / "in_use")
     if is_writer:
         lease.wait(LEASE_TIMEOUT_S)
+    distributed.gather("the writer holds the lease, so all processes read the same journal")
     try:
         _execute(work, module, config, folder, send, is_writer)
     finally:
@@ -107,7 +111,7 @@ def _execute(
 
     try:
         write({"kind": "started", "attempt": work.attempt, "code_version": work.code_version} | _place())
-        if folder.last_step() < work.num_steps or folder.newest() is None:
+        if folder.newest_step() < work.num_steps:
             module.train(config, trial)
         for evaluation in getattr(config, "evaluations", ()):
             if evaluation.name not in done:
@@ -122,6 +126,8 @@ def _execute(
             "kind": "state",
             "state": "failed",
             "attempt": work.attempt,
+            "code_version": work.code_version,
+            "is_lost": isinstance(error, OUTSIDE_CAUSES),
             "error": _in_one_line(error),
             "is_input_error": isinstance(error, InputError),
             "traceback": traceback.format_exc(),

@@ -47,7 +47,8 @@ def front(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:
     for condition in study.conditions:
         for evaluation in evaluations:
             end = f"@{evaluation}" if evaluation else ""
-            found = [study.summary(condition, objective.metric + end) for objective in objectives]
+            names = [objective.metric for objective in objectives]
+            found = [study.summary(condition, name + end) or study.summary(condition, name) for name in names]
             summaries = tuple(summary for summary in found if summary)
             if len(summaries) == len(objectives):
                 name = condition + end if len(evaluations) > 1 else condition

@@ -82,6 +82,7 @@ class Plan:
         self._capacity, self._accept_code = capacity, accept_code
         self._known = {replicate.key: replicate for replicate in recorder.known().replicates}
         self._told: set[str] = set()
+        self._is_stalled = False
         self.tasks: dict[str, Task] = {}
         self.input_errors: list[str] = []
 
@@ -89,16 +90,24 @@ class Plan:
         """Work that can start now, or None; then either something is still running, or all is done."""
         while True:
             for task in list(self.tasks.values()):
-                if task.state == "waiting" and self._is_ready(task) and self._fits(task.work):
+                if self._is_open(task) and self._is_ready(task) and self._fits(task.work):
                     self._start(task)
                     return task.work
-            if any(t.state == "waiting" and t.condition for t in self.tasks.values()) or not self._extend():
+            waits = any(task.state == "waiting" and task.condition for task in self.tasks.values())
+            if waits or self._is_stalled or not self._extend():
                 return None
 
     def is_finished(self) -> bool:
         """Whether nothing is left to wait for."""
-        open_tasks = any(task.state in ("waiting", "live") for task in self.tasks.values())
-        return not open_tasks and self._source.is_exhausted()
+        is_busy = any(task.state == "live" or self._is_open(task) for task in self.tasks.values())
+        return not is_busy and (self._is_stalled or self._source.is_exhausted())
+
+    def _is_open(self, task: Task) -> bool:
+        """Whether it waits to be started; a prerequisite only while a replicate that waits needs it."""
+        needed = task.condition or any(
+            task.work.key in other.needs for other in self.tasks.values() if other.state == "waiting"
+        )
+        return task.state == "waiting" and bool(needed)
 
     def reported(self, key: str, record: Record) -> None:
         """A live task reported."""
@@ -142,9 +151,9 @@ class Plan:
         final = folder.state()
         if known and known.state == "complete" and task.evaluations <= known.evaluations:
             task.state = "complete"
-        elif known and known.state == "failed" and not known.is_lost:
+        elif known and known.state == "failed" and not known.is_lost and known.code_version == task.work.code_version:
             task.state, task.error = "failed", known.error
-        elif _is_settled(final) and (final["state"] == "failed" or task.evaluations <= folder.evaluations()):
+        elif _is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= folder.evaluations()):
             self._recorder.begin(task)
             self._judge(task, final)
 
@@ -158,12 +167,23 @@ class Plan:
             )
         started = [r for r in ReplicateFolder(task.work.folder, {}).records() if r["kind"] == "started"]
         known = self._known.get(task.work.key)
+        self._check_name(task)
         versions = {r["code_version"] for r in started} | ({known.code_version} if known else set())
         if versions - {task.work.code_version} and not self._accept_code:
             raise RefusedError(
                 f"{task.work.label} was made by version {min(versions)} of {task.work.trainable}, and this is "
                 f"{task.work.code_version}. --accept-code keeps and mixes them; PONDERAY_RUNS names another folder."
             )
+
+    def _check_name(self, task: Task) -> None:
+        """Refuses a second setting or corpus under a name that has results already."""
+        name = task.condition.name if task.condition else None
+        for known in self._known.values():
+            if (known.condition, known.seed) == (name, task.seed) and known.key != task.work.key:
+                raise RefusedError(
+                    f"{task.work.label} is recorded with another setting or other data (key {known.key}, now "
+                    f"{task.work.key}). Rename the condition, or set PONDERAY_RUNS to another folder."
+                )
 
     def _is_ready(self, task: Task) -> bool:
         if task.condition is None:
@@ -181,7 +201,7 @@ class Plan:
         if not task.lease.acquire():
             return False
         final = ReplicateFolder(task.work.folder, {}).state()
-        if _is_settled(final):
+        if _is_settled(final, task.work):
             self._recorder.begin(task)
             self._judge(task, final)
             return False
@@ -209,8 +229,9 @@ class Plan:
         task.state, task.error = final["state"], final.get("error", "")
         if final.get("is_input_error"):
             self.input_errors.append(task.error)
-        is_lost = task.state == "failed" and not _is_settled(final)
-        self._recorder.end(task, task.state, task.error, is_lost, final.get("traceback", ""))
+        task.is_lost = task.state == "failed" and not _is_settled(final, task.work)
+        self._is_stalled |= task.is_lost
+        self._recorder.end(task, task.state, task.error, task.is_lost, final.get("traceback", ""))
         self._view.end(task.work.label, task.state, task.error)
         if task.condition:
             self._close_condition(task.condition)
@@ -227,8 +248,10 @@ class Plan:
             return
         self._told.add(condition.name)
         replicates = [self._replicate(task) for task in tasks]
-        self._recorder.end_condition(condition, replicates)
-        self._source.tell(condition, self._objective_means(condition, replicates))
+        others = [r for key, r in self._known.items() if r.condition == condition.name and key not in self.tasks]
+        self._recorder.end_condition(condition, replicates + others)
+        if not any(replicate.is_lost for replicate in replicates):
+            self._source.tell(condition, self._objective_means(condition, replicates))
 
     def _objective_means(self, condition: Condition, replicates: Sequence[Replicate]) -> list[float] | None:
         if any(replicate.state != "complete" for replicate in replicates):
@@ -251,14 +274,15 @@ class Plan:
         state: State = "running"
         if task.state == "complete" or task.state == "failed":
             state = task.state
-        return Replicate(task.work.key, task.condition.name, task.seed, state, metrics, task.error)
+        return Replicate(task.work.key, task.condition.name, task.seed, state, metrics, task.error, task.is_lost)
 
     def _count(self) -> None:
         done = sum(task.state in ("complete", "failed") for task in self.tasks.values())
         self._view.total(done, len(self.tasks))
 
 
-def _is_settled(final: Record) -> bool:
-    """Whether running it once more would end the same way: complete, or failed by its own fault."""
-    is_own_fault = not final.get("is_lost") and not final.get("is_input_error")
+def _is_settled(final: Record, work: Work) -> bool:
+    """Whether running it once more would end the same way: complete, or failed by a fault of this very code."""
+    is_same_code = final.get("code_version", work.code_version) == work.code_version
+    is_own_fault = is_same_code and not final.get("is_lost") and not final.get("is_input_error")
     return bool(final["state"] == "complete" or (final["state"] == "failed" and is_own_fault))

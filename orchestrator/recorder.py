@@ -47,15 +47,18 @@ class Recorder:
         self._tracking.log(self._run_ids[task.work.key], [record])
 
     def end(self, task: Task, state: str, error: str, is_lost: bool, traceback: str) -> None:
-        """Closes the task's run."""
-        evaluations = sorted(ReplicateFolder(task.work.folder, {}).evaluations())
+        """Closes the task's run, once all that its journal holds is in the store."""
+        folder = ReplicateFolder(task.work.folder, {})
+        records = folder.records()
+        self._tracking.log(self._run_ids[task.work.key], records)
+        versions = [record["code_version"] for record in records if record["kind"] == "started"]
         tags = {
             "ponderay.error": error[:500],
             "ponderay.lost": str(is_lost).lower(),
-            "ponderay.evaluations": json.dumps(evaluations),
-            "ponderay.code_version": task.work.code_version,
+            "ponderay.evaluations": json.dumps(sorted(folder.evaluations())),
+            "ponderay.code_version": versions[-1] if state == "failed" and versions else (versions or [""])[0],
         }
-        self._tracking.finish(self._run_ids[task.work.key], state, tags, traceback)
+        self._tracking.finish(self._run_ids.pop(task.work.key), state, tags, traceback)
 
     def end_condition(self, condition: Condition, replicates: Sequence[Replicate]) -> None:
         """Writes the condition's means and closes its run."""
@@ -63,7 +66,9 @@ class Recorder:
 
     def close(self) -> None:
         """Leaves nothing RUNNING."""
-        self._tracking.end_if_running(self._experiment, ("replicate", "condition", "sweep"))
+        for run_id in self._run_ids.values():
+            self._tracking.stop(run_id)
+        self._tracking.stop_running(self._experiment)
 
     def _condition_run(self, condition: Condition) -> str:
         if condition.name not in self._condition_ids:

@@ -17,25 +17,25 @@ from ray.tune.search import Searcher
 from orchestrator.plan import Plan
 from search_spaces.distributions import Distribution, Integer, Real
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
-from trainables.config import content_hash, flatten
+from trainables.config import content_hash
 
 
 class SearchedConditions:
     """Conditions that Optuna draws, one for each of its trials; the study is kept in a database, so a search goes on.
 
     Args:
+        fingerprint: of the data; another corpus is another study.
         storage: URL of Optuna's database.
         max_open: how many conditions may wait for their results at once.
     """
 
-    def __init__(self, sweep: Sweep, storage: str, max_open: int) -> None:
+    def __init__(self, sweep: Sweep, fingerprint: str, storage: str, max_open: int) -> None:
         assert sweep.search is not None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._search, self._max_open = sweep.search, max_open
         space = {path: repr(distribution) for path, distribution in sweep.search.space.items()}
-        base = {path: str(value) for path, value in flatten(sweep.base).items()}
         self._study = optuna.create_study(
-            study_name=f"{sweep.name}-{content_hash(space, sweep.base, sweep.search.sampler, len(base))}",
+            study_name=f"{sweep.name}-{content_hash(space, sweep.base, sweep.search.sampler, fingerprint)}",
             storage=storage,
             directions=[objective.direction for objective in sweep.objectives],
             load_if_exists=True,

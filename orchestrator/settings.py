@@ -41,6 +41,8 @@ def read_settings() -> Settings:
     os.environ.update(QUIET)
     if "data" in from_file:
         os.environ.setdefault("PONDERAY_DATA", str(from_file["data"]))
+    if os.environ.get("PONDERAY_DATA"):
+        os.environ["PONDERAY_DATA"] = str(Path(os.environ["PONDERAY_DATA"]).absolute())
     runs = Path(os.environ.get("PONDERAY_RUNS") or from_file.get("runs") or "runs").absolute()
     default_uri = f"sqlite:///{runs / 'mlflow.db'}"
     uri = os.environ.get("PONDERAY_TRACKING_URI") or from_file.get("tracking_uri") or default_uri

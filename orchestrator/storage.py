@@ -83,6 +83,11 @@ class ReplicateFolder:
         """The last checkpoint whose content is what was written; damaged ones are passed over."""
         return next((path for path in reversed(self.checkpoints().values()) if _is_whole(path)), None)
 
+    def newest_step(self) -> int:
+        """The step of the last whole checkpoint; -1 without one."""
+        newest = self.newest()
+        return _step(newest) if newest else -1
+
     def best(self, name: str) -> Path | None:
         """The kept checkpoint with the lowest value of the metric that selects `name`, the earliest of equals."""
         values = self._values(self.selection[name])

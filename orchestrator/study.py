@@ -7,7 +7,7 @@ from typing import Literal
 
 from orchestrator.statistics import Summary, summarise
 
-State = Literal["running", "complete", "failed"]
+State = Literal["running", "stopped", "complete", "failed"]
 
 
 @dataclass(frozen=True)

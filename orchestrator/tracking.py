@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
@@ -31,7 +32,12 @@ class Tracking:
             settings.runs.mkdir(parents=True, exist_ok=True)
         self._is_local = settings.tracking_uri.startswith("sqlite:")
         self._settings = settings
-        self._client = MlflowClient(tracking_uri=settings.tracking_uri)
+        try:
+            self._client = MlflowClient(tracking_uri=settings.tracking_uri)
+            self._client.search_experiments(max_results=1)
+        except MlflowException as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"The tracking store {settings.tracking_uri} cannot be opened: {reason}") from None
 
     def open_experiment(self, name: str) -> str:
         """The id of the experiment `name`, made where it is not there."""
@@ -68,19 +74,24 @@ class Tracking:
         tags: Mapping[str, str],
         params: Mapping[str, Any],
     ) -> str:
-        """The id of the one run with this kind and key, set RUNNING again or made."""
+        """The id of the one run with this kind and key, set RUNNING again or made.
+
+        Parameters stay as they were first logged: those that may differ, such as paths, are not part of the key.
+        """
         filter_string = f"tags.`ponderay.key` = '{key}' and tags.`ponderay.kind` = '{kind}'"
         found = self._client.search_runs([experiment_id], filter_string, max_results=1)
+        logged: Mapping[str, str] = {}
         if found:
-            run_id = str(found[0].info.run_id)
+            run_id, logged = str(found[0].info.run_id), found[0].data.params
             self._client.update_run(run_id, status="RUNNING")
+            self.set_tags(run_id, {"ponderay.state": "running"})
         else:
             identity = {"ponderay.key": key, "ponderay.kind": kind, "ponderay.state": "running"}
             run = self._client.create_run(experiment_id, tags=identity | dict(tags), run_name=name)
             run_id = str(run.info.run_id)
-            listed = [Param(path, _text(value)) for path, value in params.items()]
-            for start in range(0, len(listed), 100):
-                self._client.log_batch(run_id, params=listed[start : start + 100])
+        listed = [Param(path, _text(value)) for path, value in params.items() if path not in logged]
+        for start in range(0, len(listed), 100):
+            self._client.log_batch(run_id, params=listed[start : start + 100])
         return run_id
 
     def set_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
@@ -102,11 +113,11 @@ class Tracking:
                 self.set_tags(run_id, {"ponderay.host": record["host"], "ponderay.device": record["device"]})
 
     def finish(self, run_id: str, state: str, tags: Mapping[str, str], traceback: str = "") -> None:
-        """Sets the state for good; a failure's traceback becomes an artifact."""
-        self.set_tags(run_id, {"ponderay.state": state} | dict(tags))
+        """Sets the state for good, and last, for it is what the next driver trusts; a traceback becomes an artifact."""
         if traceback:
             self._client.log_text(run_id, traceback, "traceback.txt")
         self._client.set_terminated(run_id, ENDED[state])
+        self.set_tags(run_id, dict(tags) | {"ponderay.state": state})
 
     def summarise_condition(self, run_id: str, replicates: Sequence[Replicate]) -> None:
         """Writes mean, standard deviation and number of every metric, and ends the condition's run.
@@ -114,15 +125,13 @@ class Tracking:
         The number is also the step, so that a summary of more replicates is the later one.
         """
         study = Study("", tuple(replicates))
-        name = replicates[0].condition
+        name, now_ms = replicates[0].condition, time.time_ns() // 1_000_000
         metrics: list[Metric] = []
         for metric in sorted({m for r in replicates for m in r.metrics}):
             if summary := study.summary(name, metric):
                 values = {"": summary.mean, ".std": summary.std, ".n": float(summary.n)}
                 stored = _to_mlflow(metric)
-                metrics += [
-                    Metric(stored + end, v, summary.n, summary.n) for end, v in values.items() if math.isfinite(v)
-                ]
+                metrics += [Metric(stored + end, v, now_ms, summary.n) for end, v in values.items() if math.isfinite(v)]
         for start in range(0, len(metrics), BATCH):
             self._client.log_batch(run_id, metrics=metrics[start : start + BATCH])
         complete = all(replicate.state == "complete" for replicate in replicates)
@@ -141,11 +150,15 @@ class Tracking:
         if diff:
             self._client.log_text(run_id, diff, "uncommitted.diff")
 
-    def end_if_running(self, experiment_id: str, kinds: Iterable[str]) -> None:
-        """Marks KILLED what a driver that ends leaves unfinished; the next one sets it RUNNING again."""
+    def stop(self, run_id: str) -> None:
+        """Marks what a driver leaves unfinished; the next one sets it running again."""
+        self._client.set_terminated(run_id, "KILLED")
+        self.set_tags(run_id, {"ponderay.state": "stopped"})
+
+    def stop_running(self, experiment_id: str) -> None:
+        """Leaves no run of an experiment RUNNING."""
         for run in self._search(experiment_id, "attributes.status = 'RUNNING'"):
-            if run.data.tags.get("ponderay.kind") in set(kinds):
-                self._client.set_terminated(run.info.run_id, "KILLED")
+            self.stop(run.info.run_id)
 
     def read_study(self, name: str, experiment_id: str | None = None) -> Study:
         """Every replicate of the sweep `name`, as the store has it.

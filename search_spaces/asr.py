@@ -78,7 +78,7 @@ def mini_librispeech_search(smoke: bool = False) -> Sweep:
 def _routing_conditions(base: AsrConfig, always_big: Resources | None = None) -> tuple[Condition, ...]:
     """The four controllers, with random at its usual half and at the surprisal controller's own mean rate."""
     mu = base.controller.mu if isinstance(base.controller, Surprisal) else 0.5
-    matched = (Condition("random_matched", {"controller": Random(p_big=mu)}),) if mu != Random().p_big else ()
+    matched = (Condition(f"random_p{mu:g}", {"controller": Random(p_big=mu)}),) if mu != Random().p_big else ()
     return (
         Condition("surprisal"),
         Condition("random", {"controller": Random()}),
@@ -94,7 +94,6 @@ def _laptop(data: Data, num_epochs: int, num_pretraining_epochs: int, keep_every
     return AsrConfig(
         data=data,
         ar=Pretraining(
-            data=data,
             features=Features(keep_every=keep_every),
             hidden_size=64,
             dropout=0.0,

@@ -125,16 +125,24 @@ class Sweep:
         return config.with_value("seed", seed)
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """The sweep with `values` in every condition; those that change what is learnt extend the conditions' names."""
-        base = self.base
-        suffix = ""
+        """The sweep with `values` in its base; a condition whose setting they change is another one, and named so.
+
+        Raises:
+            InputError: if a path or value is wrong, or names the seed, which is not a setting.
+        """
+        if "seed" in values:
+            raise InputError("`seed` is not part of a setting; `--seeds N` asks for seeds 1 to N.")
+        changed = self
         for path, value in values.items():
-            changed = base.with_value(path, value)
-            suffix += f",{path}={_readable(value)}" if content_hash(changed) != content_hash(base) else ""
-            base = changed
-        conditions = tuple(replace(c, name=c.name + suffix) for c in self.conditions)
-        reference = self.reference + suffix if self.reference else None
-        return replace(self, base=base, conditions=conditions, reference=reference)
+            before, changed = changed, replace(changed, base=changed.base.with_value(path, value))
+            names = {c.name: c.name + before._suffix(changed, c, path, value) for c in before.conditions}
+            conditions = tuple(replace(c, name=names[c.name]) for c in before.conditions)
+            changed = replace(changed, conditions=conditions, reference=names.get(before.reference or ""))
+        return changed
+
+    def _suffix(self, changed: Self, condition: Condition, path: str, value: object) -> str:
+        before, after = (sweep.config(condition, sweep.seeds[0]) for sweep in (self, changed))
+        return f",{path}={_readable(value)}" if content_hash(before) != content_hash(after) else ""
 
     def only(self, condition_name: str, seed: int) -> Self:
         """The sweep cut down to one replicate."""
@@ -161,7 +169,7 @@ def condition_name(setting: Mapping[str, Any]) -> str:
 
 
 def _readable(value: object) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = f"{value:.12g}" if isinstance(value, float) else str(value)
     return re.sub(r"[^\w.+\-]+", "-", text)
 
 

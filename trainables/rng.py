@@ -2,7 +2,7 @@
 
 import hashlib
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,26 @@ def capture(**streams: torch.Generator) -> dict[str, Any]:
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         "streams": {name: stream.get_state() for name, stream in streams.items()},
     }
+
+
+def put_back_process(
+    states: Sequence[Mapping[str, Any]],
+    rank: int,
+    shared: Mapping[str, torch.Generator],
+    own: Mapping[str, torch.Generator] | None = None,
+) -> None:
+    """Continue the streams of process `rank`; one that the earlier run did not have keeps its fresh ones.
+
+    Args:
+        states: what `capture` saw in each process of the earlier run.
+        shared: streams that are the same in all processes.
+        own: streams of this process.
+    """
+    if rank < len(states):
+        put_back(states[rank], **shared, **(own or {}))
+    else:
+        for name, stream in shared.items():
+            stream.set_state(states[0]["streams"][name])
 
 
 def put_back(state: Mapping[str, Any], **streams: torch.Generator) -> None:

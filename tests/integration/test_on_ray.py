@@ -10,6 +10,7 @@ from rich.console import Console
 from orchestrator.driver import run_on_ray
 from orchestrator.refusal import RefusedError
 from orchestrator.settings import read_settings
+from orchestrator.tracking import Tracking
 from search_spaces.sweep import Condition, Resources
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts, statuses
@@ -58,6 +59,8 @@ def check_faults(resources):
     }
     assert mark.exists()
     metrics = {r.condition: dict(r.metrics) for r in outcome.replicates}
+    recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
+    assert {r.condition: dict(r.metrics) for r in recorded} == metrics
     alone = run_quietly(tiny({"killed": {"kill_at": 3}}, name="tiny.alone", seeds=(1,)))
     assert metrics["killed"] == dict(alone.replicates[0].metrics)
     for journal in Path("runs").rglob("journal.jsonl"):

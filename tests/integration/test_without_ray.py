@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from mlflow import MlflowClient
 
 from orchestrator.refusal import RefusedError
 from orchestrator.settings import read_settings
+from orchestrator.storage import ReplicateFolder
 from orchestrator.tracking import Tracking
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.tiny import TinyEvaluation
@@ -210,6 +212,71 @@ def test_optuna_hears_of_a_failed_condition_as_failed(workplace):
     (name,) = optuna.get_all_study_names(storage)
     states = [trial.state for trial in optuna.load_study(study_name=name, storage=storage).trials]
     assert states == [optuna.trial.TrialState.FAIL] * 2
+
+
+def test_a_search_stops_at_an_input_that_may_be_mended_and_then_goes_on(workplace):
+    import optuna
+
+    mended = Path("mended").absolute()
+    sweep = searched(num_trials=3).with_values({"bad_input": True, "fault_file": str(mended)})
+    assert run_quietly(sweep).input_errors
+    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    (name,) = optuna.get_all_study_names(storage)
+    study = optuna.load_study(study_name=name, storage=storage)
+    assert [trial.state for trial in study.trials] == [optuna.trial.TrialState.RUNNING]
+    mended.touch()
+    assert {r.state for r in run_quietly(sweep).replicates} == {"complete"}
+    assert [trial.state for trial in study.get_trials()] == [optuna.trial.TrialState.COMPLETE] * 3
+
+
+def test_a_crash_between_journal_and_last_checkpoint_loses_nothing(workplace, monkeypatch):
+    whole = run_quietly(tiny({"a": {}}, name="tiny.whole"))
+    keep = ReplicateFolder.keep
+
+    def crash_at_the_last(folder, source, step):
+        if step == 4:
+            raise KeyboardInterrupt
+        keep(folder, source, step)
+
+    monkeypatch.setattr(ReplicateFolder, "keep", crash_at_the_last)
+    with pytest.raises(KeyboardInterrupt):
+        run_quietly(tiny({"a": {}}))
+    assert Tracking(read_settings()).read_study("tiny.sweep").replicates[0].state == "stopped"
+    monkeypatch.setattr(ReplicateFolder, "keep", keep)
+    resumed = run_quietly(tiny({"a": {}}))
+    assert [dict(r.metrics) for r in resumed.replicates] == [dict(r.metrics) for r in whole.replicates]
+
+
+def test_another_setting_under_a_known_name_is_refused(workplace):
+    run_quietly(tiny({"a": {}}))
+    with pytest.raises(RefusedError, match="a seed 1 is recorded with another setting or other data"):
+        run_quietly(tiny({"a": {"x": 0.75}}))
+
+
+def test_a_failure_of_other_code_is_tried_again_once_accepted(workplace, monkeypatch):
+    sweep = tiny({"a": {"raise_at": 2}}, seeds=(1,))
+    assert run_quietly(sweep).num_failed == 1
+    monkeypatch.setattr("orchestrator.draft.code_version", lambda path: "mended")
+    monkeypatch.setattr("tests.integration.tiny._strike", lambda config, epoch: None)
+    assert run_quietly(sweep, accept_code=True).num_failed == 0
+    assert statuses("tiny.sweep")["a seed 1"] == "FINISHED"
+
+
+def test_a_full_disk_is_no_fault_of_the_work(workplace, monkeypatch):
+    def full(config, epoch):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.integration.tiny._strike", full)
+        assert run_quietly(tiny({"a": {}}, seeds=(1,))).num_failed == 1
+    assert run_quietly(tiny({"a": {}}, seeds=(1,))).num_failed == 0
+
+
+def test_a_prerequisite_that_nothing_needs_any_more_is_not_made_again(workplace):
+    run_quietly(tiny({"a": {}}))
+    shutil.rmtree("runs/prerequisites")
+    run_quietly(tiny({"a": {}}))
+    assert not list(Path("runs").rglob("prerequisites/*/journal.jsonl"))
 
 
 def test_the_name_of_a_sweeps_condition_says_what_was_overridden():

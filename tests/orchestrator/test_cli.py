@@ -45,7 +45,11 @@ def test_help_comes_in_half_a_second_and_names_the_commands():
         (["run", "asr.demo", "--set", "network.depth=3"], "`network.depth` is no config path: 'depth' is not one of"),
         (["run", "asr.demo", "--set", "network.dropout=1.2"], "`network.dropout`: Input should be less than 1"),
         (["run", "asr.demo", "--set", "network.dropout"], "--set must be PATH=VALUE"),
-        (["run", "asr.mini_librispeech", "--set", "data.root=nowhere"], "The data folder nowhere does not exist"),
+        (
+            ["run", "asr.mini_librispeech", "--set", "data.root=nowhere"],
+            "nowhere does not exist; give `--set data.root=PATH`",
+        ),
+        (["run", "asr.demo", "--set", "seed=3"], "`--seeds N` asks for seeds"),
         (["train", "asr.demo", "--condition", "x"], "asr.demo has no condition 'x'; it has surprisal, random"),
         (["status", "asr.demo"], "asr.demo has not run here yet"),
         (["pareto", "asr.demo"], "asr.demo has not run here yet"),
@@ -111,6 +115,8 @@ def test_one_replicate_trains_without_ray_and_shows_in_every_query(workplace, mo
     assert Path("runs/figures/asr.demo.smoke.front.png").exists()
     assert call(monkeypatch, "pareto", "asr.demo", "--smoke", "--x", "eval_frames_per_s", "--format", "csv") == 0
     assert capsys.readouterr().out.splitlines()[0].endswith("eval_frames_per_s,eval_frames_per_s_std")
+    assert call(monkeypatch, "pareto", "asr.demo", "--smoke", "--x", "train_frames_per_s", "--format", "csv") == 0
+    capsys.readouterr()
     stored = [path.name for path in Path("runs/artifacts/asr.demo.smoke").rglob("*.front.*")]
     assert sorted(stored) == ["asr.demo.smoke.front.html", "asr.demo.smoke.front.png"]
 
@@ -144,3 +150,9 @@ def test_ui_serves_mlflow_on_loopback(workplace):
     finally:
         process.terminate()
         process.wait(20)
+
+
+def test_a_tracking_store_that_cannot_be_opened_is_one_line(workplace, monkeypatch, capsys):
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", "nonsense://somewhere")
+    assert call(monkeypatch, "status", "asr.demo") == 2
+    assert "The tracking store nonsense://somewhere cannot be opened" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from search_spaces.asr import demo
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
 from search_spaces.sweep import Condition, Resources, Search, grid
-from trainables.asr.config import Random
+from trainables.asr.config import AsrConfig, LibriSpeech, Random
 from trainables.errors import InputError
 
 
@@ -75,6 +75,25 @@ def test_condition_values_and_seed_reach_the_config():
     sweep = demo()
     config = sweep.config(next(c for c in sweep.conditions if c.name == "random"), seed=7)
     assert (config.controller, config.seed) == (Random(p_big=0.5), 7)
+
+
+def test_an_override_renames_the_conditions_that_it_changes_and_no_other():
+    changed = demo().with_values({"controller.mu": 0.3})
+    assert [c.name for c in changed.conditions] == [
+        "surprisal,controller.mu=0.3", "random", "always_small", "always_big"
+    ]  # fmt: skip
+    assert changed.reference == "random"
+    both = demo().with_values({"training.num_epochs": 2, "data.noise": 0.5})
+    assert both.reference == "random,training.num_epochs=2,data.noise=0.5"
+    with pytest.raises(InputError, match="--seeds"):
+        demo().with_values({"seed": 3})
+
+
+def test_the_autoregressive_model_learns_from_the_tasks_own_data_unless_told_otherwise(tmp_path):
+    own = AsrConfig(data=LibriSpeech(root=tmp_path, train="mine", test="other"))
+    assert own.pretraining.data == own.data
+    larger = own.with_value("ar.data", LibriSpeech(train="train-other-500"))
+    assert larger.pretraining.data == LibriSpeech(root=tmp_path, train="train-other-500")
 
 
 def test_resources_auto_follow_the_clusters_gpus():

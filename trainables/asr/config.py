@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from trainables.config import NOT_IN_KEY, Config
 
@@ -11,7 +11,13 @@ Rate = Annotated[float, Field(ge=0, lt=1)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
+SubsetName = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
 LearningRate = Annotated[float, Field(gt=0, le=1)]
+
+
+def _absolute(path: Path | None) -> Path | None:
+    """Workers have other working folders."""
+    return path.absolute() if path else None
 
 
 class LibriSpeech(Config):
@@ -21,9 +27,11 @@ class LibriSpeech(Config):
     """
 
     kind: Literal["librispeech"] = "librispeech"
-    root: Annotated[Path | None, NOT_IN_KEY] = Field(None, description="default: the setting PONDERAY_DATA")
-    train: str = "train-clean-5"
-    test: str = "test-clean"
+    root: Annotated[Path | None, NOT_IN_KEY, AfterValidator(_absolute)] = Field(
+        None, description="default: the setting PONDERAY_DATA"
+    )
+    train: SubsetName = "train-clean-5"
+    test: SubsetName = "test-clean"
     num_validation_speakers: Count = 3
     num_train_utterances: Count | None = Field(None, description="a seeded choice of so many; default: all")
     num_validation_utterances: Count | None = None
@@ -71,7 +79,7 @@ class Optimisation(Config):
 class Pretraining(Config):
     """The autoregressive model (GRU encoder) and how it is pretrained, on any audio."""
 
-    data: Data = LibriSpeech()
+    data: Data | None = Field(None, description="default: the task's own")
     features: Features = Features()
     hidden_size: Count = 512
     dropout: Rate = 0.5
@@ -159,8 +167,8 @@ class AsrConfig(Config):
 
     @property
     def pretraining(self) -> Pretraining:
-        """What the autoregressive model is made by; its audio lies where the task's own lies, unless said otherwise."""
+        """What the autoregressive model is made by: on the task's own data, or on other data that lie beside them."""
         ours, its = self.data, self.ar.data
         if isinstance(ours, LibriSpeech) and isinstance(its, LibriSpeech) and its.root is None:
-            return self.ar.model_copy(update={"data": its.model_copy(update={"root": ours.root})})
-        return self.ar
+            its = its.model_copy(update={"root": ours.root})
+        return self.ar.model_copy(update={"data": its or ours})

@@ -60,17 +60,18 @@ def load(config: Data, features: Features) -> Examples:
     """
     found = splits(config)
     long_enough = [u for u in found.train if is_long_enough(u, features)]
-    unusable = [u.identity for u in found.validation + found.test if num_frames(u.num_samples, features) == 0]
+    validation = [u for u in found.validation if is_long_enough(u, features)]
+    unusable = [u.identity for u in found.test if num_frames(u.num_samples, features) == 0]
     if unusable:
         raise InputError(f"Utterance {unusable[0]} is shorter than one window of {features.window_ms} ms; remove it.")
-    if not long_enough:
-        raise InputError("No training utterance has enough frames for its phones; check the transcripts.")
+    if not long_enough or not validation:
+        raise InputError("No training or validation utterance has enough frames for its phones; check the transcripts.")
     return Examples(
         train=_examples(long_enough, config, features),
-        validation=_examples(found.validation, config, features),
+        validation=_examples(validation, config, features),
         test=_examples(found.test, config, features),
         labels=found.labels,
-        num_skipped=found.num_skipped + len(found.train) - len(long_enough),
+        num_skipped=found.num_skipped + len(found.train + found.validation) - len(long_enough + validation),
     )
 
 

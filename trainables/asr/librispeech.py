@@ -46,6 +46,11 @@ def read_splits(config: LibriSpeech) -> Splits:
     train, num_skipped = _read_subset(locate(config.root, config.train))
     test, num_skipped_test = _read_subset(locate(config.root, config.test))
     speakers = sorted({utterance.speaker for utterance in train})
+    shared = {utterance.speaker for utterance in test} & set(speakers)
+    if shared:
+        raise InputError(
+            f"{config.train} and {config.test} must have no speaker in common, but share speaker {min(shared)}."
+        )
     if len(speakers) <= config.num_validation_speakers:
         raise InputError(
             f"`data.num_validation_speakers` must be below the {len(speakers)} speakers of {config.train}, "
@@ -99,7 +104,11 @@ def _read_subset(folder: Path) -> tuple[list[Utterance], int]:
 
 
 def _transcripts(path: Path) -> Iterator[tuple[str, list[str]]]:
-    for line in path.read_text(encoding="utf-8").splitlines():
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} must be UTF-8 text, but {error.reason} at byte {error.start}.") from None
+    for line in filter(str.strip, lines):
         identity, *words = line.split()
         if not words:
             raise InputError(f"{path}: utterance {identity} has no words.")

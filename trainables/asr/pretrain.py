@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from trainables import checkpoint, distributed, rng
 from trainables.asr import data
 from trainables.asr.autoregressive import AutoregressiveModel
-from trainables.asr.config import Pretraining
+from trainables.asr.config import Data, Pretraining
 from trainables.asr.data import Example
-from trainables.errors import DivergedError
+from trainables.errors import DivergedError, InputError
 from trainables.trial import Trial
 
 SELECTION = "valid_mse"
@@ -24,7 +24,7 @@ SELECTION = "valid_mse"
 
 def fingerprint(config: Pretraining) -> str:
     """Of the audio that the model learns from."""
-    return data.fingerprint(config.data)
+    return data.fingerprint(_data(config))
 
 
 def selection(config: Pretraining) -> dict[str, str]:
@@ -44,7 +44,7 @@ def train(config: Pretraining, trial: Trial) -> None:
         DivergedError: when the loss is no finite number.
         InputError: when the audio cannot be read.
     """
-    examples, device = data.load(config.data, config.features), distributed.device()
+    examples, device = data.load(_data(config), config.features), distributed.device()
     rng.seed_everything(config.seed)
     model = AutoregressiveModel(config).to(device)
     if config.start == "data_mean":
@@ -57,7 +57,7 @@ def train(config: Pretraining, trial: Trial) -> None:
         state = checkpoint.load(restored)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
-        rng.put_back(state["rng"][distributed.rank()], order=order)
+        rng.put_back_process(state["rng"], distributed.rank(), shared={"order": order})
         first = state["epoch"] + 1
     else:
         trial.report({"valid_mse": mean_squared_error(model, examples.validation)}, step=0)
@@ -77,6 +77,12 @@ def train(config: Pretraining, trial: Trial) -> None:
                 "rng": streams,
             }
             trial.report(metrics, step=epoch, checkpoint=checkpoint.save(Path(folder) / "state.pt", state))
+
+
+def _data(config: Pretraining) -> Data:
+    if config.data is None:
+        raise InputError("`data` of a pretraining that stands alone must be given, but got None.")
+    return config.data
 
 
 def _train_epoch(

@@ -14,7 +14,7 @@ from trainables import checkpoint, distributed, rng
 from trainables.asr import controller as controllers
 from trainables.asr import cost, data, decode
 from trainables.asr.autoregressive import AutoregressiveModel, surprisal
-from trainables.asr.config import AsrConfig, Evaluation
+from trainables.asr.config import AsrConfig, Evaluation, Surprisal
 from trainables.asr.controller import SurprisalFit
 from trainables.asr.data import Batch, Example
 from trainables.trial import Trial
@@ -29,9 +29,15 @@ class FrozenParts:
 
     @torch.no_grad()
     def see(self, config: AsrConfig, batch: Batch) -> tuple[Float[Tensor, "B T A"], Float[Tensor, "B T"]]:
-        """Features of each frame, and the probability that it takes the big network."""
-        features, predictions = self.ar(batch.frames)
-        return features, controllers.p_big(config.controller, surprisal(batch.frames, predictions), self.fit)
+        """Features of each frame, and the probability that it takes the big network.
+
+        The regressor runs only where surprisal is needed.
+        """
+        encoded = self.ar.encode(batch.frames)
+        surprisals = batch.frames.new_zeros(batch.frames.shape[:2])
+        if isinstance(config.controller, Surprisal):
+            surprisals = surprisal(batch.frames, self.ar.regressor(encoded[:, :-1]))
+        return encoded[:, 1:], controllers.p_big(config.controller, surprisals, self.fit)
 
 
 def load_ar(config: AsrConfig, trial: Trial) -> AutoregressiveModel:

@@ -62,7 +62,7 @@ def train(config: AsrConfig, trial: Trial) -> None:
         state = checkpoint.load(restored)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
-        rng.put_back(state["rng"][distributed.rank()], order=order, routing=routing)
+        rng.put_back_process(state["rng"], distributed.rank(), shared={"order": order}, own={"routing": routing})
         frozen, first = FrozenParts(ar, _fit_from(state)), state["epoch"] + 1
     else:
         frozen = FrozenParts(ar, _fit(config, ar, examples.train))

@@ -62,7 +62,9 @@ def test_a_word_without_phones_is_a_counted_skip(corpus: LibriSpeech):
 def test_too_little_audio_for_its_phones_is_a_counted_skip(corpus: LibriSpeech):
     for speaker in (1, 2, 3):
         write_utterance(corpus.root, "train", speaker, 2, "HELLO HELLO HELLO", seconds=0.2)
-    assert data.load(corpus, Features()).num_skipped == 2
+    examples = data.load(corpus, Features())
+    assert examples.num_skipped == 3
+    assert (len(examples.train), len(examples.validation)) == (4, 2)
 
 
 def test_a_choice_of_utterances_is_seeded(corpus: LibriSpeech):
@@ -82,7 +84,9 @@ def test_fingerprint_follows_content_not_place(corpus: LibriSpeech, tmp_path_fac
     assert before != data.fingerprint(moved)
 
 
-@pytest.mark.parametrize("spoil", ["missing", "broken", "truncated", "rate", "empty", "root", "subset", "speakers"])
+@pytest.mark.parametrize(
+    "spoil", ["missing", "broken", "truncated", "rate", "empty", "root", "subset", "shared", "text", "speakers"]
+)
 def test_bad_data_is_one_line_that_names_the_file(corpus: LibriSpeech, spoil: str):
     audio = corpus.root / "train/2/7/2-7-0001.flac"
     config, said = corpus, str(audio)
@@ -108,6 +112,12 @@ def test_bad_data_is_one_line_that_names_the_file(corpus: LibriSpeech, spoil: st
                 corpus.model_copy(update={"train": "dev"}),
                 "There is no folder 'dev' at or two folders below",
             )
+        case "shared":
+            config = corpus.model_copy(update={"test": "train"})
+            said = "train and train must have no speaker in common, but share speaker 1"
+        case "text":
+            (corpus.root / "train/2/7/2-7.trans.txt").write_bytes(b"2-7-0000 CAF\xc9\n")
+            said = "2-7.trans.txt must be UTF-8 text"
         case "speakers":
             config, said = corpus.model_copy(update={"num_validation_speakers": 3}), "must be below the 3 speakers"
     with pytest.raises(InputError) as raised:
