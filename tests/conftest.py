@@ -15,6 +15,12 @@ install_import_hook([f"trainables.asr.{name}" for name in TENSOR_MODULES], "bear
 torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Every test draws the same numbers, whatever ran before it."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder of the test's own, with none of the user's settings but the data."""
