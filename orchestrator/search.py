@@ -66,7 +66,7 @@ class SearchedConditions:
             self._study.tell(number, values, state=None if values else TrialState.FAIL)
 
     def _condition(self, trial: FrozenTrial) -> Condition:
-        name = f"{trial.number:04d} {condition_name(trial.params)}"
+        name = f"{trial.number:04d} {condition_name(trial.params, num_digits=3)}"
         self._numbers[name] = trial.number
         self._open.add(name)
         return Condition(name, trial.params)

@@ -163,13 +163,13 @@ def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
     return tuple(conditions)
 
 
-def condition_name(setting: Mapping[str, Any]) -> str:
-    """A readable name from the last word of each path."""
-    return ",".join(f"{path.rpartition('.')[2]}={_readable(value)}" for path, value in setting.items())
+def condition_name(setting: Mapping[str, Any], num_digits: int = 12) -> str:
+    """A readable name from the last word of each path; with few digits it may not be unique."""
+    return ",".join(f"{path.rpartition('.')[2]}={_readable(value, num_digits)}" for path, value in setting.items())
 
 
-def _readable(value: object) -> str:
-    text = f"{value:.12g}" if isinstance(value, float) else str(value)
+def _readable(value: object, num_digits: int = 12) -> str:
+    text = f"{value:.{num_digits}g}" if isinstance(value, float) else str(value)
     return re.sub(r"[^\w.+\-]+", "-", text)
 
 
