@@ -66,7 +66,7 @@ class Plan:
         accept_code: go on beside results of another version of the trainable's sources.
 
     Raises:
-        RefusedError: from `next`, where results of another code version are found, or a task can never fit.
+        RefusedError: from `extend` and `next`, where results of another code version are found, or one can never fit.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Plan:
                     self._start(task)
                     return task.work
             waits = any(task.state == "waiting" and task.condition for task in self.tasks.values())
-            if waits or self._is_stalled or not self._extend():
+            if waits or self._is_stalled or not self.extend():
                 return None
 
     def is_finished(self) -> bool:
@@ -123,15 +123,15 @@ class Plan:
             final = {"state": "failed", "error": lost or "ended without a result", "is_lost": True}
         self._judge(task, final)
 
-    def extend(self) -> None:
-        """Takes in the conditions that the source has now, so that what is wrong shows before anything starts."""
-        self._extend()
-
     def replicates(self) -> list[Replicate]:
         """Every replicate as it stands."""
         return [self._replicate(task) for task in self.tasks.values() if task.condition]
 
-    def _extend(self) -> bool:
+    def extend(self) -> bool:
+        """Takes in the conditions that the source has now, and says whether there were any.
+
+        Called before anything starts, it shows what is wrong with them.
+        """
         conditions = self._source.more()
         for condition in conditions:
             prerequisites = self._drafter.prerequisites(condition)

@@ -15,11 +15,11 @@ class Summary:
     std: float
     n: int
 
-    def text(self, scale: float = 1.0, digits: int = 2) -> str:
+    def text(self, digits: int = 2) -> str:
         """`mean ± std`, or the one value there is."""
         if math.isnan(self.std):
-            return f"{self.mean * scale:.{digits}f}"
-        return f"{self.mean * scale:.{digits}f} ± {self.std * scale:.{digits}f}"
+            return f"{self.mean:.{digits}f}"
+        return f"{self.mean:.{digits}f} ± {self.std:.{digits}f}"
 
 
 def summarise(values: Sequence[float]) -> Summary:

@@ -3,8 +3,6 @@
 Analytic because `torch.utils.flop_counter` sees nothing in fused recurrent layers on a CPU.
 """
 
-from torch import nn
-
 
 def linear_macs(num_inputs: int, num_outputs: int) -> int:
     """Of one row through a `Linear`."""
@@ -14,8 +12,3 @@ def linear_macs(num_inputs: int, num_outputs: int) -> int:
 def gru_macs(num_inputs: int, hidden_size: int, num_directions: int = 1) -> int:
     """Of one time step of a GRU layer: three gates, each reading the input and the state."""
     return num_directions * 3 * (num_inputs * hidden_size + hidden_size * hidden_size)
-
-
-def num_parameters(module: nn.Module) -> int:
-    """Trainable or frozen, biases included."""
-    return sum(parameter.numel() for parameter in module.parameters())

@@ -10,13 +10,17 @@ from trainables.asr import cost
 from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Features, Network, Pretraining, Random, Surprisal
 from trainables.asr.network import Recogniser
-from trainables.cost import num_parameters
 
 NUM_TIMIT_PHONES = 39
 SMALL = AsrConfig(
     ar=Pretraining(hidden_size=12, features=Features(num_mel_bins=10)),
     network=Network(pre_hidden_size=7, big_hidden_size=31, post_hidden_size=5),
 )
+
+
+def num_parameters(module: nn.Module) -> int:
+    """Trainable or frozen, biases included."""
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def unrolled_gru(gru: nn.GRU, inputs: Tensor) -> Tensor:

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+SAMPLE_RATE_HZ: Final = 16_000
+"""Of all audio that the recognisers hear."""
 
 
 @dataclass(frozen=True)

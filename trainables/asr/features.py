@@ -5,8 +5,8 @@ from torch import Tensor
 from torchaudio.compliance import kaldi
 
 from trainables.asr.config import Features
+from trainables.asr.corpus import SAMPLE_RATE_HZ
 
-SAMPLE_RATE_HZ = 16_000
 FIXED_SETTINGS = {
     "dither": 0.0,
     "remove_dc_offset": False,

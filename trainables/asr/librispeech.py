@@ -13,11 +13,9 @@ from torch import Tensor
 
 from trainables import rng
 from trainables.asr.config import LibriSpeech
-from trainables.asr.corpus import Splits, Utterance
+from trainables.asr.corpus import SAMPLE_RATE_HZ, Splits, Utterance
 from trainables.asr.phones import LABELS, PHONES, pronounce
 from trainables.errors import DataWarning, InputError
-
-SAMPLE_RATE_HZ = 16_000
 
 
 def locate(root: Path | None, subset: str) -> Path:

@@ -16,9 +16,7 @@ from torch import Tensor
 
 from trainables import rng
 from trainables.asr.config import Synthetic
-from trainables.asr.corpus import Splits, Utterance
-
-SAMPLE_RATE_HZ = 16_000
+from trainables.asr.corpus import SAMPLE_RATE_HZ, Splits, Utterance
 
 
 @dataclass(frozen=True)
