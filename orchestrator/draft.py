@@ -86,7 +86,7 @@ class Drafter:
             fingerprint = self.fingerprint(wanted.trainable, its_config)
             key = content_hash(wanted.trainable, its_config, fingerprint)
             folder = self.settings.runs / "prerequisites" / key
-            resources = self.sweep.resources.resolve(self.num_gpus)
+            resources = (wanted.resources or self.sweep.resources).resolve(self.num_gpus)
             work = self._work(key, f"prerequisite {wanted.name}", wanted.trainable, its_config, folder, resources, {})
             tasks[wanted.name] = Task(work, None, getattr(its_config, "seed", 0), fingerprint)
         return tasks

@@ -7,7 +7,7 @@ import math
 import platform
 import socket
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -37,8 +37,15 @@ class JournalTrial:
         self._folder, self._products, self._send, self._is_writer = folder, products, send, is_writer
         self._last_step = folder.last_step()
 
-    def report(self, metrics: Mapping[str, float], *, step: int, checkpoint: Path | None = None) -> None:
-        """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint`."""
+    def report(
+        self,
+        metrics: Mapping[str, float],
+        *,
+        step: int,
+        checkpoint: Path | None = None,
+        artifacts: Sequence[Path] = (),
+    ) -> None:
+        """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint` and `artifacts`."""
         record: Record = {
             "kind": "metrics",
             "step": step,
@@ -49,6 +56,7 @@ class JournalTrial:
                 record = self._folder.append(record)
             if checkpoint:
                 self._folder.keep(checkpoint, step)
+            self._folder.keep_artifacts(artifacts)
         if step > self._last_step:
             self._last_step = step
             self._send(record)
@@ -65,11 +73,22 @@ class JournalTrial:
 
 
 class EvaluationTrial(JournalTrial):
-    """A `Trial` for `evaluate`: what it reports is kept aside until the best checkpoint is known."""
+    """A `Trial` for `evaluate`: metrics are kept aside until the best checkpoint is known."""
 
-    def report(self, metrics: Mapping[str, float], *, step: int, checkpoint: Path | None = None) -> None:
-        """Keeps `metrics`."""
+    reported: tuple[int, dict[str, float]]
+
+    def report(
+        self,
+        metrics: Mapping[str, float],
+        *,
+        step: int,
+        checkpoint: Path | None = None,
+        artifacts: Sequence[Path] = (),
+    ) -> None:
+        """Keeps `metrics` and `artifacts`; of several checkpoints tried, the last one's artifacts stay."""
         self.reported = (step, dict(metrics))
+        if self._is_writer:
+            self._folder.keep_artifacts(artifacts)
 
 
 def best_product(folder: Path) -> Path:

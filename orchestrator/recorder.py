@@ -58,6 +58,7 @@ class Recorder:
             "ponderay.evaluations": json.dumps(sorted(folder.evaluations())),
             "ponderay.code_version": versions[-1] if state == "failed" and versions else (versions or [""])[0],
         }
+        self._tracking.store_artifacts(self._run_ids[task.work.key], folder.artifacts)
         self._tracking.finish(self._run_ids.pop(task.work.key), state, tags, traceback)
 
     def end_condition(self, condition: Condition, replicates: Sequence[Replicate]) -> None:

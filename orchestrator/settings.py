@@ -9,7 +9,7 @@ from typing import Any
 from trainables.errors import InputError
 
 SETTINGS_FILE = Path("ponderay.toml")
-NAMES = ("data", "runs", "tracking_uri")
+NAMES = ("data", "runs", "cache", "tracking_uri")
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 
 
@@ -32,7 +32,9 @@ class Settings:
 
 
 def read_settings() -> Settings:
-    """The settings in force; also hands PONDERAY_DATA to the processes started from here and turns telemetry off.
+    """The settings in force; also hands PONDERAY_DATA and PONDERAY_CACHE to the processes started from here.
+
+    Telemetry of the libraries is turned off.
 
     Raises:
         InputError: if the file holds an unknown name.
@@ -45,6 +47,8 @@ def read_settings() -> Settings:
         os.environ["PONDERAY_DATA"] = str(Path(os.environ["PONDERAY_DATA"]).absolute())
     runs = Path(os.environ.get("PONDERAY_RUNS") or from_file.get("runs") or "runs").absolute()
     default_uri = f"sqlite:///{runs / 'mlflow.db'}"
+    cache = os.environ.get("PONDERAY_CACHE") or from_file.get("cache") or runs / "cache"
+    os.environ["PONDERAY_CACHE"] = str(Path(cache).absolute())
     uri = os.environ.get("PONDERAY_TRACKING_URI") or from_file.get("tracking_uri") or default_uri
     return Settings(runs=runs, tracking_uri=str(uri))
 

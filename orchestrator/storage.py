@@ -1,6 +1,7 @@
 """A replicate's folder: a journal of everything it reported, and its checkpoints. The one record that a crash leaves.
 
-Layout: `journal.jsonl`, one record a line, only ever appended to; `step_000012.<sha256>.pt`, whole or not there.
+Layout: `journal.jsonl`, one record a line, only ever appended to; `step_000012.<sha256>.pt`, whole or not there;
+`artifacts/`, files for people.
 The journal's line is written before the checkpoint of the same step, so nothing behind a checkpoint is missing.
 """
 
@@ -9,7 +10,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,17 @@ class ReplicateFolder:
             os.fsync(file.fileno())
         partial.rename(self.path / f"step_{step:06d}.{digest}.pt")
         self._prune()
+
+    @property
+    def artifacts(self) -> Path:
+        """Files for people; the folder may not be there."""
+        return self.path / "artifacts"
+
+    def keep_artifacts(self, sources: Iterable[Path]) -> None:
+        """Copies files under their names; one of the same name is replaced."""
+        for source in sources:
+            self.artifacts.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, self.artifacts / source.name)
 
     def checkpoints(self) -> dict[int, Path]:
         """Those on disk by step, in order."""

@@ -145,6 +145,11 @@ class Tracking:
             self._client.log_artifact(run_id, str(file), "figures")
         self.finish(run_id, "complete", {})
 
+    def store_artifacts(self, run_id: str, folder: Path) -> None:
+        """Stores the files of a replicate's folder, where it has any."""
+        if folder.is_dir():
+            self._client.log_artifacts(run_id, str(folder))
+
     def store_diff(self, run_id: str, diff: str) -> None:
         """Stores what was changed and not committed."""
         if diff:

@@ -18,19 +18,21 @@ class Resources:
     """What one replicate gets.
 
     Attributes:
-        num_workers: Ray Train workers; 0 trains in the trial itself; "auto" is one worker where Ray has GPUs, else 0.
+        num_workers: Ray Train workers; 0 trains in the trial itself; "auto" is one worker where Ray has GPUs, else 0;
+            "all" is one worker for each GPU that Ray has, and 0 where it has none.
         cpus_per_worker: also the number of torch threads.
         gpus_per_worker: may be a fraction; "auto" is 1 where Ray has GPUs, else 0.
     """
 
-    num_workers: int | Literal["auto"] = "auto"
+    num_workers: int | Literal["auto", "all"] = "auto"
     cpus_per_worker: int = 1
     gpus_per_worker: float | Literal["auto"] = "auto"
 
     def resolve(self, num_gpus: float) -> "ResolvedResources":
         """The numbers behind "auto" on a cluster with `num_gpus`."""
         wanted = (1.0 if num_gpus else 0.0) if self.gpus_per_worker == "auto" else self.gpus_per_worker
-        workers = (1 if wanted else 0) if self.num_workers == "auto" else self.num_workers
+        automatic = {"auto": 1 if wanted else 0, "all": int(num_gpus)}
+        workers = automatic[self.num_workers] if isinstance(self.num_workers, str) else self.num_workers
         return ResolvedResources(workers, self.cpus_per_worker, wanted if workers else 0.0)
 
 
@@ -82,11 +84,16 @@ class Search:
 
 @dataclass(frozen=True)
 class Prerequisite:
-    """A run whose product the replicates use: `trainable` on the config found at `config_path` of theirs."""
+    """A run whose product the replicates use: `trainable` on the config found at `config_path` of theirs.
+
+    Attributes:
+        resources: default: those of a replicate.
+    """
 
     name: str
     trainable: str
     config_path: str
+    resources: Resources | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,10 @@ os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true
 import torch
 from jaxtyping import install_import_hook
 
-TENSOR_MODULES = ("autoregressive", "controller", "decode", "features", "network", "pretrain", "recognition")
+TENSOR_MODULES = (
+    "autoregressive", "controller", "decode", "encoders", "features", "latency", "network", "pretrain", "recognition",
+    "released", "routing", "testing",
+)  # fmt: skip
 install_import_hook([f"trainables.asr.{name}" for name in TENSOR_MODULES], "beartype.beartype")
 torch.set_num_threads(1)
 

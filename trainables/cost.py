@@ -5,10 +5,21 @@ Analytic because `torch.utils.flop_counter` sees nothing in fused recurrent laye
 
 
 def linear_macs(num_inputs: int, num_outputs: int) -> int:
-    """Of one row through a `Linear`."""
+    """Of one row through a `Linear`; of one output frame of a convolution, with kernel * channels as inputs."""
     return num_inputs * num_outputs
 
 
 def gru_macs(num_inputs: int, hidden_size: int, num_directions: int = 1) -> int:
     """Of one time step of a GRU layer: three gates, each reading the input and the state."""
     return num_directions * 3 * (num_inputs * hidden_size + hidden_size * hidden_size)
+
+
+def causal_attention_macs(num_inputs: int, hidden_size: int, num_frames: int, context_frames: int) -> int:
+    """Of masked self-attention over `num_frames`: projections, then scores and sums over what each frame sees.
+
+    Frame t, counted from 0, sees min(t + 1, context_frames) frames.
+    """
+    num_full = max(0, num_frames - context_frames)
+    num_growing = num_frames - num_full
+    num_pairs = num_growing * (num_growing + 1) // 2 + num_full * context_frames
+    return num_frames * (3 * num_inputs * hidden_size + hidden_size * hidden_size) + 2 * hidden_size * num_pairs

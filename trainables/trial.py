@@ -1,6 +1,6 @@
 """The one seam between a trainable and whatever runs it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -12,8 +12,15 @@ class Trial(Protocol):
     In a distributed run every process makes the same calls; only what rank 0 passes is kept.
     """
 
-    def report(self, metrics: Mapping[str, float], *, step: int, checkpoint: Path | None = None) -> None:
-        """Record `metrics` at `step` (1-based, rising) and keep a copy of the file `checkpoint`."""
+    def report(
+        self,
+        metrics: Mapping[str, float],
+        *,
+        step: int,
+        checkpoint: Path | None = None,
+        artifacts: Sequence[Path] = (),
+    ) -> None:
+        """Record `metrics` at `step` (1-based, rising), and keep copies of the file `checkpoint` and of `artifacts`."""
 
     def restore(self) -> Path | None:
         """The newest whole checkpoint of this replicate, or None where it starts anew."""

@@ -14,7 +14,8 @@ from orchestrator.tracking import Tracking
 from search_spaces.sweep import Condition, Resources
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts, statuses
-from trainables.asr.config import AsrConfig, Network, Optimisation, Pretraining, Random, Synthetic
+from trainables.asr.config import AsrConfig, Optimisation, Pretraining, Random, Recurrent
+from trainables.asr.data_config import Synthetic
 
 pytestmark = pytest.mark.usefixtures("ray_instance", "workplace")
 
@@ -101,7 +102,7 @@ def test_two_processes_train_a_recogniser_as_one_does():
     base = AsrConfig(
         data=data,
         ar=Pretraining(data=data, hidden_size=8, dropout=0, training=quick),
-        network=Network(pre_hidden_size=4, big_hidden_size=8, post_hidden_size=4, dropout=0),
+        network=Recurrent(pre_hidden_size=4, big_hidden_size=8, post_hidden_size=4, dropout=0),
         controller=Random(p_big=1),
         training=quick,
     )
@@ -128,5 +129,5 @@ def test_two_processes_train_a_recogniser_as_one_does():
         torch.load(next(Path(f"runs/replicates/{name}").rglob("step_000002*.pt")), weights_only=True)
         for name in ("asr.one", "asr.two")
     ]
-    torch.testing.assert_close(states[1]["model"], states[0]["model"], rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(states[1]["recogniser"], states[0]["recogniser"], rtol=1e-3, atol=1e-5)
     assert [len(state["rng"]) for state in states] == [1, 2]

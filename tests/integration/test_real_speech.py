@@ -12,7 +12,7 @@ from search_spaces.find import find_sweep
 @pytest.mark.slow
 @pytest.mark.data
 def test_a_recogniser_learns_from_real_speech_and_is_tested_on_other_speakers(workplace, real_data):
-    sweep = find_sweep("asr.mini_librispeech", smoke=True).only("surprisal", 1)
+    sweep = find_sweep("asr.laptop_librispeech", smoke=True).only("surprisal", 1)
     (replicate,) = run_without_ray(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
     assert replicate.state == "complete"
     folder = ReplicateFolder(workplace / "runs/replicates" / sweep.name / replicate.key, {})

@@ -8,7 +8,8 @@ from search_spaces.asr import demo
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
 from search_spaces.sweep import Condition, Resources, Search, grid
-from trainables.asr.config import AsrConfig, LibriSpeech, Random
+from trainables.asr.config import AsrConfig, Random
+from trainables.asr.data_config import LibriSpeech
 from trainables.errors import InputError
 
 
@@ -28,7 +29,9 @@ def test_sweep_functions_load_no_engine():
 
 
 def test_an_unknown_sweep_is_told_the_known_ones():
-    with pytest.raises(InputError, match=r"no sweep 'asr.demmo'; there are asr.demo, asr.mini_librispeech"):
+    with pytest.raises(
+        InputError, match=r"no sweep 'asr.demmo'; there are asr.ablation_mini_librispeech, asr.ablation_timit"
+    ):
         find_sweep("asr.demmo")
 
 
@@ -37,7 +40,7 @@ def test_an_unknown_sweep_is_told_the_known_ones():
     [
         (
             {"conditions": (Condition("a", {"controller.nu": 1}),), "reference": None},
-            "'nu' is not one of fit, kind, mu",
+            "'nu' is not one of data, fit, kind, mu",
         ),
         ({"conditions": (Condition("a"), Condition("a")), "reference": None}, "names of conditions must differ"),
         ({"conditions": (Condition("a"), Condition("b")), "reference": None}, "'a' and 'b' are the same setting"),

@@ -1,6 +1,7 @@
 import pytest
 
-from trainables.asr.config import AsrConfig, Evaluation, LibriSpeech, Random, Surprisal
+from trainables.asr.config import AsrConfig, Evaluation, Random, Surprisal
+from trainables.asr.data_config import LibriSpeech
 from trainables.config import content_hash, flatten, key_content
 from trainables.errors import InputError
 

@@ -4,18 +4,35 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from trainables.asr import cost
 from trainables.asr.autoregressive import AutoregressiveModel
-from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Features, Network, Pretraining, Random, Surprisal
+from trainables.asr.config import (
+    AlwaysBig,
+    AlwaysSmall,
+    AsrConfig,
+    Budget,
+    CausalConvolution,
+    Convolutional,
+    Gru,
+    Learned,
+    MaskedSelfAttention,
+    Pretraining,
+    Random,
+    Recurrent,
+    Surprisal,
+)
+from trainables.asr.data_config import Features
 from trainables.asr.network import Recogniser
+from trainables.errors import InputError
 
-NUM_TIMIT_PHONES = 39
 SMALL = AsrConfig(
     ar=Pretraining(hidden_size=12, features=Features(num_mel_bins=10)),
-    network=Network(pre_hidden_size=7, big_hidden_size=31, post_hidden_size=5),
+    network=Recurrent(pre_hidden_size=7, big_hidden_size=31, post_hidden_size=5),
 )
+CONVOLUTIONAL = [Convolutional(kind=f"model{n}", width=6, kernel_frames=3, big_hidden_size=9) for n in (1, 2, 3)]
 
 
 def num_parameters(module: nn.Module) -> int:
@@ -54,55 +71,153 @@ def test_unrolled_gru_is_torchs_gru():
     torch.testing.assert_close(unrolled_gru(gru, inputs), gru(inputs)[0])
 
 
+def rows(width: int) -> Tensor:
+    return torch.randn(1, 4, width)
+
+
 def test_macs_of_each_part_equal_those_that_torch_counts():
-    parts, model, ar = cost.part_macs(SMALL, 9), Recogniser(SMALL, 9), AutoregressiveModel(SMALL.ar)
-    frames = 4
+    learned = SMALL.with_value("controller", Learned(gate_input="pre_net", hidden_size=3))
+    parts, model, ar = cost.part_macs(learned, 9), Recogniser(learned, 9), AutoregressiveModel(SMALL.ar)
+    assert parts.regressor * 4 == macs_of(ar.regressor, rows(12))
+    assert parts.pre * 4 == macs_of(model.pre.gru, rows(12))
+    assert parts.gate * 4 == macs_of(model.gate, rows(14))
+    assert parts.small * 4 == macs_of(model.small, rows(14))
+    assert parts.big * 4 == macs_of(model.big, rows(14))
+    assert parts.post * 4 == macs_of(model.post.gru, rows(14)) + macs_of(model.post.output, rows(10))
+    assert cost.part_macs(SMALL, 9).gate == 0
 
-    def rows(width: int) -> Tensor:
-        return torch.randn(1, frames, width)
 
-    encoder = sum(
-        macs_of(block.gru, rows(n)) + macs_of(block.linear, rows(12))
-        for block, n in zip(ar.blocks, (10, 12), strict=True)
+@pytest.mark.parametrize("network", CONVOLUTIONAL, ids=lambda network: network.kind)
+@pytest.mark.parametrize("inputs", ["ar_features", "frames"])
+def test_macs_of_convolutional_networks_equal_those_of_whole_runs_of_them(network, inputs):
+    """Small-only and big-only recognisers from end to end."""
+    config = SMALL.with_value("network", network).with_value("inputs", inputs)
+    width = 12 if inputs == "ar_features" else 10
+    for controller in (AlwaysSmall(), AlwaysBig()):
+        only = config.with_value("controller", controller)
+        parts, model = cost.part_macs(only, 9), Recogniser(only, 9).eval()
+        routed = parts.small if isinstance(controller, AlwaysSmall) else parts.big
+        with FlopCounterMode(display=False) as counter:
+            model(torch.randn(1, 6, width), torch.tensor([6]), torch.ones(1, 6, dtype=torch.bool))
+        assert (parts.pre + routed + parts.post) * 6 == counter.get_total_flops() // 2
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [CausalConvolution(kernel_frames=3), MaskedSelfAttention(num_heads=2, context_frames=4)],
+    ids=lambda encoder: encoder.kind,
+)
+@pytest.mark.parametrize("num_frames", [1, 3, 9])
+def test_encoder_macs_equal_those_of_a_stream_which_computes_nothing_in_vain(encoder, num_frames):
+    config = SMALL.ar.with_value("encoder", encoder)
+    ar = AutoregressiveModel(config).eval()
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        stream = ar.begin(1)
+        for _ in range(num_frames):
+            _, stream = ar.step(torch.randn(1, 10), stream)
+    regressor = (num_frames + 1) * 12 * 10
+    assert cost.encoder_macs(config, num_frames) == counter.get_total_flops() // 2 - regressor
+
+
+def test_gru_encoder_macs_equal_those_of_its_unrolled_layers():
+    ar = AutoregressiveModel(SMALL.ar)
+    per_frame = sum(
+        macs_of(block.mixer.gru, rows(width)) + macs_of(block.linear, rows(12))
+        for block, width in zip(ar.blocks, (10, 12), strict=True)
     )
-    assert parts.ar_encoder * frames == encoder
-    assert parts.regressor * frames == macs_of(ar.regressor, rows(12))
-    assert parts.pre * frames == macs_of(model.pre, rows(12))
-    assert parts.small * frames == macs_of(model.small, rows(14))
-    assert parts.big * frames == macs_of(model.big, rows(14))
-    assert parts.post * frames == macs_of(model.post, rows(14)) + macs_of(model.output, rows(10))
+    assert isinstance(SMALL.ar.encoder, Gru)
+    assert cost.encoder_macs(SMALL.ar, 3) == per_frame
 
 
 def test_utterance_macs_by_hand():
-    parts = cost.PartCosts(ar_encoder=1000, regressor=100, pre=10, small=3, big=7, post=20)
-    surprisal, random = (SMALL.with_value("controller", kind) for kind in (Surprisal(), Random()))
-    assert cost.utterance_macs(surprisal, parts, num_frames=5, num_big=2) == 6 * 1000 + 5 * 130 + 3 * 3 + 2 * 7
-    assert cost.utterance_macs(random, parts, num_frames=5, num_big=2) == 6 * 1000 + 5 * 30 + 3 * 3 + 2 * 7
+    parts = cost.PartCosts(regressor=100, pre=10, gate=5, small=3, big=7, post=20)
+    encoder = cost.encoder_macs(SMALL.ar, 5)
+    routed = 3 * 3 + 2 * 7
+
+    def macs(controller, config=SMALL):
+        return cost.utterance_macs(config, controller, parts, num_frames=5, num_big=2)
+
+    assert macs(Surprisal()) == encoder + 5 * 130 + routed
+    assert macs(Random()) == encoder + 5 * 30 + routed
+    assert macs(Learned()) == encoder + 5 * 35 + routed
+    frames = SMALL.with_value("inputs", "frames")
+    assert macs(Random(), frames) == 5 * 30 + routed
+    assert macs(Surprisal(), frames) == encoder + 5 * 130 + routed
 
 
 def test_parameter_counts_are_the_published_ones():
-    paper = AsrConfig()
+    paper = AsrConfig(controller=Random())
     assert num_parameters(AutoregressiveModel(paper.ar)) == 3_054_832
-    model = Recogniser(paper, NUM_TIMIT_PHONES)
+    model = Recogniser(paper, 39)
     assert num_parameters(model.pre) == 1_182_720
+    assert num_parameters(Recogniser(paper.with_value("inputs", "frames"), 39).pre) == 519_168
     assert num_parameters(model.small) == 262_656
     assert num_parameters(model.big) == 2_099_712
-    assert num_parameters(model.post) + num_parameters(model.output) == 1_203_240
-    assert num_parameters(Recogniser(paper, 41).post) + num_parameters(Recogniser(paper, 41).output) == 1_204_266
+    assert num_parameters(model.post) == 1_203_240
+    assert num_parameters(Recogniser(paper, 41).post) == 1_204_266
+    gate = Recogniser(paper.with_value("controller", Learned()), 39).gate
+    assert num_parameters(gate) == 41_121
 
 
-@pytest.mark.parametrize(("controller", "total"), [(AlwaysSmall(), 5_703_448), (AlwaysBig(), 7_540_504)])
-def test_fixed_models_have_the_published_totals(controller, total):
-    config = AsrConfig(controller=controller)
-    assert num_parameters(AutoregressiveModel(config.ar)) + num_parameters(Recogniser(config, 39)) == total
-    assert cost.paper_flops_per_frame(config, 39, routing_rate=0.3) == total
+def network(kind: str) -> Recurrent | Convolutional:
+    return Recurrent() if kind == "recurrent" else Convolutional(kind=kind)
 
 
-def test_paper_flops_of_random_half_are_the_published_ones():
-    assert cost.paper_flops_per_frame(AsrConfig(controller=Random()), 39, routing_rate=0.5) == 6_621_976
+@pytest.mark.parametrize(
+    ("kind", "small", "big"),
+    [
+        ("recurrent", 5_703_448, 7_540_504),
+        ("model1", 5_959_448, 7_071_512),
+        ("model2", 5_959_448, 7_071_512),
+        ("model3", 3_280_152, 5_959_448),
+    ],
+)
+def test_fixed_models_have_the_published_totals(kind, small, big):
+    for controller, total in ((AlwaysSmall(), small), (AlwaysBig(), big)):
+        config = AsrConfig(network=network(kind), controller=controller)
+        assert num_parameters(AutoregressiveModel(config.ar)) + num_parameters(Recogniser(config, 39)) == total
+        assert cost.paper_flops_per_frame(config, controller, 39, routing_rate=0.3) == total
 
 
-def test_analytic_parameter_counts_equal_those_of_the_modules():
-    parts, model, ar = cost.part_parameters(SMALL, 9), Recogniser(SMALL, 9), AutoregressiveModel(SMALL.ar)
-    assert parts.ar_encoder + parts.regressor == num_parameters(ar)
-    assert parts.pre + parts.small + parts.big + parts.post == num_parameters(model)
+@pytest.mark.parametrize(
+    ("config", "total"),
+    [
+        (AsrConfig(controller=Random()), 6_621_976),
+        (AsrConfig(controller=Learned()), 6_622_057),
+        (AsrConfig(controller=Random(), inputs="frames"), 2_903_592),
+    ],
+)
+def test_paper_flops_at_one_half_are_the_counts_of_the_specification(config, total):
+    assert cost.paper_flops_per_frame(config, config.controller, 39, routing_rate=0.5) == total
+
+
+def test_without_ar_features_only_a_surprisal_test_runs_the_autoregressive_model():
+    config = AsrConfig(controller=Surprisal(), inputs="frames")
+    tested_at_random, tested_by_surprisal = (
+        cost.paper_flops_per_frame(config, controller, 39, 0.5) for controller in (Random(), Surprisal())
+    )
+    assert tested_by_surprisal - tested_at_random == 3_054_832
+
+
+@pytest.mark.parametrize("inner", [SMALL.network, *CONVOLUTIONAL], ids=lambda network: network.kind)
+def test_part_parameters_are_all_those_of_the_modules(inner):
+    config = SMALL.with_value("network", inner).with_value("controller", Learned())
+    parts, model, ar = cost.part_parameters(config, 9), Recogniser(config, 9), AutoregressiveModel(config.ar)
+    assert parts["ar_encoder"] + parts["regressor"] == num_parameters(ar)
+    assert sum(parts[name] for name in ("pre", "gate", "small", "big", "post")) == num_parameters(model)
+
+
+def test_a_budget_is_met_by_its_mean_on_average():
+    """The expected cost at the mean that a budget asks for, summed frame by frame."""
+    lengths = [3, 7, 12]
+    parts = cost.part_macs(SMALL, 9)
+    middle = sum(cost.utterance_macs(SMALL, Surprisal(), parts, n, 0) for n in lengths) / 22 + parts.big * 0.3
+    mu = cost.budget_mu(SMALL, Budget(macs_per_frame=middle), 9, lengths)
+    expected = sum(
+        cost.encoder_macs(SMALL.ar, n)
+        + n * (parts.regressor + parts.pre + parts.post + mu * parts.big + (1 - mu) * parts.small)
+        for n in lengths
+    )
+    assert expected / 22 == pytest.approx(middle)
+    with pytest.raises(InputError, match=r"`controller.macs_per_frame` must be between \d+ and \d+"):
+        cost.budget_mu(SMALL, Budget(macs_per_frame=10.0), 9, lengths)

@@ -1,13 +1,17 @@
 """The autoregressive model: predicts the next filterbank frame, and so says how surprising each frame is."""
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainables.asr.config import Pretraining
+from trainables.asr.encoders import State, make_mixer
 
 LEAK = 0.125
+NUM_BLOCKS = 2
 
 
 class Normaliser(nn.Module):
@@ -23,20 +27,33 @@ class Normaliser(nn.Module):
 
 
 class Block(nn.Module):
-    """GRU, dropout, linear layer, leaky ReLU; causal."""
+    """A causal mixer, dropout, linear layer, leaky ReLU."""
 
-    def __init__(self, num_inputs: int, hidden_size: int, dropout: float) -> None:
+    def __init__(self, mixer: nn.Module, hidden_size: int, dropout: float) -> None:
         super().__init__()
-        self.gru = nn.GRU(num_inputs, hidden_size, batch_first=True)
+        self.mixer = mixer
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(hidden_size, hidden_size)
 
     def forward(self, inputs: Float[Tensor, "B T I"]) -> Float[Tensor, "B T H"]:
-        return F.leaky_relu(self.linear(self.dropout(self.gru(inputs)[0])), LEAK)
+        return F.leaky_relu(self.linear(self.dropout(self.mixer(inputs))), LEAK)
+
+    def step(self, frame: Float[Tensor, "B I"], state: State) -> tuple[Float[Tensor, "B H"], State]:
+        """The next frame, without dropout."""
+        mixed, state = self.mixer.step(frame, state)  # type: ignore[operator]
+        return F.leaky_relu(self.linear(mixed), LEAK), state
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Where a model that hears one frame at a time stands: each block's memory, and what it expects next."""
+
+    states: tuple[State, ...]
+    prediction: Float[Tensor, "B F"]
 
 
 class AutoregressiveModel(nn.Module):
-    """Two recurrent blocks and a linear regressor (Lugosch et al. 2020, arXiv:2006.01659, section 2 and released code).
+    """Two causal blocks and a linear regressor (Lugosch et al. 2020, arXiv:2006.01659, section 2 and released code).
 
     Frames may be padded at the end: the model is causal, so padding changes nothing before it.
     """
@@ -45,9 +62,9 @@ class AutoregressiveModel(nn.Module):
         super().__init__()
         num_bins, hidden_size = config.features.num_mel_bins, config.hidden_size
         self.normaliser = Normaliser(num_bins)
-        self.blocks = nn.Sequential(
-            Block(num_bins, hidden_size, config.dropout), Block(hidden_size, hidden_size, config.dropout)
-        )
+        widths = [num_bins] + [hidden_size] * (NUM_BLOCKS - 1)
+        mixers = [make_mixer(config.encoder, width, hidden_size, number) for number, width in enumerate(widths)]
+        self.blocks = nn.Sequential(*(Block(mixer, hidden_size, config.dropout) for mixer in mixers))
         self.regressor = nn.Linear(hidden_size, num_bins)
 
     @torch.no_grad()
@@ -65,6 +82,22 @@ class AutoregressiveModel(nn.Module):
         """Features that have seen x_t, and the prediction of x_t made before it was seen."""
         encoded = self.encode(frames)
         return encoded[:, 1:], self.regressor(encoded[:, :-1])
+
+    def begin(self, num_streams: int) -> Stream:
+        """Before the first frame; the model should be in eval mode."""
+        nothing = self.normaliser.weight.new_zeros(num_streams, len(self.normaliser.weight))
+        return self._advance(nothing, (None,) * NUM_BLOCKS)[1]
+
+    def step(self, frame: Float[Tensor, "B F"], stream: Stream) -> tuple[Float[Tensor, "B H"], Stream]:
+        """The feature that has seen `frame`, and where the model stands then; equal to `forward` frame by frame."""
+        return self._advance(self.normaliser(frame), stream.states)
+
+    def _advance(self, hidden: Tensor, states: tuple[State, ...]) -> tuple[Float[Tensor, "B H"], Stream]:
+        following = []
+        for block, state in zip(self.blocks, states, strict=True):
+            hidden, state = block.step(hidden, state)  # type: ignore[operator]
+            following.append(state)
+        return hidden, Stream(tuple(following), self.regressor(hidden))
 
 
 def surprisal(frames: Float[Tensor, "*B F"], predictions: Float[Tensor, "*B F"]) -> Float[Tensor, "*B"]:

@@ -1,69 +1,17 @@
 """What can be set of a surprisal-routed speech recogniser (Lugosch et al. 2020, arXiv:2006.01659)."""
 
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
+from trainables.asr.data_config import Count, Data, Features, LibriSpeech, Positive, Timit
 from trainables.config import NOT_IN_KEY, Config
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 Probability = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
-SubsetName = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
 LearningRate = Annotated[float, Field(gt=0, le=1)]
-
-
-def _absolute(path: Path | None) -> Path | None:
-    """Workers have other working folders."""
-    return path.absolute() if path else None
-
-
-class LibriSpeech(Config):
-    """A folder in LibriSpeech's layout: `SUBSET/SPEAKER/CHAPTER/*.flac` and `*.trans.txt`.
-
-    Phones are the CMU dictionary's first pronunciation without stress: 39 labels.
-    """
-
-    kind: Literal["librispeech"] = "librispeech"
-    root: Annotated[Path | None, NOT_IN_KEY, AfterValidator(_absolute)] = Field(
-        None, description="default: the setting PONDERAY_DATA"
-    )
-    train: SubsetName = "train-clean-5"
-    test: SubsetName = "test-clean"
-    num_validation_speakers: Count = 3
-    num_train_utterances: Count | None = Field(None, description="a seeded choice of so many; default: all")
-    num_validation_utterances: Count | None = None
-    num_test_utterances: Count | None = None
-    split_seed: int = 1
-
-
-class Synthetic(Config):
-    """Waveforms made from known phones by a formant synthesiser; the same on every machine."""
-
-    kind: Literal["synthetic"] = "synthetic"
-    num_speakers: Annotated[int, Field(ge=3)] = 12
-    num_train_utterances: Count = 240
-    num_validation_utterances: Count = 24
-    num_test_utterances: Count = 48
-    num_words: Count = Field(24, description="size of the lexicon")
-    num_words_per_utterance: Count = 4
-    noise: Annotated[float, Field(ge=0, le=1)] = 0.02
-    seed: int = 1
-
-
-Data = Annotated[LibriSpeech | Synthetic, Field(discriminator="kind")]
-
-
-class Features(Config):
-    """Kaldi-compatible log-mel filterbank of 16 kHz audio; every second 10 ms frame is kept."""
-
-    num_mel_bins: Annotated[int, Field(ge=8, le=128)] = 80
-    window: Literal["hamming", "hanning"] = Field("hamming", description="hamming: paper; hanning: released")
-    window_ms: Positive = 25.0
-    hop_ms: Positive = 10.0
-    keep_every: Count = 2
+Mean = Annotated[float, Field(gt=0, lt=1)]
+Variance = Annotated[float, Field(gt=0, lt=0.25)]
 
 
 class Optimisation(Config):
@@ -76,11 +24,36 @@ class Optimisation(Config):
     max_gradient_norm: Positive = 5.0
 
 
+class Gru(Config):
+    """A recurrent layer in each block: the paper's encoder."""
+
+    kind: Literal["gru"] = "gru"
+
+
+class CausalConvolution(Config):
+    """A convolution over present and past frames in each block, in the second dilated by `kernel_frames`."""
+
+    kind: Literal["convolution"] = "convolution"
+    kernel_frames: Count = 8
+
+
+class MaskedSelfAttention(Config):
+    """Attention to the present and the last frames in each block, weaker with distance."""
+
+    kind: Literal["attention"] = "attention"
+    num_heads: Count = 4
+    context_frames: Count = Field(64, description="how many frames, the present one included, a frame attends to")
+
+
+Encoder = Annotated[Gru | CausalConvolution | MaskedSelfAttention, Field(discriminator="kind")]
+
+
 class Pretraining(Config):
-    """The autoregressive model (GRU encoder) and how it is pretrained, on any audio."""
+    """The autoregressive model and how it is pretrained, on any audio; transcripts are not needed."""
 
     data: Data | None = Field(None, description="default: the task's own")
     features: Features = Features()
+    encoder: Encoder = Gru()
     hidden_size: Count = 512
     dropout: Rate = 0.5
     start: Literal["source", "data_mean"] = Field(
@@ -90,14 +63,53 @@ class Pretraining(Config):
     training: Optimisation = Optimisation(learning_rate=5e-4, decay=0.9, batch_size=64, num_epochs=10)
     seed: int = 1
 
+    @model_validator(mode="after")
+    def _heads_share_the_width(self) -> Self:
+        if isinstance(self.encoder, MaskedSelfAttention) and self.hidden_size % self.encoder.num_heads:
+            raise ValueError(f"hidden_size must be a multiple of encoder.num_heads = {self.encoder.num_heads}")
+        return self
+
+
+Fit = Literal["converged", "one_pass_sgd", "one_pass_adam"]
+FIT_DESCRIPTION = "converged: corrected; one_pass_sgd: paper; one_pass_adam: released"
+
 
 class Surprisal(Config):
     """p_big = sigmoid(w * surprisal + b), (w, b) fitted so that p_big has mean `mu` and variance `sigma2`."""
 
     kind: Literal["surprisal"] = "surprisal"
-    fit: Literal["converged"] = "converged"
-    mu: Annotated[float, Field(gt=0, lt=1)] = 0.65
-    sigma2: Annotated[float, Field(gt=0, lt=0.25)] = 0.04
+    fit: Fit = Field("converged", description=FIT_DESCRIPTION)
+    mu: Mean = 0.65
+    sigma2: Variance = 0.04
+    data: Data | None = Field(None, description="audio for the fit; default: the task's training set")
+
+
+class Budget(Config):
+    """As `surprisal`, with the mean of p_big chosen so that the expected cost meets `macs_per_frame`."""
+
+    kind: Literal["budget"] = "budget"
+    macs_per_frame: Positive = Field(description="on the valid frames that the fit sees")
+    sigma2: Variance = 0.04
+    data: Data | None = Field(None, description="audio for the fit; default: the task's training set")
+
+
+class Learned(Config):
+    """A feed-forward gate trained with the recogniser through a threshold, with a straight-through gradient.
+
+    The penalty joins the loss, which is the mean over utterances of the summed CTC loss in nats:
+    corrected: weight * mean over utterances of (mean_t s_t - target)^2;
+    paper: weight * mean over utterances of sum_t (s_t - .5)^2, whose gradient is +-weight whatever the usage;
+    released: weight * sum over all frames of the batch of (s_t - .5)^2.
+    """
+
+    kind: Literal["learned"] = "learned"
+    gate_input: Literal["features", "pre_net"] = Field(
+        "features", description="features: h_t, paper; pre_net: its output after dropout, released"
+    )
+    hidden_size: Count = 80
+    penalty: Literal["corrected", "paper", "released"] = "corrected"
+    weight: Annotated[float, Field(ge=0)] = Field(100.0, description="lambda; the paper's is .001 for its own penalty")
+    target: Probability = Field(0.5, description="of the corrected penalty")
 
 
 class Random(Config):
@@ -119,16 +131,44 @@ class AlwaysBig(Config):
     kind: Literal["always_big"] = "always_big"
 
 
-Controller = Annotated[Surprisal | Random | AlwaysSmall | AlwaysBig, Field(discriminator="kind")]
+Controller = Annotated[
+    Surprisal | Budget | Learned | Random | AlwaysSmall | AlwaysBig,
+    Field(discriminator="kind"),
+]
+TestController = Annotated[Surprisal | Budget | Random, Field(discriminator="kind")]
 
 
-class Network(Config):
-    """Sizes of the recogniser behind the autoregressive model; the defaults are the paper's."""
+class Recurrent(Config):
+    """Bidirectional GRUs before and after the small and big networks; the defaults are the paper's."""
 
+    kind: Literal["recurrent"] = "recurrent"
     pre_hidden_size: Count = Field(256, description="of the pre-net's GRU, per direction")
     big_hidden_size: Count = 2048
     post_hidden_size: Count = Field(256, description="of the post-net's GRU, per direction")
     dropout: Rate = 0.5
+
+
+class Convolutional(Config):
+    """The paper's appendix A: small and big networks give the labels themselves.
+
+    model1: convolution as pre-net, one and two linear layers; model2: with dropout after the pre-net;
+    model3: no pre-net, a convolution of labels as small network, a wide one and a linear layer as big.
+    """
+
+    kind: Literal["model1", "model2", "model3"]
+    width: Count = 512
+    kernel_frames: Annotated[int, Field(ge=1)] = Field(11, description="odd: as many frames before as after")
+    big_hidden_size: Count = Field(2048, description="of models 1 and 2")
+    dropout: Rate = Field(0.5, description="of models 2 and 3")
+
+    @model_validator(mode="after")
+    def _kernels_have_a_middle(self) -> Self:
+        if self.kernel_frames % 2 == 0:
+            raise ValueError(f"kernel_frames must be odd, but got {self.kernel_frames}")
+        return self
+
+
+Network = Annotated[Recurrent | Convolutional, Field(discriminator="kind")]
 
 
 class Decoding(Config):
@@ -139,11 +179,19 @@ class Decoding(Config):
     beam_width: Count = 10
 
 
+Routing = Literal["stochastic", "deterministic"]
+
+
 class Evaluation(Config):
     """One way of testing a trained replicate."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "stochastic"
-    routing: Literal["stochastic", "deterministic"] = Field("stochastic", description="deterministic: big iff p > .5")
+    routing: Routing = Field("stochastic", description="deterministic: big iff p > .5")
+    controller: TestController | None = Field(None, description="default: the one of training")
+    bias_raise: Probability = Field(0.0, description="share of the way from the fitted bias (0) to +4 (1)")
+    checkpoint_of: str | None = Field(
+        None, description="the evaluation whose best checkpoint is tested; default: its own, chosen on validation"
+    )
 
 
 class AsrConfig(Config):
@@ -151,9 +199,15 @@ class AsrConfig(Config):
 
     data: Data = LibriSpeech()
     ar: Pretraining = Pretraining()
-    network: Network = Network()
+    inputs: Literal["ar_features", "frames"] = Field("ar_features", description="what the recogniser reads")
+    network: Network = Recurrent()
     controller: Controller = Surprisal()
     training: Optimisation = Optimisation()
+    training_routing: Routing = "stochastic"
+    ar_loss_weight: Annotated[float, Field(ge=0)] | None = Field(
+        None,
+        description="trains the AR model on: times the mean over utterances of their summed surprisal; None: frozen",
+    )
     decoding: Decoding = Decoding()
     evaluations: Annotated[tuple[Evaluation, ...], NOT_IN_KEY, Field(min_length=1)] = (Evaluation(),)
     seed: Annotated[int, NOT_IN_KEY] = 1
@@ -165,10 +219,36 @@ class AsrConfig(Config):
             raise ValueError(f"the names of evaluations must differ, but got {', '.join(names)}")
         return self
 
+    @model_validator(mode="after")
+    def _evaluations_can_be_done(self) -> Self:
+        validated = [evaluation.name for evaluation in self.evaluations if evaluation.checkpoint_of is None]
+        for evaluation in self.evaluations:
+            controller = evaluation.controller or self.controller
+            if evaluation.controller and isinstance(self.controller, AlwaysSmall | AlwaysBig):
+                raise ValueError(
+                    f"evaluation {evaluation.name!r} cannot have a controller of its own: "
+                    f"{self.controller.kind} has one network only"
+                )
+            if evaluation.bias_raise and not isinstance(controller, Surprisal | Budget):
+                raise ValueError(f"evaluation {evaluation.name!r}: bias_raise needs a fitted controller")
+            if evaluation.checkpoint_of and evaluation.checkpoint_of not in validated:
+                raise ValueError(
+                    f"evaluation {evaluation.name!r}: checkpoint_of must be one of {', '.join(validated)}, "
+                    f"but got {evaluation.checkpoint_of!r}"
+                )
+        return self
+
     @property
     def pretraining(self) -> Pretraining:
         """What the autoregressive model is made by: on the task's own data, or on other data that lie beside them."""
-        ours, its = self.data, self.ar.data
-        if isinstance(ours, LibriSpeech) and isinstance(its, LibriSpeech) and its.root is None:
-            its = its.model_copy(update={"root": ours.root})
-        return self.ar.model_copy(update={"data": its or ours})
+        return self.ar.model_copy(update={"data": self.beside(self.ar.data)})
+
+    def beside(self, data: Data | None) -> Data:
+        """`data`, where it names no root with the root of the task's own; None: the task's own."""
+        if data is None:
+            return self.data
+        both = (data, self.data)
+        match both:
+            case (LibriSpeech(root=None), LibriSpeech()) | (Timit(root=None), Timit()):
+                return data.model_copy(update={"root": getattr(self.data, "root", None)})
+        return data

@@ -1,21 +1,42 @@
-"""What a recogniser computes per frame: multiply-accumulates that run, and the paper's parameter count."""
+"""What a recogniser computes: multiply-accumulates that run, and the paper's parameter count."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Surprisal
-from trainables.cost import gru_macs, linear_macs
+import torch
+from torch import nn
+
+from trainables.asr.autoregressive import NUM_BLOCKS, AutoregressiveModel
+from trainables.asr.config import (
+    AlwaysBig,
+    AlwaysSmall,
+    AsrConfig,
+    Budget,
+    CausalConvolution,
+    Controller,
+    Gru,
+    Learned,
+    MaskedSelfAttention,
+    Pretraining,
+    Random,
+    Recurrent,
+)
+from trainables.asr.controller import uses_surprisal
+from trainables.asr.network import Recogniser, num_inputs, pre_width
+from trainables.cost import causal_attention_macs, gru_macs, linear_macs
+from trainables.errors import InputError
 
 
 @dataclass(frozen=True)
 class PartCosts:
-    """Cost of one frame through each part.
+    """Cost of one frame through each part behind the autoregressive model's encoder.
 
-    `regressor` is separate because it runs only where surprisal is needed.
+    `regressor` is separate because it runs only where surprisal is needed, `gate` only under the learned controller.
     """
 
-    ar_encoder: int
     regressor: int
     pre: int
+    gate: int
     small: int
     big: int
     post: int
@@ -23,53 +44,113 @@ class PartCosts:
 
 def part_macs(config: AsrConfig, num_labels: int) -> PartCosts:
     """Multiply-accumulates of one frame in each part."""
-    ar, network = config.ar, config.network
-    num_bins, hidden_size, width = ar.features.num_mel_bins, ar.hidden_size, 2 * network.pre_hidden_size
-    blocks = (
-        gru_macs(num_bins, hidden_size) + gru_macs(hidden_size, hidden_size) + 2 * linear_macs(hidden_size, hidden_size)
-    )
-    return PartCosts(
-        ar_encoder=blocks,
-        regressor=linear_macs(hidden_size, num_bins),
-        pre=gru_macs(hidden_size, network.pre_hidden_size, num_directions=2),
-        small=linear_macs(width, width),
-        big=2 * linear_macs(width, network.big_hidden_size),
-        post=gru_macs(width, network.post_hidden_size, num_directions=2)
-        + linear_macs(2 * network.post_hidden_size, num_labels + 1),
-    )
+    inputs, width, outputs = num_inputs(config), pre_width(config), num_labels + 1
+    regressor, gate = linear_macs(config.ar.hidden_size, config.ar.features.num_mel_bins), 0
+    if isinstance(config.controller, Learned):
+        read = inputs if config.controller.gate_input == "features" else width
+        gate = linear_macs(read, config.controller.hidden_size) + config.controller.hidden_size
+    network = config.network
+    if isinstance(network, Recurrent):
+        return PartCosts(
+            regressor=regressor,
+            pre=gru_macs(inputs, network.pre_hidden_size, num_directions=2),
+            gate=gate,
+            small=linear_macs(width, width),
+            big=2 * linear_macs(width, network.big_hidden_size),
+            post=gru_macs(width, network.post_hidden_size, num_directions=2)
+            + linear_macs(2 * network.post_hidden_size, outputs),
+        )
+    window = network.kernel_frames * inputs
+    if network.kind == "model3":
+        big = linear_macs(window, network.width) + linear_macs(network.width, outputs)
+        return PartCosts(regressor, 0, gate, linear_macs(window, outputs), big, 0)
+    big = linear_macs(width, network.big_hidden_size) + linear_macs(network.big_hidden_size, outputs)
+    return PartCosts(regressor, linear_macs(window, width), gate, linear_macs(width, outputs), big, 0)
 
 
-def part_parameters(config: AsrConfig, num_labels: int) -> PartCosts:
-    """Parameters with biases of each part; the normaliser counts with the encoder."""
-    macs, ar, network = part_macs(config, num_labels), config.ar, config.network
-    num_bins, hidden_size, width = ar.features.num_mel_bins, ar.hidden_size, 2 * network.pre_hidden_size
-    gru_biases = 2 * 3
-    return PartCosts(
-        ar_encoder=macs.ar_encoder + 2 * gru_biases * hidden_size + 2 * hidden_size + 2 * num_bins,
-        regressor=macs.regressor + num_bins,
-        pre=macs.pre + gru_biases * width,
-        small=macs.small + width,
-        big=macs.big + network.big_hidden_size + width,
-        post=macs.post + gru_biases * 2 * network.post_hidden_size + num_labels + 1,
-    )
+def encoder_macs(ar: Pretraining, num_frames: int) -> int:
+    """Of the autoregressive model's encoder over an utterance.
+
+    It makes one step more than there are frames: the zero frame before the first.
+    """
+    size, num_steps, total = ar.hidden_size, num_frames + 1, 0
+    for width in [ar.features.num_mel_bins] + [size] * (NUM_BLOCKS - 1):
+        match ar.encoder:
+            case Gru():
+                total += num_steps * gru_macs(width, size)
+            case CausalConvolution(kernel_frames=kernel_frames):
+                total += num_steps * linear_macs(kernel_frames * width, size)
+            case MaskedSelfAttention(context_frames=context_frames):
+                total += causal_attention_macs(width, size, num_steps, context_frames)
+                total += num_steps * linear_macs(width, size)
+        total += num_steps * linear_macs(size, size)
+    return total
 
 
-def utterance_macs(config: AsrConfig, parts: PartCosts, num_frames: int, num_big: int) -> int:
+def runs_ar(config: AsrConfig, controller: Controller) -> bool:
+    """Whether the autoregressive model must run to recognise under `controller`."""
+    return config.inputs == "ar_features" or uses_surprisal(controller)
+
+
+def utterance_macs(config: AsrConfig, controller: Controller, parts: PartCosts, num_frames: int, num_big: int) -> int:
     """Multiply-accumulates to recognise one utterance of `num_frames`, of which `num_big` take the big network.
 
-    The encoder makes one step more than there are frames: the zero frame before the first. The regressor runs only
-    under the surprisal controller.
+    Args:
+        controller: the one in use, which may differ from the one of training.
     """
     per_frame = parts.pre + parts.post
-    if isinstance(config.controller, Surprisal):
+    if uses_surprisal(controller):
         per_frame += parts.regressor
+    if isinstance(controller, Learned):
+        per_frame += parts.gate
+    encoder = encoder_macs(config.ar, num_frames) if runs_ar(config, controller) else 0
     routed = (num_frames - num_big) * parts.small + num_big * parts.big
-    return (num_frames + 1) * parts.ar_encoder + num_frames * per_frame + routed
+    return encoder + num_frames * per_frame + routed
 
 
-def paper_flops_per_frame(config: AsrConfig, num_labels: int, routing_rate: float) -> float:
-    """The paper's convention: all parameters of what is there, with the networks weighted by their use."""
+def budget_mu(config: AsrConfig, budget: Budget, num_labels: int, lengths: list[int]) -> float:
+    """The mean of p_big at which utterances of these `lengths` cost the budget on average.
+
+    Raises:
+        InputError: if no mean in (0, 1) does.
+    """
+    parts, num_frames = part_macs(config, num_labels), sum(lengths)
+    cheapest = sum(utterance_macs(config, budget, parts, length, 0) for length in lengths) / num_frames
+    mu = (budget.macs_per_frame - cheapest) / (parts.big - parts.small)
+    if not 0 < mu < 1:
+        raise InputError(
+            f"`controller.macs_per_frame` must be between {cheapest:.0f} and "
+            f"{cheapest + parts.big - parts.small:.0f}, the costs of this model, but got {budget.macs_per_frame:g}."
+        )
+    return mu
+
+
+def part_parameters(config: AsrConfig, num_labels: int) -> Mapping[str, int]:
+    """Parameters with biases of each part, as they are in the modules; both small and big, whichever is used."""
+    both = config if isinstance(config.controller, Learned) else config.model_copy(update={"controller": Random()})
+    with torch.device("meta"):
+        ar, model = AutoregressiveModel(config.ar), Recogniser(both, num_labels)
+    parts = {name: _num_parameters(module) for name, module in model.named_children()}
+    regressor = _num_parameters(ar.regressor)
+    return {"gate": 0} | parts | {"regressor": regressor, "ar_encoder": _num_parameters(ar) - regressor}
+
+
+def _num_parameters(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def paper_flops_per_frame(config: AsrConfig, controller: Controller, num_labels: int, routing_rate: float) -> float:
+    """The paper's convention: all parameters of what is there, with the networks weighted by their use.
+
+    The learned controller's gate is counted in place of the regressor.
+    """
     parts = part_parameters(config, num_labels)
-    p = {AlwaysSmall: 0.0, AlwaysBig: 1.0}.get(type(config.controller), routing_rate)
-    fixed = parts.ar_encoder + parts.regressor + parts.pre + parts.post
-    return fixed + p * parts.big + (1 - p) * parts.small
+    p = {AlwaysSmall: 0.0, AlwaysBig: 1.0}.get(type(controller), routing_rate)
+    fixed = parts["pre"] + parts["post"]
+    if runs_ar(config, controller):
+        fixed += parts["ar_encoder"]
+    if isinstance(controller, Learned):
+        fixed += parts["gate"]
+    elif runs_ar(config, controller):
+        fixed += parts["regressor"]
+    return fixed + p * parts["big"] + (1 - p) * parts["small"]

@@ -1,16 +1,17 @@
-"""From a data config to examples: filterbank frames with their phones, checked, and cached in this process."""
+"""From a data config to examples: filterbank frames with their phones, checked, and kept in this process."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from trainables.asr import librispeech, synthetic
-from trainables.asr.config import Data, Features, LibriSpeech
+from trainables.asr import audio, cache, librispeech, synthetic, timit
 from trainables.asr.corpus import Splits, Utterance
+from trainables.asr.data_config import Data, Features, LibriSpeech, Synthetic, Timit
 from trainables.asr.features import fbank, num_frames
 from trainables.config import content_hash
 from trainables.errors import InputError
@@ -18,11 +19,17 @@ from trainables.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One utterance as the models see it."""
+    """One utterance as the models see it.
+
+    Attributes:
+        labels: none where only the audio was asked for.
+        times_s: start and end of each label in seconds, where the corpus knows them.
+    """
 
     identity: str
     frames: Float[Tensor, "T F"]
-    labels: tuple[int, ...]
+    labels: tuple[int, ...] = ()
+    times_s: tuple[tuple[float, float], ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +41,37 @@ class Examples:
     test: tuple[Example, ...]
     labels: tuple[str, ...]
     num_skipped: int
+    test_utterances: tuple[Utterance, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class AudioExamples:
+    """Training and validation audio without phones."""
+
+    train: tuple[Example, ...]
+    validation: tuple[Example, ...]
 
 
 def splits(config: Data) -> Splits:
     """The utterances that `config` names; reads transcripts and audio headers only."""
-    return librispeech.read_splits(config) if isinstance(config, LibriSpeech) else synthetic.make_splits(config)
+    match config:
+        case LibriSpeech():
+            return librispeech.read_splits(config)
+        case Timit():
+            return timit.read_splits(config)
+        case Synthetic():
+            return synthetic.make_splits(config)
+
+
+def audio_splits(config: Data) -> Splits:
+    """The recordings to train and validate on, transcribed or not, of the same speakers as `splits`."""
+    match config:
+        case LibriSpeech():
+            return librispeech.read_audio(config)
+        case Timit():
+            return timit.read_audio(config)
+        case Synthetic():
+            return synthetic.make_splits(config)
 
 
 def fingerprint(config: Data) -> str:
@@ -51,6 +84,13 @@ def fingerprint(config: Data) -> str:
     return content_hash(config, rows)
 
 
+def audio_fingerprint(config: Data) -> str:
+    """16 digits that change with any recording's name or length, and the split."""
+    found = audio_splits(config)
+    rows = [[(u.identity, u.speaker, u.num_samples) for u in part] for part in (found.train, found.validation)]
+    return content_hash(config, rows)
+
+
 @lru_cache(maxsize=2)
 def load(config: Data, features: Features) -> Examples:
     """Every utterance of `config` as frames, kept for the next replicate in this process.
@@ -59,20 +99,36 @@ def load(config: Data, features: Features) -> Examples:
         InputError: if a recording cannot be read, or nothing is left to train or test on.
     """
     found = splits(config)
-    long_enough = [u for u in found.train if is_long_enough(u, features)]
+    train = [u for u in found.train if is_long_enough(u, features)]
     validation = [u for u in found.validation if is_long_enough(u, features)]
     unusable = [u.identity for u in found.test if num_frames(u.num_samples, features) == 0]
     if unusable:
         raise InputError(f"Utterance {unusable[0]} is shorter than one window of {features.window_ms} ms; remove it.")
-    if not long_enough or not validation:
+    if not train or not validation:
         raise InputError("No training or validation utterance has enough frames for its phones; check the transcripts.")
     return Examples(
-        train=_examples(long_enough, config, features),
+        train=_examples(train, config, features),
         validation=_examples(validation, config, features),
         test=_examples(found.test, config, features),
         labels=found.labels,
-        num_skipped=found.num_skipped + len(found.train + found.validation) - len(long_enough + validation),
+        num_skipped=found.num_skipped + len(found.train + found.validation) - len(train + validation),
+        test_utterances=found.test,
     )
+
+
+@lru_cache(maxsize=2)
+def load_audio(config: Data, features: Features) -> AudioExamples:
+    """The audio to train and validate on, without phones; what is shorter than one window is left out.
+
+    Raises:
+        InputError: if a recording cannot be read, or nothing is left.
+    """
+    found = audio_splits(config)
+    parts = [[u for u in part if num_frames(u.num_samples, features)] for part in (found.train, found.validation)]
+    if not all(parts):
+        raise InputError(f"No training or validation recording is longer than one window of {features.window_ms} ms.")
+    train, validation = (_examples(part, config, features) for part in parts)
+    return AudioExamples(train, validation)
 
 
 def is_long_enough(utterance: Utterance, features: Features) -> bool:
@@ -81,15 +137,28 @@ def is_long_enough(utterance: Utterance, features: Features) -> bool:
     return num_frames(utterance.num_samples, features) >= len(utterance.labels) + repeats
 
 
-def _examples(utterances: Iterable[Utterance], config: Data, features: Features) -> tuple[Example, ...]:
-    return tuple(Example(u.identity, fbank(_waveform(u, config), features), u.labels) for u in utterances)
+def waveform(utterance: Utterance, config: Data) -> Float[Tensor, " N"]:
+    """The samples of one recording in [-1, 1]."""
+    if isinstance(config, Synthetic):
+        return synthetic.waveform(config, utterance.identity, utterance.speaker, utterance.labels)
+    assert utterance.audio is not None
+    return audio.read_waveform(utterance.audio)
 
 
-def _waveform(utterance: Utterance, config: Data) -> Float[Tensor, " N"]:
-    if isinstance(config, LibriSpeech):
-        assert utterance.audio is not None
-        return librispeech.read_waveform(utterance.audio)
-    return synthetic.waveform(config, utterance.identity, utterance.speaker, utterance.labels)
+def _examples(utterances: Sequence[Utterance], config: Data, features: Features) -> tuple[Example, ...]:
+    made = cache.frames(utterances, features, lambda u: fbank(waveform(u, config), features))
+    return tuple(Example(u.identity, f, u.labels, u.times_s) for u, f in zip(utterances, made, strict=True))
+
+
+def label_of_frames(example: Example, features: Features) -> Int[Tensor, " T"] | None:
+    """The label spoken at the middle of each frame's window; -1 for none. None where the corpus has no times."""
+    if example.times_s is None:
+        return None
+    middles = np.arange(len(example.frames)) * features.frame_s + features.window_ms / 2000
+    found = np.full(len(middles), -1)
+    for label, (start, end) in zip(example.labels, example.times_s, strict=True):
+        found[(start <= middles) & (middles < end)] = label
+    return torch.from_numpy(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +169,11 @@ class Batch:
     frames: Float[Tensor, "B T F"]
     num_frames: Tensor
     labels: tuple[tuple[int, ...], ...]
+
+    @property
+    def valid(self) -> Tensor:
+        """Which frames are no padding, on the CPU: shape (B, T)."""
+        return torch.arange(self.frames.shape[1]) < self.num_frames[:, None]
 
 
 def collate(examples: Sequence[Example], device: torch.device | None = None) -> Batch:
@@ -126,3 +200,9 @@ def bucketed(
     ranked = torch.argsort(lengths, descending=True, stable=True).tolist()
     batches = [tuple(examples[i] for i in ranked[k : k + batch_size]) for k in range(0, len(ranked), batch_size)]
     return [batches[i] for i in torch.randperm(len(batches), generator=order)] if order else batches
+
+
+def shuffled(examples: Sequence[Example], batch_size: int, order: torch.Generator) -> list[tuple[Example, ...]]:
+    """Batches in random order whatever their lengths, as the released code makes them."""
+    ranked = torch.randperm(len(examples), generator=order).tolist()
+    return [tuple(examples[i] for i in ranked[k : k + batch_size]) for k in range(0, len(ranked), batch_size)]

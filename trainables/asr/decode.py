@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 Labels = tuple[int, ...]
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -39,23 +40,52 @@ class _Beams:
 
 
 def beam_search(log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"], width: int = 10) -> list[Labels]:
-    """The most probable label sequence that a prefix beam search of `width` finds.
+    """The most probable label sequence among the prefixes that a beam search of `width` ends with and the greedy one.
 
-    Probabilities of all alignments of a prefix are summed (Graves 2012, section 7.5.3; Hannun et al. 2014,
-    arXiv:1408.2873, algorithm 1). All utterances advance together.
+    The search sums the probabilities of all alignments of a prefix that it has kept (Graves 2012, section 7.5.3; Hannun
+    et al. 2014, arXiv:1408.2873, algorithm 1), which a narrow beam underestimates; so the last choice is by exact CTC
+    scores.
     """
-    scores = log_probs.detach().double().cpu().numpy()
+    kept, first = prefixes(log_probs, num_frames, width), greedy(log_probs, num_frames)
+    candidates = [list(dict.fromkeys([one, *others])) for one, others in zip(first, kept, strict=True)]
+    owners = torch.tensor([row for row, some in enumerate(candidates) for _ in some])
+    flat = [labels for some in candidates for labels in some]
+    scores = -_ctc_nats(log_probs[owners], num_frames[owners], flat)
+    ranked = torch.split(scores, [len(some) for some in candidates])
+    return [some[int(score.argmax())] for some, score in zip(candidates, ranked, strict=True)]
+
+
+def _ctc_nats(log_probs: Float[Tensor, "C T L"], num_frames: Int[Tensor, " C"], labels: list[Labels]) -> Tensor:
+    """Exact negative log-probability of each labelling."""
+    targets = torch.tensor([label for one in labels for label in one], dtype=torch.long, device=log_probs.device)
+    lengths = torch.tensor([len(one) for one in labels])
+    blank = log_probs.shape[-1] - 1
+    return F.ctc_loss(
+        log_probs.detach().double().transpose(0, 1), targets, num_frames, lengths, blank, reduction="none"
+    ).cpu()
+
+
+def prefixes(log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"], width: int) -> list[list[Labels]]:
+    """The prefixes that a beam search of `width` ends with, for each utterance, the most probable first.
+
+    All utterances advance together.
+    """
+    probabilities = log_probs.detach().double().cpu().numpy()
     lengths = num_frames.numpy()
-    beams = _empty_prefixes(len(scores), width)
+    beams = _empty_prefixes(len(probabilities), width)
     sources, symbols = [], []
-    for t in range(scores.shape[1]):
-        grown, source, symbol = _advance(beams, scores[:, t])
+    for t in range(probabilities.shape[1]):
+        grown, source, symbol = _advance(beams, probabilities[:, t])
         active = (t < lengths)[:, None]
         beams = _where(active, grown, beams)
         sources.append(np.where(active, source, np.arange(width)))
         symbols.append(np.where(active, symbol, -1))
-    best = np.logaddexp(beams.ends_blank, beams.ends_label).argmax(1)
-    return [_trace(b, int(beam), sources, symbols) for b, beam in enumerate(best)]
+    total = np.logaddexp(beams.ends_blank, beams.ends_label)
+    order = np.argsort(-total, axis=1, kind="stable")
+    return [
+        [_trace(b, int(beam), sources, symbols) for beam in ranked if np.isfinite(total[b, beam])]
+        for b, ranked in enumerate(order)
+    ]
 
 
 def _empty_prefixes(num_utterances: int, width: int) -> _Beams:

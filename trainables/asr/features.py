@@ -4,8 +4,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torchaudio.compliance import kaldi
 
-from trainables.asr.config import Features
 from trainables.asr.corpus import SAMPLE_RATE_HZ
+from trainables.asr.data_config import Features
 
 FIXED_SETTINGS = {
     "dither": 0.0,

@@ -1,21 +1,44 @@
 """Reader of LibriSpeech's layout: `SUBSET/SPEAKER/CHAPTER/*.flac` with `*.trans.txt`."""
 
-import os
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import soundfile
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
 from trainables import rng
-from trainables.asr.config import LibriSpeech
-from trainables.asr.corpus import SAMPLE_RATE_HZ, Splits, Utterance
-from trainables.asr.phones import LABELS, PHONES, pronounce
+from trainables.asr import audio, textgrids
+from trainables.asr.corpus import Splits, Utterance, choose
+from trainables.asr.data_config import LibriSpeech
+from trainables.asr.folders import data_root, find_folder
+from trainables.asr.phones import PHONES, PHONES_SIL_SPN, SPOKEN_NOISE, pronounce
 from trainables.errors import DataWarning, InputError
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One line of a `*.trans.txt`."""
+
+    identity: str
+    words: tuple[str, ...]
+    file: Path
+
+    @property
+    def audio(self) -> Path:
+        """The recording beside it."""
+        return self.file.parent / f"{self.identity}.flac"
+
+    @property
+    def speaker(self) -> str:
+        """By the folder's name."""
+        return self.file.parent.parent.name
+
+
+@dataclass(frozen=True)
+class _Spoken:
+    """Phones by name, with their times where they are known."""
+
+    phones: tuple[str, ...]
+    times_s: tuple[tuple[float, float], ...] | None = None
 
 
 def locate(root: Path | None, subset: str) -> Path:
@@ -24,122 +47,142 @@ def locate(root: Path | None, subset: str) -> Path:
     Raises:
         InputError: if no root is known, or the subset is not there.
     """
-    base = root or (Path(os.environ["PONDERAY_DATA"]) if os.environ.get("PONDERAY_DATA") else None)
-    if base is None:
-        raise InputError("No data folder is set; give `--set data.root=PATH` or set PONDERAY_DATA.")
-    if not base.is_dir():
-        raise InputError(f"The data folder {base} does not exist; give `--set data.root=PATH` or set PONDERAY_DATA.")
-    for pattern in (subset, f"*/{subset}", f"*/*/{subset}"):
-        for folder in sorted(base.glob(pattern)):
-            if folder.is_dir():
-                return folder
-    raise InputError(f"There is no folder {subset!r} at or two folders below {base}.")
+    base = data_root(root)
+    parent = find_folder(base, lambda folder: (folder / subset).is_dir())
+    if parent is None:
+        raise InputError(f"There is no folder {subset!r} at or two folders below {base}.")
+    return parent / subset
 
 
 def read_splits(config: LibriSpeech) -> Splits:
-    """Training and validation utterances of held-out speakers from `train`, and those of `test`.
+    """Training and validation utterances of held-out speakers from `train`, and those of `test`, with their phones.
 
-    Utterances with a word that the dictionary lacks are left out and counted.
+    Utterances without known phones are left out and counted.
     """
-    train, num_skipped = _read_subset(locate(config.root, config.train))
-    test, num_skipped_test = _read_subset(locate(config.root, config.test))
-    speakers = sorted({utterance.speaker for utterance in train})
-    shared = {utterance.speaker for utterance in test} & set(speakers)
+    train, test = ([locate(config.root, name) for name in names] for names in (config.train, config.test))
+    shared = set(_speakers(train)) & set(_speakers(test))
     if shared:
         raise InputError(
-            f"{config.train} and {config.test} must have no speaker in common, but share speaker {min(shared)}."
+            f"{', '.join(config.train)} and {', '.join(config.test)} must have no speaker in common, "
+            f"but share speaker {min(shared)}."
         )
+    transcripts = [[line for folder in folders for line in read_transcripts(folder)] for folders in (train, test)]
+    spoken = _dictionary_phones(config, transcripts) if "dictionary" in config.phones else _aligned(config, transcripts)
+    labels = _label_set(config, spoken)
+    number = {phone: label for label, phone in enumerate(labels)}
+    found = [[_utterance(line, spoken[line], number) for line in lines if line in spoken] for lines in transcripts]
+    for folders, lines, kept in zip((train, test), transcripts, found, strict=True):
+        _say_skipped(", ".join(folder.name for folder in folders), len(lines) - len(kept), len(lines), config)
+        if not kept:
+            raise InputError(
+                f"No usable utterance in {', '.join(map(str, folders))} ({len(lines)} left out); "
+                "expected SPEAKER/CHAPTER/*.trans.txt beside *.flac."
+            )
+    training, validation = _hold_out(config, train, found[0])
+    return Splits(
+        train=training,
+        validation=validation,
+        test=choose(found[1], config.num_test_utterances, config.split_seed, "test"),
+        labels=labels,
+        num_skipped=sum(len(lines) for lines in transcripts) - len(spoken),
+    )
+
+
+def read_audio(config: LibriSpeech) -> Splits:
+    """Every recording of `train`, transcribed or not, split by the same held-out speakers."""
+    folders = [locate(config.root, name) for name in config.train]
+    paths = sorted(path for folder in folders for path in folder.glob("*/*/*.flac"))
+    if not paths:
+        raise InputError(f"No SPEAKER/CHAPTER/*.flac in {', '.join(map(str, folders))}.")
+    found = [Utterance(path.stem, path.parent.parent.name, (), audio.num_samples(path), path) for path in paths]
+    training, validation = _hold_out(config, folders, found)
+    return Splits(training, validation, test=(), labels=())
+
+
+def read_transcripts(folder: Path) -> Iterator[Transcript]:
+    """Every line of every transcript below a subset's `folder`.
+
+    Raises:
+        InputError: if one is no UTF-8 text, or a line has no words.
+    """
+    for path in sorted(folder.glob("*/*/*.trans.txt")):
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} must be UTF-8 text, but {error.reason} at byte {error.start}.") from None
+        for line in filter(str.strip, lines):
+            identity, *words = line.split()
+            if not words:
+                raise InputError(f"{path}: utterance {identity} has no words.")
+            yield Transcript(identity, tuple(words), path)
+
+
+def _speakers(folders: Sequence[Path]) -> list[str]:
+    return sorted({path.name for folder in folders for path in folder.iterdir() if path.is_dir()})
+
+
+def _hold_out(
+    config: LibriSpeech, folders: Sequence[Path], utterances: Sequence[Utterance]
+) -> tuple[tuple[Utterance, ...], tuple[Utterance, ...]]:
+    """Training and validation utterances; the choice of speakers depends on the folders' speakers alone."""
+    speakers = _speakers(folders)
     if len(speakers) <= config.num_validation_speakers:
         raise InputError(
-            f"`data.num_validation_speakers` must be below the {len(speakers)} speakers of {config.train}, "
+            f"`data.num_validation_speakers` must be below the {len(speakers)} speakers of {', '.join(config.train)}, "
             f"but got {config.num_validation_speakers}."
         )
     order = rng.numpy_generator(config.split_seed, "validation speakers").permutation(len(speakers))
     held_out = {speakers[i] for i in order[: config.num_validation_speakers]}
-    validation = [utterance for utterance in train if utterance.speaker in held_out]
-    rest = [utterance for utterance in train if utterance.speaker not in held_out]
-    return Splits(
-        train=_choose(rest, config.num_train_utterances, config.split_seed, "train"),
-        validation=_choose(validation, config.num_validation_utterances, config.split_seed, "validation"),
-        test=_choose(test, config.num_test_utterances, config.split_seed, "test"),
-        labels=PHONES,
-        num_skipped=num_skipped + num_skipped_test,
+    validation = [utterance for utterance in utterances if utterance.speaker in held_out]
+    rest = [utterance for utterance in utterances if utterance.speaker not in held_out]
+    return (
+        choose(rest, config.num_train_utterances, config.split_seed, "train"),
+        choose(validation, config.num_validation_utterances, config.split_seed, "validation"),
     )
 
 
-def _choose(utterances: Sequence[Utterance], number: int | None, seed: int, name: str) -> tuple[Utterance, ...]:
-    if number is None or number >= len(utterances):
-        return tuple(utterances)
-    chosen = rng.numpy_generator(seed, "choose", name).permutation(len(utterances))[:number]
-    return tuple(utterances[i] for i in np.sort(chosen))
+def _dictionary_phones(config: LibriSpeech, transcripts: Sequence[Sequence[Transcript]]) -> dict[Transcript, _Spoken]:
+    unknown = (SPOKEN_NOISE,) if config.phones == "dictionary_spn" else None
+    spoken = {}
+    for line in (line for lines in transcripts for line in lines):
+        words = [pronounce(word) or unknown for word in line.words]
+        if None not in words:
+            spoken[line] = _Spoken(tuple(phone for word in words for phone in word or ()))
+    return spoken
 
 
-def _read_subset(folder: Path) -> tuple[list[Utterance], int]:
-    utterances, num_skipped = [], 0
-    for transcript in sorted(folder.glob("*/*/*.trans.txt")):
-        for identity, words in _transcripts(transcript):
-            audio = transcript.parent / f"{identity}.flac"
-            num_samples = _check_audio(audio, transcript)
-            phones = [pronounce(word) for word in words]
-            if None in phones:
-                num_skipped += 1
-                continue
-            labels = tuple(LABELS[phone] for word in phones for phone in word or ())
-            utterances.append(Utterance(identity, transcript.parent.parent.name, labels, num_samples, audio))
-    if not utterances:
-        raise InputError(
-            f"No usable utterance in {folder} ({num_skipped} left out for words that the dictionary lacks); "
-            "expected SPEAKER/CHAPTER/*.trans.txt beside *.flac."
-        )
-    if num_skipped:
-        warnings.warn(
-            f"{num_skipped} of {num_skipped + len(utterances)} utterances of {folder.name} are left out: "
-            "each has a word that the pronouncing dictionary lacks.",
-            DataWarning,
-            stacklevel=2,
-        )
-    return utterances, num_skipped
+def _aligned(config: LibriSpeech, transcripts: Sequence[Sequence[Transcript]]) -> dict[Transcript, _Spoken]:
+    """From the TextGrids that are there."""
+    folders = {line.file.parent.parent.parent for lines in transcripts for line in lines}
+    files: dict[str, Path] = {}
+    for folder in sorted(folders) if config.textgrids is None else [config.textgrids]:
+        files |= textgrids.index(folder)
+    spoken = {}
+    for line in (line for lines in transcripts for line in lines if line.identity in files):
+        path = files[line.identity]
+        intervals = textgrids.read(path)
+        names = [
+            i.phone if config.phones == "textgrid_found" else textgrids.to_arpabet(i.phone, path) for i in intervals
+        ]
+        spoken[line] = _Spoken(tuple(names), tuple((i.start_s, i.end_s) for i in intervals))
+    return spoken
 
 
-def _transcripts(path: Path) -> Iterator[tuple[str, list[str]]]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} must be UTF-8 text, but {error.reason} at byte {error.start}.") from None
-    for line in filter(str.strip, lines):
-        identity, *words = line.split()
-        if not words:
-            raise InputError(f"{path}: utterance {identity} has no words.")
-        yield identity, words
+def _label_set(config: LibriSpeech, spoken: dict[Transcript, _Spoken]) -> tuple[str, ...]:
+    if config.phones == "textgrid_found":
+        return tuple(sorted({phone for one in spoken.values() for phone in one.phones}))
+    return PHONES if config.phones == "dictionary" else PHONES_SIL_SPN
 
 
-def _check_audio(path: Path, transcript: Path) -> int:
-    """The number of samples that the header promises."""
-    if not path.is_file():
-        raise InputError(f"{transcript} has a line for {path.name}, but that file is not there.")
-    try:
-        header = soundfile.info(str(path))
-    except soundfile.LibsndfileError as error:
-        raise InputError(f"{path} cannot be read as audio: {error.error_string}") from None
-    if header.samplerate != SAMPLE_RATE_HZ or header.channels != 1:
-        raise InputError(
-            f"{path} must be {SAMPLE_RATE_HZ} Hz with one channel, "
-            f"but is {header.samplerate} Hz with {header.channels}; resample it first."
-        )
-    return int(header.frames)
+def _utterance(line: Transcript, spoken: _Spoken, number: dict[str, int]) -> Utterance:
+    if not line.audio.is_file():
+        raise InputError(f"{line.file} has a line for {line.audio.name}, but that file is not there.")
+    labels = tuple(number[phone] for phone in spoken.phones)
+    return Utterance(line.identity, line.speaker, labels, audio.num_samples(line.audio), line.audio, spoken.times_s)
 
 
-def read_waveform(path: Path) -> Float[Tensor, " N"]:
-    """The samples in [-1, 1].
-
-    Raises:
-        InputError: if the file breaks off or is damaged.
-    """
-    try:
-        samples, _ = soundfile.read(str(path), dtype="float32")
-        expected = soundfile.info(str(path)).frames
-    except soundfile.LibsndfileError as error:
-        raise InputError(f"{path} cannot be read as audio: {error.error_string}") from None
-    if len(samples) != expected:
-        raise InputError(f"{path} is broken: its header promises {expected} samples, but it holds {len(samples)}.")
-    return torch.from_numpy(samples)
+def _say_skipped(name: str, number: int, out_of: int, config: LibriSpeech) -> None:
+    if not number or number == out_of:
+        return
+    why = "has a word that the pronouncing dictionary lacks" if config.phones == "dictionary" else "has no TextGrid"
+    warnings.warn(f"{number} of {out_of} utterances of {name} are left out: each {why}.", DataWarning, stacklevel=4)

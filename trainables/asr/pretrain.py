@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from trainables import checkpoint, distributed, rng
 from trainables.asr import data
 from trainables.asr.autoregressive import AutoregressiveModel
-from trainables.asr.config import Data, Pretraining
+from trainables.asr.config import Pretraining
 from trainables.asr.data import Example
+from trainables.asr.data_config import Data
 from trainables.errors import DivergedError, InputError
 from trainables.trial import Trial
 
@@ -24,7 +25,7 @@ SELECTION = "valid_mse"
 
 def fingerprint(config: Pretraining) -> str:
     """Of the audio that the model learns from."""
-    return data.fingerprint(_data(config))
+    return data.audio_fingerprint(_data(config))
 
 
 def selection(config: Pretraining) -> dict[str, str]:
@@ -44,7 +45,7 @@ def train(config: Pretraining, trial: Trial) -> None:
         DivergedError: when the loss is no finite number.
         InputError: when the audio cannot be read.
     """
-    examples, device = data.load(_data(config), config.features), distributed.device()
+    examples, device = data.load_audio(_data(config), config.features), distributed.device()
     rng.seed_everything(config.seed)
     model = AutoregressiveModel(config).to(device)
     if config.start == "data_mean":

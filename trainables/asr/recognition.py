@@ -1,128 +1,192 @@
-"""A whole recogniser at work on a batch: autoregressive model, controller, routed networks; and its test."""
+"""A whole recogniser at work on a batch: autoregressive model, controller and networks; and the fits it needs."""
 
-import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torchaudio.functional import edit_distance
 
 from trainables import checkpoint, distributed, rng
 from trainables.asr import controller as controllers
-from trainables.asr import cost, data, decode
+from trainables.asr import cost, data
 from trainables.asr.autoregressive import AutoregressiveModel, surprisal
-from trainables.asr.config import AsrConfig, Evaluation, Surprisal
-from trainables.asr.controller import SurprisalFit
-from trainables.asr.data import Batch, Example
+from trainables.asr.config import AsrConfig, Budget, Controller, Evaluation, Learned, Surprisal
+from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.data import Batch, Example, Examples
+from trainables.asr.network import Recogniser
+from trainables.config import content_hash
+from trainables.errors import DataWarning
 from trainables.trial import Trial
+
+MEAN_TOLERANCE: Final = 0.01
+VARIANCE_TOLERANCE: Final = 0.005
+"""How near a fit must come to its targets before it is said that they are out of reach."""
+
+Fits = Mapping[str, SurprisalFit]
+"""The fit of each surprisal controller, by the hash of its settings."""
 
 
 @dataclass(frozen=True, eq=False)
-class FrozenParts:
-    """What training does not change: the autoregressive model, in eval mode, and the controller's fit."""
+class Heard:
+    """What a listener makes of a batch.
 
-    ar: AutoregressiveModel
-    fit: SurprisalFit | None = None
+    Attributes:
+        log_probs: of the labels and, last, the blank.
+        surprisals: in nats; zeros where nothing needs them. With a gradient where the AR model is trained on.
+        p_big: 0 or 1 under the learned controller.
+        used_big: 1 where a frame took the big network, else 0; with a gradient where a gate is trained.
+    """
 
-    @torch.no_grad()
-    def see(self, config: AsrConfig, batch: Batch) -> tuple[Float[Tensor, "B T A"], Float[Tensor, "B T"]]:
-        """Features of each frame, and the probability that it takes the big network.
+    log_probs: Float[Tensor, "B T L"]
+    surprisals: Float[Tensor, "B T"]
+    p_big: Float[Tensor, "B T"]
+    used_big: Float[Tensor, "B T"]
 
-        The regressor runs only where surprisal is needed.
+
+class Listener(nn.Module):
+    """Autoregressive model and recogniser (Lugosch et al. 2020, arXiv:2006.01659).
+
+    The autoregressive model never drops out, so that surprisal means the same in training and in testing; it has
+    gradients only where `ar_loss_weight` says so.
+    """
+
+    def __init__(self, config: AsrConfig, num_labels: int, ar: AutoregressiveModel) -> None:
+        super().__init__()
+        self.config = config
+        self.trains_ar = config.ar_loss_weight is not None
+        self.ar = ar.requires_grad_(self.trains_ar)
+        self.recogniser = Recogniser(config, num_labels)
+
+    def train(self, mode: bool = True) -> "Listener":
+        """Training mode for all but the autoregressive model."""
+        super().train(mode)
+        self.ar.eval()
+        return self
+
+    def forward(
+        self,
+        frames: Float[Tensor, "B T F"],
+        num_frames: Int[Tensor, " B"],
+        control: Control,
+        uniform: Float[Tensor, "B T"],
+    ) -> Heard:
+        """Each network, the regressor included, runs only where it is needed.
+
+        Args:
+            num_frames: valid ones of each utterance, on the CPU.
+            uniform: numbers in [0, 1) for the draws of stochastic routing.
         """
-        encoded = self.ar.encode(batch.frames)
-        surprisals = batch.frames.new_zeros(batch.frames.shape[:2])
-        if isinstance(config.controller, Surprisal):
-            surprisals = surprisal(batch.frames, self.ar.regressor(encoded[:, :-1]))
-        return encoded[:, 1:], controllers.p_big(config.controller, surprisals, self.fit)
+        inputs, surprisals = self._listen(frames, control.controller)
+        if isinstance(control.controller, Learned):
+            log_probs, used_big = self.recogniser(inputs, num_frames, None)
+            return Heard(log_probs, surprisals, used_big.detach(), used_big)
+        p = controllers.p_big(control, surprisals.detach())
+        chosen = controllers.choose(p.to(uniform.dtype), uniform, control.routing)
+        log_probs, used_big = self.recogniser(inputs, num_frames, chosen)
+        return Heard(log_probs, surprisals, p, used_big)
+
+    def _listen(self, frames: Tensor, controller: Controller) -> tuple[Tensor, Tensor]:
+        """What the recogniser reads, and each frame's surprisal."""
+        needs_surprisal = controllers.uses_surprisal(controller) or (self.trains_ar and self.training)
+        inputs, surprisals = frames, frames.new_zeros(frames.shape[:2])
+        if self.config.inputs == "ar_features" or needs_surprisal:
+            with torch.set_grad_enabled(self.trains_ar and torch.is_grad_enabled()):
+                encoded = self.ar.encode(frames)
+                if needs_surprisal:
+                    surprisals = surprisal(frames, self.ar.regressor(encoded[:, :-1]))
+                if self.config.inputs == "ar_features":
+                    inputs = encoded[:, 1:]
+        return inputs, surprisals
 
 
 def load_ar(config: AsrConfig, trial: Trial) -> AutoregressiveModel:
-    """The pretrained autoregressive model, frozen."""
+    """The pretrained autoregressive model, on this process's device."""
     ar = AutoregressiveModel(config.pretraining)
     ar.load_state_dict(checkpoint.load(trial.prerequisite("ar"))["model"])
-    return ar.to(distributed.device()).eval().requires_grad_(False)
+    return ar.to(distributed.device()).eval()
 
 
-def ctc_loss(log_probs: Float[Tensor, "B T L"], batch: Batch) -> Float[Tensor, ""]:
-    """Negative log-probability of the labels, in nats, summed over the batch; the blank is the last symbol."""
-    targets = torch.tensor([label for labels in batch.labels for label in labels])
+def ctc_losses(log_probs: Float[Tensor, "B T L"], batch: Batch) -> Float[Tensor, " B"]:
+    """Negative log-probability of each utterance's labels, in nats; the blank is the last symbol."""
+    targets = torch.tensor([label for labels in batch.labels for label in labels], dtype=torch.long)
     lengths = torch.tensor([len(labels) for labels in batch.labels])
     blank = log_probs.shape[-1] - 1
     return F.ctc_loss(
-        log_probs.transpose(0, 1),
-        targets.to(log_probs.device),
-        batch.num_frames,
-        lengths,
-        blank,
-        reduction="sum",
+        log_probs.transpose(0, 1), targets.to(log_probs.device), batch.num_frames, lengths, blank, reduction="none"
     )
 
 
-def choose_in_test(p: Float[Tensor, "B T"], batch: Batch, seed: int, evaluation: Evaluation) -> Bool[Tensor, "B T"]:
-    """Routing under `evaluation`; draws depend on seed, evaluation, utterance and frame alone, not on the batch."""
-    if evaluation.routing == "deterministic":
-        return controllers.decide(p)
-    uniform = torch.zeros(p.shape, dtype=torch.float64)
+def keyed_draws(batch: Batch, seed: int, name: str) -> Float[Tensor, "B T"]:
+    """Numbers for the draws of a test: they depend on seed, name, utterance and frame alone, not on the batch."""
+    uniform = torch.zeros(batch.frames.shape[:2], dtype=torch.float64)
     for row, (identity, length) in enumerate(zip(batch.identities, batch.num_frames.tolist(), strict=True)):
-        uniform[row, :length] = torch.from_numpy(rng.keyed_uniform(length, seed, evaluation.name, identity))
-    return controllers.draw(p.double(), uniform.to(p.device))
+        uniform[row, :length] = torch.from_numpy(rng.keyed_uniform(length, seed, name, identity))
+    return uniform.to(batch.frames.device)
 
 
-@dataclass
-class Tally:
-    """Sums over utterances from which the metrics follow."""
+def control(config: AsrConfig, fits: Fits, evaluation: Evaluation | None = None) -> Control:
+    """The controller of training, or the one under `evaluation`, with its fit."""
+    controller, routing = config.controller, config.training_routing
+    if evaluation:
+        controller, routing = evaluation.controller or config.controller, evaluation.routing
+    fit = fits.get(content_hash(controller))
+    return Control(controller, routing, fit.raised(evaluation.bias_raise) if fit and evaluation else fit)
 
-    num_edits: float = 0.0
-    num_labels: float = 0.0
-    num_frames: float = 0.0
-    num_big: float = 0.0
-    num_macs: float = 0.0
-    num_utterances: float = 0.0
-    loss_nats: float = 0.0
 
-    @property
-    def per(self) -> float:
-        """Corpus-level phone error rate."""
-        return self.num_edits / self.num_labels
+def all_fits(config: AsrConfig, ar: AutoregressiveModel, examples: Examples) -> dict[str, SurprisalFit]:
+    """A fit for every surprisal controller of training and testing."""
+    controllers_in_use = [config.controller] + [e.controller for e in config.evaluations if e.controller]
+    return missing_fits(config, controllers_in_use, ar, examples, {})
+
+
+def missing_fits(
+    config: AsrConfig, wanted: Iterable[Controller], ar: AutoregressiveModel, examples: Examples, fits: Fits
+) -> dict[str, SurprisalFit]:
+    """A fit for every surprisal controller `wanted` that `fits` lacks."""
+    by_name = {content_hash(one): one for one in wanted if isinstance(one, Surprisal | Budget)}
+    return {name: _fit(config, one, ar, examples) for name, one in by_name.items() if name not in fits}
+
+
+def _fit(
+    config: AsrConfig, controller: Surprisal | Budget, ar: AutoregressiveModel, examples: Examples
+) -> SurprisalFit:
+    """From the surprisal of every valid frame of the fit's audio."""
+    audio: Sequence[Example] = examples.train
+    if controller.data is not None:
+        audio = data.load_audio(config.beside(controller.data), config.ar.features).train
+    found = surprisals_of(ar, audio)
+    if isinstance(controller, Budget):
+        mu = cost.budget_mu(config, controller, len(examples.labels), [len(one) for one in found])
+    else:
+        mu = controller.mu
+    if isinstance(controller, Surprisal) and controller.fit != "converged":
+        order = rng.generator(config.seed, "fit")
+        return controllers.fit_in_one_pass(found, mu, controller.sigma2, controller.fit, order)
+    fit = controllers.fit_surprisal(np.concatenate(found), mu, controller.sigma2)
+    if abs(fit.mean_p - mu) > MEAN_TOLERANCE or abs(fit.var_p - controller.sigma2) > VARIANCE_TOLERANCE:
+        warnings.warn(
+            f"No (w, b) gives p_big mean {mu:.3f} and variance {controller.sigma2:.3f} on these frames; "
+            f"the nearest gives {fit.mean_p:.3f} and {fit.var_p:.3f}.",
+            DataWarning,
+            stacklevel=3,
+        )
+    return fit
 
 
 @torch.no_grad()
-def test(
-    config: AsrConfig,
-    model: nn.Module,
-    frozen: FrozenParts,
-    examples: Sequence[Example],
-    evaluation: Evaluation,
-    decoder: str,
-) -> tuple[Tally, float]:
-    """What `model` gets right on `examples` at what cost, and valid frames per second; the processes share the work."""
-    model.eval()
-    started, tally = time.perf_counter(), Tally()
-    parts = None
-    for group in data.bucketed(examples[distributed.rank() :: distributed.world_size()], batch_size=32):
+def surprisals_of(ar: AutoregressiveModel, examples: Sequence[Example]) -> list[NDArray[np.float32]]:
+    """The surprisal of each utterance's frames, in the order of `examples`."""
+    found: dict[str, NDArray[np.float32]] = {}
+    ar.eval()
+    for group in data.bucketed(examples, batch_size=32):
         batch = data.collate(group, distributed.device())
-        features, p = frozen.see(config, batch)
-        choose_big = choose_in_test(p, batch, config.seed, evaluation)
-        log_probs = model(features, batch.num_frames, choose_big)
-        parts = parts or cost.part_macs(config, log_probs.shape[-1] - 1)
-        hypotheses = (
-            decode.greedy(log_probs, batch.num_frames)
-            if decoder == "greedy"
-            else decode.beam_search(log_probs, batch.num_frames, config.decoding.beam_width)
-        )
-        tally.loss_nats += float(ctc_loss(log_probs, batch))
-        for row, (labels, hypothesis) in enumerate(zip(batch.labels, hypotheses, strict=True)):
-            length = int(batch.num_frames[row])
-            num_big = int(choose_big[row, :length].sum())
-            tally.num_edits += edit_distance(labels, hypothesis)
-            tally.num_labels += len(labels)
-            tally.num_frames += length
-            tally.num_big += num_big
-            tally.num_macs += cost.utterance_macs(config, parts, length, num_big)
-            tally.num_utterances += 1
-    tally = Tally(*distributed.sum_over_processes(*vars(tally).values()))
-    return tally, tally.num_frames / (time.perf_counter() - started)
+        surprisals = surprisal(batch.frames, ar(batch.frames)[1]).cpu()
+        for identity, row, length in zip(batch.identities, surprisals, batch.num_frames.tolist(), strict=True):
+            found[identity] = row[:length].numpy()
+    return [found[example.identity] for example in examples]

@@ -6,6 +6,7 @@ resonators at textbook formant frequencies (Peterson and Barney 1952 for the vow
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -15,8 +16,8 @@ from scipy.signal import lfilter
 from torch import Tensor
 
 from trainables import rng
-from trainables.asr.config import Synthetic
 from trainables.asr.corpus import SAMPLE_RATE_HZ, Splits, Utterance
+from trainables.asr.data_config import Synthetic
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ SOUNDS: dict[str, Sound] = {
     "k": Sound((1800, 2600), 0.0, 0.06, 0.5),
     "b": Sound((400, 1100), 0.6, 0.06, 0.5),
 }
+PAUSE_SAMPLES = SAMPLE_RATE_HZ // 20
 STOPS = frozenset({"t", "k", "b"})
 LABELS: tuple[str, ...] = tuple(SOUNDS)
 
@@ -70,7 +72,10 @@ def _utterances(config: Synthetic, speakers: list[str], number: int, split: str)
     for i in range(number):
         identity, speaker = f"{split}-{i:05d}", speakers[i % len(speakers)]
         labels = _sentence(config, identity)
-        made.append(Utterance(identity, speaker, labels, len(waveform(config, identity, speaker, labels))))
+        ends = PAUSE_SAMPLES + np.cumsum([len(sound) for sound in _sounds(config, identity, speaker, labels)])
+        ends_s = [PAUSE_SAMPLES / SAMPLE_RATE_HZ, *(ends / SAMPLE_RATE_HZ).tolist()]
+        times_s = tuple(pairwise(ends_s))
+        made.append(Utterance(identity, speaker, labels, int(ends[-1]) + PAUSE_SAMPLES, None, times_s))
     return tuple(made)
 
 
@@ -97,14 +102,18 @@ def _sentence(config: Synthetic, identity: str) -> tuple[int, ...]:
 
 def waveform(config: Synthetic, identity: str, speaker: str, labels: tuple[int, ...]) -> Float[Tensor, " N"]:
     """What `speaker` says: samples in [-1, 1] at 16 kHz, with 50 ms of room noise on both sides."""
+    silence = np.zeros(PAUSE_SAMPLES)
+    speech = np.concatenate([silence, *_sounds(config, identity, speaker, labels), silence])
+    noise = rng.numpy_generator(config.seed, "noise", identity).standard_normal(len(speech))
+    return torch.from_numpy(np.clip(0.3 * speech + config.noise * noise, -1, 1).astype(np.float32))
+
+
+def _sounds(config: Synthetic, identity: str, speaker: str, labels: tuple[int, ...]) -> list[NDArray[np.float64]]:
+    """Each phone in turn."""
     voice = rng.numpy_generator(config.seed, "voice", speaker)
     pitch_hz, tract, rate = voice.uniform(90, 230), voice.uniform(0.88, 1.14), voice.uniform(0.85, 1.2)
     draw = rng.numpy_generator(config.seed, "waveform", identity)
-    silence = np.zeros(SAMPLE_RATE_HZ // 20)
-    sounds = [_sound(LABELS[label], pitch_hz, tract, rate, draw) for label in labels]
-    speech = np.concatenate([silence, *sounds, silence])
-    noisy = 0.3 * speech + config.noise * draw.standard_normal(len(speech))
-    return torch.from_numpy(np.clip(noisy, -1, 1).astype(np.float32))
+    return [_sound(LABELS[label], pitch_hz, tract, rate, draw) for label in labels]
 
 
 def _sound(phone: str, pitch_hz: float, tract: float, rate: float, draw: np.random.Generator) -> NDArray[np.float64]:

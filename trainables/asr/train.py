@@ -8,19 +8,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from trainables import checkpoint, distributed, rng
 from trainables.asr import controller as controllers
-from trainables.asr import cost, data
-from trainables.asr.autoregressive import AutoregressiveModel, surprisal
-from trainables.asr.config import AsrConfig, Evaluation, Surprisal
-from trainables.asr.controller import SurprisalFit
-from trainables.asr.data import Example
-from trainables.asr.network import Recogniser
-from trainables.asr.recognition import FrozenParts, ctc_loss, load_ar, test
+from trainables.asr import data, figure, latency, released, testing
+from trainables.asr.config import AsrConfig, Evaluation, Learned
+from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.cost import runs_ar
+from trainables.asr.data import Batch, Example, Examples
+from trainables.asr.recognition import Fits, Heard, Listener, all_fits, control, ctc_losses, load_ar, missing_fits
+from trainables.config import content_hash
 from trainables.errors import DivergedError
 from trainables.trial import Trial
 
@@ -32,7 +32,7 @@ def fingerprint(config: AsrConfig) -> str:
 
 def selection(config: AsrConfig) -> dict[str, str]:
     """Names of the checkpoints to keep, one for each evaluation, each with the metric that it minimises."""
-    return {evaluation.name: f"valid_per@{evaluation.name}" for evaluation in config.evaluations}
+    return {one.name: f"valid_per@{one.checkpoint_of or one.name}" for one in config.evaluations}
 
 
 def num_steps(config: AsrConfig) -> int:
@@ -43,7 +43,8 @@ def num_steps(config: AsrConfig) -> int:
 def train(config: AsrConfig, trial: Trial) -> None:
     """Adam on the CTC loss; one step is one epoch, validated under every evaluation and reported with a checkpoint.
 
-    Step 0 is the untrained model. The autoregressive model and the controller stay frozen.
+    Step 0 is the untrained model. The controller's fit stays as it is, and so does the autoregressive model unless
+    `ar_loss_weight` trains it on; then the fit is made anew after every epoch.
 
     Raises:
         DivergedError: when the loss is no finite number.
@@ -52,33 +53,39 @@ def train(config: AsrConfig, trial: Trial) -> None:
     examples, device = data.load(config.data, config.ar.features), distributed.device()
     ar = load_ar(config, trial)
     rng.seed_everything(config.seed)
-    model = Recogniser(config, len(examples.labels)).to(device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=config.training.learning_rate)
+    listener = Listener(config, len(examples.labels), ar).to(device)
+    learns = [parameter for parameter in listener.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.Adam(learns, lr=config.training.learning_rate)
     rng.seed_everything(rng.derive(config.seed, "dropout", distributed.rank()))
     order = rng.generator(config.seed, "order")
     routing = rng.generator(config.seed, "routing", distributed.rank())
     first = 1
     if restored := trial.restore():
         state = checkpoint.load(restored)
-        model.load_state_dict(state["model"])
+        _put_back(listener, state)
         optimizer.load_state_dict(state["optimizer"])
         rng.put_back_process(state["rng"], distributed.rank(), shared={"order": order}, own={"routing": routing})
-        frozen, first = FrozenParts(ar, _fit_from(state)), state["epoch"] + 1
+        fits, first = _fits_of(state), state["epoch"] + 1
     else:
-        frozen = FrozenParts(ar, _fit(config, ar, examples.train))
-        metrics = _validate(config, model, frozen, examples.validation) | _fit_metrics(frozen.fit)
+        fits = all_fits(config, ar, examples)
+        metrics = _validate(listener, fits, examples) | _fit_metrics(config, fits)
         trial.report(metrics | {"num_skipped": examples.num_skipped}, step=0)
 
-    wrapped = distributed.wrap(model)
+    wrapped = distributed.wrap(listener)
     for epoch in range(first, config.training.num_epochs + 1):
         for group in optimizer.param_groups:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
-        metrics = _train_epoch(config, wrapped, frozen, optimizer, examples.train, order, routing, epoch)
-        metrics |= _validate(config, model, frozen, examples.validation)
+        working = control(config, fits)
+        metrics = _train_epoch(config, wrapped, working, optimizer, examples.train, order, routing, epoch)
+        if listener.trains_ar:
+            fits = all_fits(config, ar, examples)
+            metrics |= _fit_metrics(config, fits)
+        metrics |= _validate(listener, fits, examples)
         state = {
-            "model": model.state_dict(),
+            "recogniser": listener.recogniser.state_dict(),
+            "ar": ar.state_dict() if listener.trains_ar else {},
             "optimizer": optimizer.state_dict(),
-            "fit": asdict(frozen.fit) if frozen.fit else {},
+            "fits": {name: asdict(fit) for name, fit in fits.items()},
             "epoch": epoch,
             "rng": distributed.gather(rng.capture(order=order, routing=routing)),
         }
@@ -87,30 +94,33 @@ def train(config: AsrConfig, trial: Trial) -> None:
 
 
 def evaluate(config: AsrConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
-    """Reports error, cost and speed on the test set, and the error on the validation set, of a trained recogniser."""
+    """Reports error, cost and speed on the test set, and the error on the validation set, of a trained recogniser.
+
+    A figure of the first test utterance is kept with them.
+    """
     examples = data.load(config.data, config.ar.features)
     state = checkpoint.load(checkpoint_path)
-    model = Recogniser(config, len(examples.labels)).to(distributed.device())
-    model.load_state_dict(state["model"])
-    frozen = FrozenParts(load_ar(config, trial), _fit_from(state))
-    validation, _ = test(config, model, frozen, examples.validation, evaluation, config.decoding.validation)
-    tally, frames_per_s = test(config, model, frozen, examples.test, evaluation, config.decoding.test)
-    rate = tally.num_big / tally.num_frames
-    metrics = {
-        "per": tally.per,
-        "macs_per_frame": tally.num_macs / tally.num_frames,
-        "paper_flops_per_frame": cost.paper_flops_per_frame(config, len(examples.labels), rate),
-        "routing_rate": rate,
-        "eval_frames_per_s": frames_per_s,
-        "valid_per": validation.per,
-    }
-    trial.report(metrics, step=state["epoch"])
+    listener = Listener(config, len(examples.labels), load_ar(config, trial)).to(distributed.device())
+    _put_back(listener, state)
+    fits = _fits_of(state)
+    fits |= missing_fits(config, [evaluation.controller or config.controller], listener.ar, examples, fits)
+    working, labels, key = control(config, fits, evaluation), examples.labels, (config.seed, evaluation.name)
+    validation = testing.test(listener, working, examples.validation, labels, key, config.decoding.validation)
+    results = testing.test(listener, working, examples.test, labels, key, config.decoding.test)
+    metrics = testing.metrics(results, config, working, len(labels)) | {"valid_per": validation.per}
+    metrics |= released.metrics(listener, working, examples.test_utterances, labels, key, config.decoding.test)
+    if runs_ar(config, working.controller):
+        metrics["streaming_latency_ms"] = latency.streaming_latency_ms(listener.ar, working, examples.test[0].frames)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"utterance_{evaluation.name}.png"
+        figure.draw_utterance(listener, working, examples.test[0], labels, key, path)
+        trial.report(metrics, step=state["epoch"], artifacts=[path])
 
 
 def _train_epoch(
     config: AsrConfig,
     model: nn.Module,
-    frozen: FrozenParts,
+    working: Control,
     optimizer: torch.optim.Optimizer,
     examples: Sequence[Example],
     order: torch.Generator,
@@ -124,10 +134,11 @@ def _train_epoch(
     for number, whole in enumerate(batches, start=1):
         mine = whole[rank::num_processes]
         batch = data.collate(mine or whole[:1], distributed.device())
-        features, p = frozen.see(config, batch)
-        choose_big = controllers.draw(p, torch.rand(p.shape, generator=routing).to(p.device))
-        nats = ctc_loss(model(features, batch.num_frames, choose_big), batch)
-        loss = nats * (bool(mine) * num_processes / len(whole))
+        uniform = torch.rand(batch.frames.shape[:2], generator=routing).to(batch.frames.device)
+        heard = model(batch.frames, batch.num_frames, working, uniform)
+        nats = ctc_losses(heard.log_probs, batch).sum()
+        total = nats + _other_losses(config, heard, batch, len(whole))
+        loss = total * (bool(mine) * num_processes / len(whole))
         if not math.isfinite(loss.item()):
             raise DivergedError(f"The loss is {loss.item()} at epoch {epoch}, batch {number}.")
         optimizer.zero_grad()
@@ -135,9 +146,8 @@ def _train_epoch(
         norm_sum += float(nn.utils.clip_grad_norm_(model.parameters(), config.training.max_gradient_norm))
         optimizer.step()
         if mine:
-            valid = torch.arange(p.shape[1]) < batch.num_frames[:, None]
-            loss_sum, num_frames = loss_sum + nats.item(), num_frames + float(valid.sum())
-            num_big += float(choose_big.cpu()[valid].sum())
+            loss_sum, num_frames = loss_sum + nats.item(), num_frames + float(batch.num_frames.sum())
+            num_big += float(heard.used_big.detach().sum())
     loss_sum, num_frames, num_big = distributed.sum_over_processes(loss_sum, num_frames, num_big)
     return {
         "train_loss_nats": loss_sum / len(examples),
@@ -147,33 +157,38 @@ def _train_epoch(
     }
 
 
-def _validate(
-    config: AsrConfig, model: nn.Module, frozen: FrozenParts, examples: Sequence[Example]
-) -> dict[str, float]:
-    metrics = {}
-    for evaluation in config.evaluations:
-        tally, _ = test(config, model, frozen, examples, evaluation, config.decoding.validation)
-        metrics[f"valid_per@{evaluation.name}"] = tally.per
-        metrics[f"valid_loss_nats@{evaluation.name}"] = tally.loss_nats / tally.num_utterances
+def _other_losses(config: AsrConfig, heard: Heard, batch: Batch, batch_size: int) -> Float[Tensor, ""]:
+    """What joins the summed CTC loss of a batch: the learned controller's penalty, the autoregressive model's loss."""
+    total = heard.log_probs.new_zeros(())
+    if isinstance(config.controller, Learned):
+        total = total + controllers.penalty(config.controller, heard.used_big, batch.num_frames, batch_size)
+    if config.ar_loss_weight is not None:
+        total = total + config.ar_loss_weight * heard.surprisals[batch.valid.to(heard.surprisals.device)].sum()
+    return total
+
+
+def _validate(listener: Listener, fits: Fits, examples: Examples) -> dict[str, float]:
+    config, metrics = listener.config, {}
+    for evaluation in (one for one in config.evaluations if one.checkpoint_of is None):
+        working, key = control(config, fits, evaluation), (config.seed, evaluation.name)
+        found = testing.test(listener, working, examples.validation, examples.labels, key, config.decoding.validation)
+        metrics[f"valid_per@{evaluation.name}"] = found.per
+        metrics[f"valid_loss_nats@{evaluation.name}"] = found.loss_nats
     return metrics
 
 
-@torch.no_grad()
-def _fit(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence[Example]) -> SurprisalFit | None:
-    """The controller's two scalars from the surprisal of every valid training frame."""
-    if not isinstance(config.controller, Surprisal):
-        return None
-    found = []
-    for group in data.bucketed(examples, batch_size=32):
-        batch = data.collate(group, distributed.device())
-        surprisals = surprisal(batch.frames, ar(batch.frames)[1]).cpu()
-        found += [row[:length] for row, length in zip(surprisals, batch.num_frames.tolist(), strict=True)]
-    return controllers.fit_surprisal(np.concatenate([row.numpy() for row in found]), config.controller)
+def _put_back(listener: Listener, state: dict[str, Any]) -> None:
+    listener.recogniser.load_state_dict(state["recogniser"])
+    if listener.trains_ar:
+        listener.ar.load_state_dict(state["ar"])
 
 
-def _fit_from(state: dict[str, Any]) -> SurprisalFit | None:
-    return SurprisalFit(**state["fit"]) if state["fit"] else None
+def _fits_of(state: dict[str, Any]) -> dict[str, SurprisalFit]:
+    return {name: SurprisalFit(**fit) for name, fit in state["fits"].items()}
 
 
-def _fit_metrics(fit: SurprisalFit | None) -> dict[str, float]:
-    return {"controller_mean_p": fit.mean_p, "controller_var_p": fit.var_p} if fit else {}
+def _fit_metrics(config: AsrConfig, fits: Fits) -> dict[str, float]:
+    """Of the controller of training, where it is fitted."""
+    fit = fits.get(content_hash(config.controller))
+    names = {"controller_w": "w", "controller_b": "b", "controller_mean_p": "mean_p", "controller_var_p": "var_p"}
+    return {metric: getattr(fit, name) for metric, name in names.items()} if fit else {}

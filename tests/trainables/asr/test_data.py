@@ -8,13 +8,13 @@ import soundfile
 import torch
 
 from trainables.asr import data
-from trainables.asr.config import Features, LibriSpeech, Synthetic
+from trainables.asr.data_config import Features, LibriSpeech, Synthetic
 from trainables.asr.features import fbank, num_frames
-from trainables.asr.phones import LABELS, PHONES, pronounce
+from trainables.asr.phones import PHONES, pronounce
 from trainables.asr.synthetic import SOUNDS, waveform
 from trainables.errors import DataWarning, InputError
 
-CORPUS = LibriSpeech(train="train", test="test", num_validation_speakers=1)
+CORPUS = LibriSpeech(train=("train",), test=("test",), num_validation_speakers=1)
 
 
 def write_utterance(root: Path, subset: str, speaker: int, number: int, words: str, seconds: float = 1.0) -> Path:
@@ -109,11 +109,11 @@ def test_bad_data_is_one_line_that_names_the_file(corpus: LibriSpeech, spoil: st
             config, said = corpus.model_copy(update={"root": corpus.root / "no"}), "no does not exist; give `--set"
         case "subset":
             config, said = (
-                corpus.model_copy(update={"train": "dev"}),
+                corpus.model_copy(update={"train": ("dev",)}),
                 "There is no folder 'dev' at or two folders below",
             )
         case "shared":
-            config = corpus.model_copy(update={"test": "train"})
+            config = corpus.model_copy(update={"test": ("train",)})
             said = "train and train must have no speaker in common, but share speaker 1"
         case "text":
             (corpus.root / "train/2/7/2-7.trans.txt").write_bytes(b"2-7-0000 CAF\xc9\n")
@@ -214,4 +214,4 @@ def test_the_real_recordings_are_read(real_data: Path):
     assert {u.speaker for u in found.train + found.validation} <= speakers
     assert {u.speaker for u in found.train} & {u.speaker for u in found.test} == set()
     assert len(found.all) + found.num_skipped == 252 + 109
-    assert {label for u in found.all for label in u.labels} == set(LABELS.values())
+    assert {label for u in found.all for label in u.labels} == set(range(len(PHONES)))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from trainables.asr.decode import beam_search, greedy
+from trainables.asr.decode import beam_search, greedy, prefixes
 
 
 def collapse(alignment, blank):
@@ -59,7 +59,31 @@ def test_batched_search_equals_the_plain_one(seed, width):
     lengths = [40, 17, 1, 33]
     log_probs = random_log_probs(seed, 4, 40, 6, sharpness=1.5)
     expected = [plain_beam_search(log_probs[i, :n].exp().numpy(), width) for i, n in enumerate(lengths)]
-    assert beam_search(log_probs, torch.tensor(lengths), width) == expected
+    found = prefixes(log_probs, torch.tensor(lengths), width)
+    assert [some[0] for some in found] == expected
+    assert all(len(some) == len(set(some)) <= width for some in found)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_all_prefixes_in_a_wide_beam_are_ranked_by_the_sum_over_their_alignments(seed):
+    log_probs = random_log_probs(seed, 1, 4, 3)
+    sums = sums_over_alignments(log_probs[0].exp().numpy())
+    (found,) = prefixes(log_probs, torch.tensor([4]), width=64)
+    assert found == sorted(sums, key=sums.get, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_narrow_search_chooses_by_exact_score_among_its_beams_and_the_greedy_labelling(seed):
+    log_probs = random_log_probs(seed, 1, 7, 4, sharpness=0.7)
+    sums = sums_over_alignments(log_probs[0].exp().numpy())
+    length = torch.tensor([7])
+    candidates = [*prefixes(log_probs, length, 2)[0], *greedy(log_probs, length)]
+    assert sums[beam_search(log_probs, length, width=2)[0]] == pytest.approx(max(sums[c] for c in candidates))
+
+
+def test_silence_only_is_decoded_as_nothing():
+    log_probs = torch.tensor([[[-9.0, 0.0]] * 3], dtype=torch.float32).log_softmax(-1)
+    assert beam_search(log_probs, torch.tensor([3]), width=10) == [()]
 
 
 def test_sums_beat_the_best_alignment():

@@ -1,5 +1,6 @@
 """Whole training runs of a very small recogniser: resumption to the last digit, metrics by their definition."""
 
+import gc
 import itertools
 import math
 import shutil
@@ -10,18 +11,24 @@ import torch
 from torchaudio.functional import edit_distance
 
 from trainables import checkpoint
-from trainables.asr import cost, data, pretrain, recognition, train
+from trainables.asr import cost, data, decode, pretrain, recognition, train
 from trainables.asr.config import (
     AlwaysBig,
     AsrConfig,
+    Budget,
+    Convolutional,
     Evaluation,
-    Network,
+    Learned,
     Optimisation,
     Pretraining,
     Random,
+    Recurrent,
     Surprisal,
-    Synthetic,
 )
+from trainables.asr.controller import uses_surprisal
+from trainables.asr.data_config import Synthetic
+from trainables.asr.metrics import METRICS
+from trainables.config import content_hash
 from trainables.errors import DivergedError
 
 DATA = Synthetic(num_train_utterances=12, num_validation_utterances=3, num_test_utterances=4, num_words_per_utterance=2)
@@ -29,11 +36,19 @@ QUICK = Optimisation(learning_rate=1e-3, batch_size=4, num_epochs=4)
 CONFIG = AsrConfig(
     data=DATA,
     ar=Pretraining(data=DATA, hidden_size=12, training=QUICK.model_copy(update={"num_epochs": 3})),
-    network=Network(pre_hidden_size=8, big_hidden_size=24, post_hidden_size=8, dropout=0.2),
+    network=Recurrent(pre_hidden_size=8, big_hidden_size=24, post_hidden_size=8, dropout=0.2),
     controller=Surprisal(mu=0.5),
     training=QUICK,
-    evaluations=(Evaluation(), Evaluation(name="deterministic", routing="deterministic")),
+    evaluations=(
+        Evaluation(),
+        Evaluation(name="deterministic", routing="deterministic"),
+        Evaluation(name="random", controller=Random()),
+        Evaluation(name="other_targets", controller=Surprisal(mu=0.3, sigma2=0.02), bias_raise=0.2),
+    ),
 )
+JOINT = CONFIG.with_value("ar_loss_weight", 1e-3)
+LEARNED = CONFIG.with_value("evaluations", (Evaluation(),)).with_value("controller", Learned(weight=100.0))
+TIMED = ("_per_s", "_ms", "real_time_factor")
 
 
 class InterruptedTrialError(Exception):
@@ -48,10 +63,12 @@ class FolderTrial:
         self.folder, self.ar, self.cut_after = folder, ar, cut_after
         self.reports: dict[int, dict[str, float]] = {}
 
-    def report(self, metrics, *, step, checkpoint=None):
+    def report(self, metrics, *, step, checkpoint=None, artifacts=()):
         self.reports[step] = dict(metrics)
         if checkpoint:
             shutil.copy(checkpoint, self.folder / f"{step}.pt")
+        for artifact in artifacts:
+            shutil.copy(artifact, self.folder)
         if step == self.cut_after:
             raise InterruptedTrialError
 
@@ -64,7 +81,7 @@ class FolderTrial:
 
 
 def untimed(reports):
-    return {step: {k: v for k, v in row.items() if not k.endswith("_per_s")} for step, row in reports.items()}
+    return {step: {k: v for k, v in row.items() if not k.endswith(TIMED)} for step, row in reports.items()}
 
 
 @pytest.fixture(scope="module")
@@ -86,15 +103,17 @@ def assert_equal_states(a: Path, b: Path) -> None:
     torch.testing.assert_close(first, second, rtol=0, atol=0)
 
 
-def test_a_resumed_run_equals_an_uninterrupted_one_in_all_digits(tmp_path, ar, trained):
-    cut = FolderTrial(tmp_path / "cut", ar, cut_after=2)
+@pytest.mark.parametrize("config", [CONFIG, JOINT, LEARNED], ids=["surprisal", "joint", "learned"])
+def test_a_resumed_run_equals_an_uninterrupted_one_in_all_digits(tmp_path, ar, config):
+    whole, cut = FolderTrial(tmp_path / "whole", ar), FolderTrial(tmp_path / "cut", ar, cut_after=2)
+    train.train(config, whole)
     with pytest.raises(InterruptedTrialError):
-        train.train(CONFIG, cut)
+        train.train(config, cut)
     resumed = FolderTrial(tmp_path / "cut", ar)
-    train.train(CONFIG, resumed)
+    train.train(config, resumed)
     assert sorted(resumed.reports) == [3, 4]
-    assert untimed(cut.reports | resumed.reports) == untimed(trained.reports)
-    assert_equal_states(resumed.folder / "4.pt", trained.folder / "4.pt")
+    assert untimed(cut.reports | resumed.reports) == untimed(whole.reports)
+    assert_equal_states(resumed.folder / "4.pt", whole.folder / "4.pt")
 
 
 def test_resumed_pretraining_equals_an_uninterrupted_one(tmp_path, ar):
@@ -121,71 +140,182 @@ def test_training_lowers_the_loss_and_attains_the_controllers_targets(trained):
 def one_by_one(config, trained, ar, evaluation):
     """Each metric from its definition, one utterance at a time."""
     examples, state = data.load(config.data, config.ar.features), checkpoint.load(trained.folder / "4.pt")
-    model = train.Recogniser(config, len(examples.labels))
-    model.load_state_dict(state["model"])
-    model.eval()
-    frozen = recognition.FrozenParts(recognition.load_ar(config, trained), train._fit_from(state))
+    listener = recognition.Listener(config, len(examples.labels), recognition.load_ar(config, trained)).eval()
+    listener.recogniser.load_state_dict(state["recogniser"])
+    working = recognition.control(config, train._fits_of(state), evaluation)
     edits = labels = frames = big = macs = 0
     parts = cost.part_macs(config, len(examples.labels))
     for example in examples.test:
         batch = data.collate([example])
-        features, p = frozen.see(config, batch)
-        chosen = recognition.choose_in_test(p, batch, config.seed, evaluation)
-        log_probs = model(features, batch.num_frames, chosen)
-        (hypothesis,) = train_decode(log_probs, batch)
+        draws = recognition.keyed_draws(batch, config.seed, evaluation.name)
+        heard = listener(batch.frames, batch.num_frames, working, draws)
+        (hypothesis,) = decode.beam_search(heard.log_probs.detach(), batch.num_frames, 10)
         edits, labels = edits + edit_distance(example.labels, hypothesis), labels + len(example.labels)
-        frames, big = frames + len(example.frames), big + int(chosen.sum())
-        macs += cost.utterance_macs(config, parts, len(example.frames), int(chosen.sum()))
+        num_big = (
+            int((draws < heard.p_big).sum()) if evaluation.routing == "stochastic" else int((heard.p_big > 0.5).sum())
+        )
+        frames, big = frames + len(example.frames), big + num_big
+        macs += cost.utterance_macs(config, working.controller, parts, len(example.frames), num_big)
     return {"per": edits / labels, "routing_rate": big / frames, "macs_per_frame": macs / frames}
-
-
-def train_decode(log_probs, batch):
-    return recognition.decode.beam_search(log_probs.detach(), batch.num_frames, 10)
 
 
 @pytest.mark.parametrize("evaluation", CONFIG.evaluations, ids=lambda e: e.name)
 def test_evaluation_reports_its_metrics_by_definition_whatever_the_batches(tmp_path, ar, trained, evaluation):
     trial = FolderTrial(tmp_path, ar)
     train.evaluate(CONFIG, trained.folder / "4.pt", evaluation, trial)
+    (found,) = trial.reports.values()
     expected = one_by_one(CONFIG, trained, ar, evaluation)
-    assert {name: trial.reports[4][name] for name in expected} == pytest.approx(expected, rel=1e-12)
-    assert trial.reports[4]["valid_per"] == trained.reports[4][f"valid_per@{evaluation.name}"]
-    assert 0 < trial.reports[4]["routing_rate"] < 1
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
+    assert found["valid_per"] == trained.reports[4][f"valid_per@{evaluation.name}"]
+    assert 0 < found["routing_rate"] < 1
+    kinds = ("substitution_rate", "insertion_rate", "deletion_rate")
+    assert sum(found[kind] for kind in kinds) == pytest.approx(found["per"])
+    assert ("surprisal_p50_nats" in found) == uses_surprisal(evaluation.controller or CONFIG.controller)
+    assert set(found) <= {metric.name for metric in METRICS}
+    assert (tmp_path / f"utterance_{evaluation.name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_evaluation_that_comes_later_fits_its_controller_and_trains_nothing(tmp_path, ar, trained, monkeypatch):
+    monkeypatch.setattr(train, "_train_epoch", None)
+    parts = cost.part_macs(CONFIG, 16)
+    cheap = cost.utterance_macs(CONFIG, Budget(macs_per_frame=1.0), parts, 100, 0) / 100
+    budget = cheap + 0.4 * (parts.big - parts.small)
+    later = Evaluation(name="later", controller=Budget(macs_per_frame=budget))
+    trial = FolderTrial(tmp_path, ar)
+    train.evaluate(CONFIG, trained.folder / "4.pt", later, trial)
+    assert trial.reports[4]["macs_per_frame"] == pytest.approx(budget, rel=0.05)
+
+
+def test_raised_biases_share_a_checkpoint_and_use_the_big_network_more(tmp_path, ar):
+    raised = [Evaluation(name=f"bias_{k}", bias_raise=k / 3, checkpoint_of="bias_0" if k else None) for k in range(4)]
+    config = CONFIG.with_value("evaluations", tuple(raised)).with_value("training.num_epochs", 1)
+    assert set(train.selection(config).values()) == {"valid_per@bias_0"}
+    trial = FolderTrial(tmp_path, ar)
+    train.train(config, trial)
+    assert [name for name in trial.reports[1] if name.startswith("valid_per")] == ["valid_per@bias_0"]
+    rates = []
+    for evaluation in raised:
+        tested = FolderTrial(tmp_path, ar)
+        train.evaluate(config, tmp_path / "1.pt", evaluation, tested)
+        rates.append(tested.reports[1]["routing_rate"])
+    assert rates == sorted(rates)
+    assert rates[-1] > 0.95 > rates[0]
+
+
+def test_the_fit_of_a_separate_audio_set_differs_from_that_of_the_tasks_own(ar):
+    trial = FolderTrial(ar.parent, ar)
+    examples = data.load(CONFIG.data, CONFIG.ar.features)
+    separate = CONFIG.with_value("controller.data", DATA.model_copy(update={"seed": 5, "noise": 0.1}))
+    fits = [
+        recognition.all_fits(config, recognition.load_ar(config, trial), examples)[content_hash(config.controller)]
+        for config in (CONFIG, separate)
+    ]
+    assert fits[0].mean_p == pytest.approx(fits[1].mean_p, abs=1e-6)
+    assert fits[0].b != pytest.approx(fits[1].b, rel=1e-3)
+
+
+def test_joint_training_changes_the_autoregressive_model_and_frozen_does_not(tmp_path, ar):
+    trial = FolderTrial(tmp_path, ar)
+    train.train(JOINT.with_value("training.num_epochs", 1), trial)
+    before, after = checkpoint.load(ar)["model"], checkpoint.load(tmp_path / "1.pt")["ar"]
+    assert all(not torch.equal(before[name], after[name]) for name in ("regressor.weight", "normaliser.bias"))
+    assert trial.reports[0]["controller_w"] != trial.reports[1]["controller_w"]
+    assert trial.reports[1]["controller_mean_p"] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_the_joint_loss_adds_the_weighted_surprisal_to_that_of_the_labels(ar):
+    examples = data.load(CONFIG.data, CONFIG.ar.features)
+    batch = data.collate(examples.train[:3])
+    listener = recognition.Listener(JOINT, len(examples.labels), recognition.load_ar(JOINT, FolderTrial(ar.parent, ar)))
+    fits = recognition.all_fits(JOINT, listener.ar, examples)
+    heard = listener.train()(
+        batch.frames, batch.num_frames, recognition.control(JOINT, fits), torch.rand(batch.frames.shape[:2])
+    )
+    added = train._other_losses(JOINT, heard, batch, batch_size=3)
+    predictions = listener.ar(batch.frames)[1].detach()
+    expected = sum(
+        0.5 * float((batch.frames[row, :length] - predictions[row, :length]).square().sum())
+        for row, length in enumerate(batch.num_frames.tolist())
+    )
+    assert float(added.detach()) == pytest.approx(1e-3 * expected, rel=1e-5)
+    assert not listener.ar.training and listener.recogniser.training
 
 
 def test_deterministic_routing_ignores_the_seed_and_stochastic_does_not(trained, ar):
-    batch = data.collate(data.load(DATA, CONFIG.ar.features).test)
-    p = torch.linspace(0.05, 0.95, batch.frames.shape[1]).expand(len(batch.identities), -1)
-    stochastic, deterministic = CONFIG.evaluations
-    one, two = (recognition.choose_in_test(p, batch, seed, deterministic) for seed in (1, 2))
-    assert torch.equal(one, two)
-    one, two = (recognition.choose_in_test(p, batch, seed, stochastic) for seed in (1, 2))
-    assert not torch.equal(one, two)
+    examples = data.load(DATA, CONFIG.ar.features)
+    batch = data.collate(examples.test)
+    listener = recognition.Listener(CONFIG, len(examples.labels), recognition.load_ar(CONFIG, trained)).eval()
+    fits = recognition.all_fits(CONFIG, listener.ar, examples)
+    used = {}
+    for evaluation in CONFIG.evaluations[:2]:
+        for seed in (1, 2):
+            draws = recognition.keyed_draws(batch, seed, evaluation.name)
+            working = recognition.control(CONFIG, fits, evaluation)
+            used[evaluation.name, seed] = listener(batch.frames, batch.num_frames, working, draws).used_big
+    assert torch.equal(used["deterministic", 1], used["deterministic", 2])
+    assert not torch.equal(used["stochastic", 1], used["stochastic", 2])
 
 
-def test_ctc_loss_is_the_sum_over_alignments():
+def test_ctc_losses_are_the_sums_over_alignments():
     log_probs = torch.randn(2, 4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
     batch = data.Batch(("a", "b"), torch.zeros(2, 4, 1), torch.tensor([4, 3]), ((0, 1), (1,)))
-    expected = 0.0
+    expected = []
     for row, (labels, length) in enumerate(zip(batch.labels, (4, 3), strict=True)):
         total = sum(
             math.exp(sum(float(log_probs[row, t, s]) for t, s in enumerate(alignment)))
             for alignment in itertools.product(range(3), repeat=length)
             if tuple(s for s, _ in itertools.groupby(alignment) if s != 2) == labels
         )
-        expected -= math.log(total)
-    assert float(recognition.ctc_loss(log_probs, batch)) == pytest.approx(expected)
+        expected.append(-math.log(total))
+    assert recognition.ctc_losses(log_probs, batch).tolist() == pytest.approx(expected)
 
 
 def test_a_loss_that_is_no_number_stops_with_its_step(tmp_path, ar, monkeypatch):
-    monkeypatch.setattr(train, "ctc_loss", lambda log_probs, batch: log_probs.sum() * math.nan)
+    monkeypatch.setattr(train, "ctc_losses", lambda log_probs, batch: log_probs.sum() * math.nan)
     with pytest.raises(DivergedError, match="The loss is nan at epoch 1, batch 1"):
         train.train(CONFIG, FolderTrial(tmp_path, ar))
 
 
-@pytest.mark.parametrize("controller", [Random(), AlwaysBig()])
-def test_other_controllers_train_too(tmp_path, ar, controller):
-    config = CONFIG.with_value("controller", controller).with_value("training.num_epochs", 1)
+VARIANTS = {
+    "random": {"controller": Random()},
+    "always_big": {"controller": AlwaysBig()},
+    "learned_paper": {"controller": Learned(penalty="paper", weight=1e-3)},
+    "learned_released": {"controller": Learned(penalty="released", gate_input="pre_net", weight=1e-3)},
+    "one_pass": {"controller": Surprisal(fit="one_pass_adam")},
+    "deterministic": {"training_routing": "deterministic"},
+    "frames": {"inputs": "frames"},
+    **{
+        f"model{n}": {
+            "network": Convolutional(kind=f"model{n}", width=8, kernel_frames=3, big_hidden_size=9, dropout=0.1)
+        }
+        for n in (1, 2, 3)
+    },
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_trains_and_is_tested(tmp_path, ar, name):
+    config = CONFIG.with_value("evaluations", (Evaluation(),)).with_value("training.num_epochs", 3)
+    config = config.with_value("training.learning_rate", 0.01)
+    for path, value in VARIANTS[name].items():
+        config = config.with_value(path, value)
     trial = FolderTrial(tmp_path, ar)
     train.train(config, trial)
-    assert trial.reports[1]["train_routing_rate"] == pytest.approx(getattr(controller, "p_big", 1.0), abs=0.1)
+    assert trial.reports[3]["train_loss_nats"] < trial.reports[1]["train_loss_nats"]
+    tested = FolderTrial(tmp_path, ar)
+    train.evaluate(config, tmp_path / "3.pt", config.evaluations[0], tested)
+    assert all(math.isfinite(value) for value in tested.reports[3].values())
+
+
+def test_an_epoch_leaves_no_tensors_behind(tmp_path, ar):
+    """The number of live tensors, and their size, after each of several epochs."""
+    sizes = []
+
+    class CountingTrial(FolderTrial):
+        def report(self, metrics, *, step, checkpoint=None, artifacts=()):
+            gc.collect()
+            alive = [thing for thing in gc.get_objects() if isinstance(thing, torch.Tensor)]
+            sizes.append((len(alive), sum(tensor.numel() for tensor in alive)))
+
+    train.train(CONFIG.with_value("training.num_epochs", 5), CountingTrial(tmp_path, ar))
+    assert sizes[2:] == [sizes[2]] * 4

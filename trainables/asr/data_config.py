@@ -1,0 +1,106 @@
+"""What can be set of a corpus and of the frames made from it."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from trainables.config import NOT_IN_KEY, Config
+
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+SubsetName = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
+
+
+def _absolute(path: Path | None) -> Path | None:
+    """Workers have other working folders."""
+    return path.absolute() if path else None
+
+
+def _several(names: object) -> object:
+    """A single name stands for a list of one."""
+    return (names,) if isinstance(names, str) else names
+
+
+Root = Annotated[Path | None, NOT_IN_KEY, AfterValidator(_absolute)]
+Subsets = Annotated[tuple[SubsetName, ...], BeforeValidator(_several), Field(min_length=1)]
+
+
+class LibriSpeech(Config):
+    """A folder in LibriSpeech's layout: `SUBSET/SPEAKER/CHAPTER/*.flac` and `*.trans.txt`."""
+
+    kind: Literal["librispeech"] = "librispeech"
+    root: Root = Field(None, description="default: the setting PONDERAY_DATA")
+    train: Subsets = ("train-clean-5",)
+    test: Subsets = ("test-clean",)
+    phones: Literal["dictionary", "dictionary_spn", "textgrid", "textgrid_found"] = Field(
+        "dictionary",
+        description="dictionary: 39 labels, first pronunciation of the CMU dictionary without stress, an utterance "
+        "with a word it lacks is left out; dictionary_spn: 41 labels with sil and spn, such a word is spn; "
+        "textgrid: these 41 from an aligner's tier `phones`; textgrid_found: whatever labels the TextGrids hold",
+    )
+    textgrids: Root = Field(
+        None, description="folder with UTTERANCE.TextGrid for each recording, at any depth; default: beside the audio"
+    )
+    num_validation_speakers: Count = 3
+    num_train_utterances: Count | None = Field(None, description="a seeded choice of so many; default: all")
+    num_validation_utterances: Count | None = None
+    num_test_utterances: Count | None = None
+    split_seed: int = 1
+
+
+class StandardSplit(Config):
+    """TIMIT's training speakers, its 50 development speakers and its 24 core test speakers."""
+
+    kind: Literal["standard"] = "standard"
+
+
+class HeldOutSpeakers(Config):
+    """Seeded choices of speakers for validation and test; all others train. For excerpts of TIMIT."""
+
+    kind: Literal["held_out_speakers"] = "held_out_speakers"
+    num_validation_speakers: Count = 2
+    num_test_speakers: Count = 4
+    seed: int = 1
+
+
+class Timit(Config):
+    """TIMIT (LDC93S1), 61 phones folded to 39; `TRAIN/DR1/SPEAKER/*.WAV` or flat `dr1-speaker/*.wav`, in any case."""
+
+    kind: Literal["timit"] = "timit"
+    root: Root = Field(None, description="default: the setting PONDERAY_DATA")
+    split: Annotated[StandardSplit | HeldOutSpeakers, Field(discriminator="kind")] = StandardSplit()
+    num_train_utterances: Count | None = Field(None, description="a seeded choice of so many; default: all")
+    split_seed: int = 1
+
+
+class Synthetic(Config):
+    """Waveforms made from known phones by a formant synthesiser; the same on every machine."""
+
+    kind: Literal["synthetic"] = "synthetic"
+    num_speakers: Annotated[int, Field(ge=3)] = 12
+    num_train_utterances: Count = 240
+    num_validation_utterances: Count = 24
+    num_test_utterances: Count = 48
+    num_words: Count = Field(24, description="size of the lexicon")
+    num_words_per_utterance: Count = 4
+    noise: Annotated[float, Field(ge=0, le=1)] = 0.02
+    seed: int = 1
+
+
+Data = Annotated[LibriSpeech | Timit | Synthetic, Field(discriminator="kind")]
+
+
+class Features(Config):
+    """Kaldi-compatible log-mel filterbank of 16 kHz audio; every second 10 ms frame is kept."""
+
+    num_mel_bins: Annotated[int, Field(ge=8, le=128)] = 80
+    window: Literal["hamming", "hanning"] = Field("hamming", description="hamming: paper; hanning: released")
+    window_ms: Positive = 25.0
+    hop_ms: Positive = 10.0
+    keep_every: Count = 2
+
+    @property
+    def frame_s(self) -> float:
+        """From the start of one kept frame to that of the next, in seconds."""
+        return self.keep_every * self.hop_ms / 1000

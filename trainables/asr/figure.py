@@ -1,0 +1,55 @@
+"""One utterance as a listener hears it: spectrogram, surprisal, p_big, routed frames and phones."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from trainables.asr import data
+from trainables.asr.controller import Control
+from trainables.asr.data import Example
+from trainables.asr.recognition import Listener, keyed_draws
+from trainables.asr.testing import decode_batch, label_of_frames
+
+
+@torch.no_grad()
+def draw_utterance(
+    listener: Listener, control: Control, example: Example, labels: Sequence[str], key: tuple[int, str], path: Path
+) -> Path:
+    """Writes a PNG to `path` and returns it; phones stand where the corpus, or CTC's alignment, has them."""
+    from matplotlib.figure import Figure
+
+    listener.eval()
+    config = listener.config
+    batch = data.collate([example], next(listener.parameters()).device)
+    heard = listener(batch.frames, batch.num_frames, control, keyed_draws(batch, *key))
+    log_probs = heard.log_probs.cpu()
+    (hypothesis,) = decode_batch(log_probs, batch.num_frames, config, config.decoding.test)
+    spoken = label_of_frames(config, example, log_probs[0])
+    seconds = np.arange(len(example.frames)) * config.ar.features.frame_s
+    figure = Figure(figsize=(12, 7), layout="constrained")
+    spectrogram, surprisals, chances = figure.subplots(3, 1, sharex=True, height_ratios=(3, 2, 2))
+    extent = (0, len(example.frames) * config.ar.features.frame_s, 0, example.frames.shape[1])
+    spectrogram.imshow(example.frames.numpy().T, aspect="auto", origin="lower", extent=extent)
+    spectrogram.set_ylabel("mel bin")
+    surprisals.plot(seconds, heard.surprisals[0].cpu(), drawstyle="steps-post")
+    surprisals.set_ylabel("surprisal (nats)")
+    used_big = heard.used_big[0].cpu().numpy()
+    chances.fill_between(seconds, used_big, step="post", alpha=0.3, label="big network")
+    chances.plot(seconds, heard.p_big[0].cpu(), drawstyle="steps-post", label="p_big")
+    chances.set(ylabel="p_big", ylim=(0, 1.05), xlabel="seconds")
+    chances.legend(loc="upper right")
+    for start, name in _starts(spoken.tolist(), labels):
+        spectrogram.axvline(seconds[start], color="white", linewidth=0.5)
+        spectrogram.text(seconds[start], example.frames.shape[1], name, fontsize=8, va="bottom", parse_math=False)
+    heard_phones = " ".join(labels[label] for label in hypothesis)
+    figure.suptitle(f"{example.identity} under {control.controller.kind}\nheard: {heard_phones}", parse_math=False)
+    figure.savefig(path, format="png", dpi=100)
+    return path
+
+
+def _starts(spoken: Sequence[int], labels: Sequence[str]) -> list[tuple[int, str]]:
+    """The first frame and the name of each run of equal labels."""
+    changes = [t for t, label in enumerate(spoken) if t == 0 or spoken[t - 1] != label]
+    return [(t, labels[spoken[t]]) for t in changes if spoken[t] >= 0]

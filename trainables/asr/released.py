@@ -1,0 +1,85 @@
+"""The conventions of the released code (arXiv:2006.01659), needed to read some of its published numbers.
+
+Test utterances come in random batches of 32, padded as waveforms; the recogniser runs over the padding as if it were
+speech, and both the decoded phones and the average of p_big include it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from trainables import distributed, rng
+from trainables.asr import cost, data, scores
+from trainables.asr.controller import Control
+from trainables.asr.corpus import Utterance
+from trainables.asr.data import Batch, Example
+from trainables.asr.features import fbank
+from trainables.asr.phones import SILENCE
+from trainables.asr.recognition import Listener, keyed_draws
+from trainables.asr.testing import decode_batch
+
+BATCH_SIZE: Final = 32
+
+
+@dataclass(frozen=True)
+class _Padded:
+    """One utterance as the released code tests it."""
+
+    error_rate: float
+    num_frames: int
+    num_big: int
+
+
+def batches(utterances: Sequence[Utterance], seed: int) -> list[list[Utterance]]:
+    """In random order, whatever their lengths."""
+    order = torch.randperm(len(utterances), generator=rng.generator(seed, "released batches")).tolist()
+    return [[utterances[i] for i in order[k : k + BATCH_SIZE]] for k in range(0, len(order), BATCH_SIZE)]
+
+
+def pad(waveforms: Sequence[Tensor]) -> Float[Tensor, "B N"]:
+    """Zeros up to the longest of some waveforms."""
+    return torch.nn.utils.rnn.pad_sequence(list(waveforms), batch_first=True)
+
+
+@torch.no_grad()
+def metrics(
+    listener: Listener,
+    control: Control,
+    utterances: Sequence[Utterance],
+    labels: Sequence[str],
+    key: tuple[int, str],
+    decoder: str,
+) -> dict[str, float]:
+    """`released_per` and `released_flops_per_frame`; the processes share the work."""
+    listener.eval()
+    config, silence = listener.config, labels.index(SILENCE) if SILENCE in labels else None
+    found = []
+    for group in batches(utterances, config.seed)[distributed.rank() :: distributed.world_size()]:
+        waveforms = pad([data.waveform(utterance, config.data) for utterance in group])
+        padded = [
+            Example(utterance.identity, fbank(waveform, config.ar.features), utterance.labels)
+            for utterance, waveform in zip(group, waveforms, strict=True)
+        ]
+        found += _test_batch(listener, control, data.collate(padded, distributed.device()), silence, key, decoder)
+    everything = list(chain(*distributed.gather(found)))
+    rate = sum(one.num_big for one in everything) / sum(one.num_frames for one in everything)
+    return {
+        "released_per": sum(one.error_rate for one in everything) / len(everything),
+        "released_flops_per_frame": cost.paper_flops_per_frame(config, control.controller, len(labels), rate),
+    }
+
+
+def _test_batch(
+    listener: Listener, control: Control, batch: Batch, silence: int | None, key: tuple[int, str], decoder: str
+) -> list[_Padded]:
+    heard = listener(batch.frames, batch.num_frames, control, keyed_draws(batch, *key))
+    hypotheses = decode_batch(heard.log_probs.cpu(), batch.num_frames, listener.config, decoder)
+    return [
+        _Padded(scores.released_error_rate(reference, hypothesis, silence), len(used), int((used > 0).sum()))
+        for reference, hypothesis, used in zip(batch.labels, hypotheses, heard.used_big.cpu(), strict=True)
+    ]

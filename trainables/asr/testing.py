@@ -1,0 +1,207 @@
+"""Testing a trained listener: one outcome for each utterance, from which all metrics follow."""
+
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+from torchaudio.functional import forced_align
+
+from trainables import distributed
+from trainables.asr import cost, data, decode, scores
+from trainables.asr.config import AsrConfig
+from trainables.asr.controller import Control, uses_surprisal
+from trainables.asr.data import Example
+from trainables.asr.phones import CLASS_OF, PHONE_CLASSES
+from trainables.asr.recognition import Heard, Listener, ctc_losses, keyed_draws
+from trainables.asr.scores import Edits
+
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of one utterance.
+
+    Attributes:
+        class_frames: of each class of phones, how many frames it has and how many took the big network.
+    """
+
+    hypothesis: tuple[int, ...]
+    edits: Edits
+    loss_nats: float
+    num_frames: int
+    num_big: int
+    num_macs: int
+    surprisals: NDArray[np.floating]
+    class_frames: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Outcomes in any order, with how long the work took in this process.
+
+    Attributes:
+        duration_s: from frames to labels, shared over the processes.
+        batch_ms: each batch's time from frames to log-probabilities.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    duration_s: float
+    batch_ms: tuple[float, ...]
+
+    @property
+    def per(self) -> float:
+        """Corpus-level phone error rate."""
+        return sum(o.edits.total for o in self.outcomes) / sum(o.edits.num_labels for o in self.outcomes)
+
+    @property
+    def loss_nats(self) -> float:
+        """Mean over utterances."""
+        return sum(o.loss_nats for o in self.outcomes) / len(self.outcomes)
+
+
+@torch.no_grad()
+def test(
+    listener: Listener,
+    control: Control,
+    examples: Sequence[Example],
+    labels: Sequence[str],
+    key: tuple[int, str],
+    decoder: str,
+) -> Results:
+    """What `listener` gets right on `examples`, and at what cost; the processes share the work.
+
+    Args:
+        labels: names of the phones.
+        key: of the random draws: seed and evaluation.
+        decoder: "greedy" or "beam".
+    """
+    listener.eval()
+    config, started = listener.config, time.perf_counter()
+    parts = cost.part_macs(config, len(labels))
+    outcomes, batch_ms = [], []
+    for group in data.bucketed(examples[distributed.rank() :: distributed.world_size()], batch_size=32):
+        batch = data.collate(group, distributed.device())
+        batch_started = time.perf_counter()
+        heard = listener(batch.frames, batch.num_frames, control, keyed_draws(batch, *key))
+        log_probs = heard.log_probs.cpu()
+        batch_ms.append(1000 * (time.perf_counter() - batch_started))
+        hypotheses = decode_batch(log_probs, batch.num_frames, config, decoder)
+        losses = ctc_losses(heard.log_probs, batch).tolist()
+        for row, example in enumerate(group):
+            outcomes.append(_outcome(config, control, parts, example, labels, heard, row, hypotheses[row], losses[row]))
+    duration_s = time.perf_counter() - started
+    return Results(tuple(chain(*distributed.gather(outcomes))), duration_s, tuple(batch_ms))
+
+
+def decode_batch(
+    log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"], config: AsrConfig, decoder: str
+) -> list[tuple[int, ...]]:
+    """The labels of each utterance."""
+    if decoder == "greedy":
+        return decode.greedy(log_probs, num_frames)
+    return decode.beam_search(log_probs, num_frames, config.decoding.beam_width)
+
+
+def _outcome(
+    config: AsrConfig,
+    control: Control,
+    parts: cost.PartCosts,
+    example: Example,
+    labels: Sequence[str],
+    heard: Heard,
+    row: int,
+    hypothesis: tuple[int, ...],
+    loss_nats: float,
+) -> Outcome:
+    length = len(example.frames)
+    used_big = heard.used_big[row, :length].cpu() > 0
+    spoken = label_of_frames(config, example, heard.log_probs[row, :length].cpu())
+    return Outcome(
+        hypothesis=hypothesis,
+        edits=scores.edits(example.labels, hypothesis),
+        loss_nats=loss_nats,
+        num_frames=length,
+        num_big=int(used_big.sum()),
+        num_macs=cost.utterance_macs(config, control.controller, parts, length, int(used_big.sum())),
+        surprisals=heard.surprisals[row, :length].cpu().numpy()
+        if uses_surprisal(control.controller)
+        else np.zeros(0, np.float32),
+        class_frames=_count_classes(spoken, used_big, labels),
+    )
+
+
+def label_of_frames(config: AsrConfig, example: Example, log_probs: Float[Tensor, "T L"]) -> Int[Tensor, " T"]:
+    """The label of each frame, -1 for none: by the corpus's times, or else by CTC's best alignment of the reference.
+
+    Of that alignment, a blank belongs to the nearest label, the earlier of equals.
+    """
+    spoken = data.label_of_frames(example, config.ar.features)
+    if spoken is not None:
+        return spoken
+    nothing = torch.full((len(log_probs),), -1)
+    repeats = sum(a == b for a, b in zip(example.labels, example.labels[1:], strict=False))
+    if not example.labels or len(log_probs) < len(example.labels) + repeats:
+        return nothing
+    blank = log_probs.shape[-1] - 1
+    path, _ = forced_align(log_probs[None], torch.tensor([example.labels]), blank=blank)
+    places = (path[0] != blank).nonzero()[:, 0]
+    nearest = (torch.arange(len(log_probs))[:, None] - places[None]).abs().argmin(1)
+    aligned: Tensor = path[0][places[nearest]].long()
+    return aligned
+
+
+def _count_classes(spoken: Int[Tensor, " T"], used_big: Tensor, labels: Sequence[str]) -> dict[str, tuple[int, int]]:
+    names = [CLASS_OF.get(label) for label in labels]
+    counted = {}
+    for name in PHONE_CLASSES:
+        members = torch.tensor([label for label, its in enumerate(names) if its == name])
+        inside = torch.isin(spoken, members)
+        if inside.any():
+            counted[name] = (int(inside.sum()), int((inside & used_big).sum()))
+    return counted
+
+
+def metrics(results: Results, config: AsrConfig, control: Control, num_labels: int) -> dict[str, float]:
+    """Every metric of a test but those of the released conventions."""
+    outcomes = results.outcomes
+    num_frames, num_phones = sum(o.num_frames for o in outcomes), sum(o.edits.num_labels for o in outcomes)
+    rate = sum(o.num_big for o in outcomes) / num_frames
+    found = {
+        "per": results.per,
+        "substitution_rate": sum(o.edits.substitutions for o in outcomes) / num_phones,
+        "insertion_rate": sum(o.edits.insertions for o in outcomes) / num_phones,
+        "deletion_rate": sum(o.edits.deletions for o in outcomes) / num_phones,
+        "test_loss_nats": results.loss_nats,
+        "macs_per_frame": sum(o.num_macs for o in outcomes) / num_frames,
+        "paper_flops_per_frame": cost.paper_flops_per_frame(config, control.controller, num_labels, rate),
+        "routing_rate": rate,
+        "batch_latency_ms": statistics.median(results.batch_ms),
+        "real_time_factor": results.duration_s / (num_frames * config.ar.features.frame_s),
+        "eval_frames_per_s": num_frames / results.duration_s,
+    }
+    return found | _class_rates(outcomes) | _surprisal_metrics(outcomes)
+
+
+def _class_rates(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    rates = {}
+    for name in PHONE_CLASSES:
+        counts = [o.class_frames[name] for o in outcomes if name in o.class_frames]
+        if counts:
+            rates[f"routing_rate_{name}"] = sum(big for _, big in counts) / sum(number for number, _ in counts)
+    return rates
+
+
+def _surprisal_metrics(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    surprisals = np.concatenate([o.surprisals for o in outcomes]).astype(np.float64)
+    if not len(surprisals):
+        return {}
+    quantiles = {f"surprisal_p{100 * q:.0f}_nats": float(np.quantile(surprisals, q)) for q in QUANTILES}
+    return {"surprisal_mean_nats": float(surprisals.mean()), "surprisal_std_nats": float(surprisals.std())} | quantiles
