@@ -5,14 +5,13 @@ import json
 import os
 import sys
 import warnings
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from orchestrator import data_commands
+from orchestrator.printing import Format, OutputFormat, err, out, print_rows
 from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
@@ -30,17 +29,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+app.add_typer(data_commands.app, name="data")
 _shown_warnings: set[str] = set()
-
-
-class Format(StrEnum):
-    """How a query prints."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
 
 
 SweepName = Annotated[str, typer.Argument(metavar="SWEEP", help="A name from `ponderay sweeps`, such as asr.demo.")]
@@ -58,7 +48,6 @@ AcceptCode = Annotated[
     bool,
     typer.Option("--accept-code", help="Go on beside results of another version of the trainable's code."),
 ]
-OutputFormat = Annotated[Format, typer.Option("--format", help="table for people, json and csv for programs.")]
 
 
 @app.command()
@@ -71,7 +60,7 @@ def sweeps(format: OutputFormat = Format.table) -> None:
         {"sweep": s.name, "conditions": _num_conditions(s), "seeds": len(s.seeds), "about": s.description}
         for s in found
     ]
-    _print_rows(rows, format, title="Sweeps")
+    print_rows(rows, format, title="Sweeps", whole=("sweep",))
 
 
 @app.command()
@@ -162,7 +151,7 @@ def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.
     ]
     if format is Format.table:
         rows = [{name: value for name, value in row.items() if name != "key"} for row in rows]
-    _print_rows(rows, format, title=sweep.name)
+    print_rows(rows, format, title=sweep.name, whole=("condition", "state"))
     if format is Format.table:
         states = [replicate.state for replicate in study.replicates]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
@@ -281,22 +270,6 @@ def _objectives(sweep: "Sweep", x: str | None, y: str | None) -> tuple["Objectiv
 
 def _num_conditions(sweep: "Sweep") -> int:
     return sweep.search.num_trials if sweep.search else len(sweep.conditions)
-
-
-def _print_rows(rows: list[dict[str, Any]], format: Format, title: str) -> None:
-    from orchestrator.report import to_csv
-
-    if format is Format.json:
-        print(json.dumps(rows, indent=2))
-    elif format is Format.csv:
-        print(to_csv(rows), end="")
-    else:
-        table = Table(title=title)
-        for column in rows[0] if rows else ():
-            table.add_column(column, no_wrap=column in ("sweep", "condition", "state"))
-        for row in rows:
-            table.add_row(*(str(value) for value in row.values()))
-        out.print(table, markup=False)
 
 
 def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:

@@ -1,4 +1,4 @@
-"""The main job on real recordings, at its smoke size, without Ray."""
+"""Shipped sweeps on real recordings, at their smoke sizes, without Ray."""
 
 import pytest
 from rich.console import Console
@@ -6,7 +6,26 @@ from rich.console import Console
 from orchestrator.driver import run_without_ray
 from orchestrator.settings import read_settings
 from orchestrator.storage import ReplicateFolder
+from search_spaces.asr_sizes import MINI_LIBRISPEECH, TIMIT, base
 from search_spaces.find import find_sweep
+from tests.trainables.asr.test_train import FolderTrial
+from trainables.asr import data, pretrain, recognition
+from trainables.asr.config import Surprisal
+from trainables.config import content_hash
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("task", [MINI_LIBRISPEECH, TIMIT], ids=lambda task: task.title)
+def test_the_converged_fit_reaches_its_targets_on_real_speech(tmp_path, real_data, task):
+    config = base(task, smoke=True)
+    pretrain.train(config.pretraining, FolderTrial(tmp_path))
+    examples = data.load(config.data, config.ar.features)
+    ar = recognition.load_ar(config, FolderTrial(tmp_path, tmp_path / "2.pt"))
+    for mu, sigma2 in ((0.5, 0.04), (0.65, 0.04), (0.2, 0.02)):
+        controller = Surprisal(mu=mu, sigma2=sigma2)
+        fit = recognition.missing_fits(config, [controller], ar, examples, {})[content_hash(controller)]
+        assert fit.mean_p == pytest.approx(mu, abs=0.01)
+        assert fit.var_p == pytest.approx(sigma2, abs=0.005)
 
 
 @pytest.mark.slow
@@ -20,3 +39,38 @@ def test_a_recogniser_learns_from_real_speech_and_is_tested_on_other_speakers(wo
     assert replicate.metrics["valid_per@stochastic"] < 0.95 * untrained["metrics"]["valid_per@stochastic"]
     assert replicate.metrics["per@stochastic"] < 0.95
     assert 0.3 < replicate.metrics["routing_rate@stochastic"] < 0.7
+
+
+STUDIES = [
+    ("asr.table2_timit", "learned_released"),
+    ("asr.table2_mini_librispeech", "learned"),
+    ("asr.ablation_timit", "no_ar,surprisal"),
+    ("asr.model1", "always_big"),
+    ("asr.model2", "ar,random"),
+    ("asr.model3_timit", "ar,surprisal"),
+    ("asr.controller_bias", "surprisal"),
+    ("asr.deterministic_timit", "train_deterministic"),
+    ("asr.lambda_grid_timit", "corrected,lambda=1000"),
+    ("asr.ar_corpus_timit", "larger_corpus,surprisal"),
+    ("asr.budget", "budget_1.7e05"),
+    ("asr.ar_encoder", "attention"),
+    ("asr.joint_training", "joint,ar_loss_weight=0.001"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "condition"), STUDIES)
+def test_a_replicate_of_every_study_runs_on_real_speech(workplace, real_data, name, condition):
+    sweep = find_sweep(name, smoke=True).only(condition, 1)
+    (replicate,) = run_without_ray(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
+    assert replicate.state == "complete", replicate.error
+    evaluations = [one.name for one in sweep.config(sweep.conditions[0], 1).evaluations]
+    for evaluation in evaluations:
+        assert 0 < replicate.metrics[f"per@{evaluation}"] < 1.5
+        assert replicate.metrics[f"macs_per_frame@{evaluation}"] > 0
+    if name == "asr.controller_bias":
+        rates = [replicate.metrics[f"routing_rate@{evaluation}"] for evaluation in evaluations]
+        assert len(rates) == 10 and rates == sorted(rates) and rates[-1] > 0.95
+    if name == "asr.budget":
+        assert replicate.metrics["macs_per_frame@stochastic"] == pytest.approx(170e3, rel=0.05)

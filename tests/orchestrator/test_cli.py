@@ -53,7 +53,10 @@ def test_help_comes_in_half_a_second_and_names_the_commands():
         (["train", "asr.demo", "--condition", "x"], "asr.demo has no condition 'x'; it has surprisal, random"),
         (["status", "asr.demo"], "asr.demo has not run here yet"),
         (["pareto", "asr.demo"], "asr.demo has not run here yet"),
-        (["pareto", "asr.demo", "--x", "speed"], "'speed' is no metric with a direction; there are per, substitution_rate"),
+        (
+            ["pareto", "asr.demo", "--x", "speed"],
+            "'speed' is no metric with a direction; there are per, substitution_rate",
+        ),
     ],
 )
 def test_a_users_mistake_is_one_line_and_exit_code_2(workplace, monkeypatch, capsys, arguments, said):

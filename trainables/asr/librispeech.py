@@ -1,7 +1,7 @@
 """Reader of LibriSpeech's layout: `SUBSET/SPEAKER/CHAPTER/*.flac` with `*.trans.txt`."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,22 +99,26 @@ def read_audio(config: LibriSpeech) -> Splits:
     return Splits(training, validation, test=(), labels=())
 
 
-def read_transcripts(folder: Path) -> Iterator[Transcript]:
-    """Every line of every transcript below a subset's `folder`.
+def read_transcripts(folder: Path) -> list[Transcript]:
+    """Every line of every transcript below a subset's `folder`."""
+    return [line for path in sorted(folder.glob("*/*/*.trans.txt")) for line in read_transcript(path)]
+
+
+def read_transcript(path: Path) -> list[Transcript]:
+    """Every line of a transcript.
 
     Raises:
-        InputError: if one is no UTF-8 text, or a line has no words.
+        InputError: if it is no UTF-8 text, or a line has no words.
     """
-    for path in sorted(folder.glob("*/*/*.trans.txt")):
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path} must be UTF-8 text, but {error.reason} at byte {error.start}.") from None
-        for line in filter(str.strip, lines):
-            identity, *words = line.split()
-            if not words:
-                raise InputError(f"{path}: utterance {identity} has no words.")
-            yield Transcript(identity, tuple(words), path)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} must be UTF-8 text, but {error.reason} at byte {error.start}.") from None
+    found = [Transcript(line.split()[0], tuple(line.split()[1:]), path) for line in lines if line.strip()]
+    without = [line.identity for line in found if not line.words]
+    if without:
+        raise InputError(f"{path}: utterance {without[0]} has no words.")
+    return found
 
 
 def _speakers(folders: Sequence[Path]) -> list[str]:

@@ -1,0 +1,40 @@
+"""How commands print: tables for people, json and csv for programs."""
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+class Format(StrEnum):
+    """How a query prints."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+OutputFormat = Annotated[Format, typer.Option("--format", help="table for people, json and csv for programs.")]
+
+
+def print_rows(rows: list[dict[str, Any]], format: Format, title: str, whole: tuple[str, ...] = ()) -> None:
+    """Records of equal fields; columns named in `whole` are never wrapped."""
+    from orchestrator.report import to_csv
+
+    if format is Format.json:
+        print(json.dumps(rows, indent=2))
+    elif format is Format.csv:
+        print(to_csv(rows), end="")
+    else:
+        table = Table(title=title)
+        for column in rows[0] if rows else ():
+            table.add_column(column, no_wrap=column in whole)
+        for row in rows:
+            table.add_row(*(str(value) for value in row.values()))
+        out.print(table, markup=False)
