@@ -55,8 +55,7 @@ def demo(smoke: bool = False) -> Sweep:
 def laptop_librispeech(smoke: bool = False) -> Sweep:
     """Small nets on an hour of LibriSpeech, trained until CTC has left its blank plateau: minutes a run."""
     few = LibriSpeech(num_train_utterances=120, num_validation_utterances=12, num_test_utterances=24)
-    whole = LibriSpeech(phones="dictionary_spn")
-    config = laptop(few if smoke else whole, 18 if smoke else 40, num_pretraining_epochs=6, keep_every=4)
+    config = laptop(few if smoke else LibriSpeech(), 18 if smoke else 40, num_pretraining_epochs=6, keep_every=4)
     conditions = (Condition("surprisal"), *_random(config), *ALWAYS)
     about = "Surprisal, random and fixed routing; laptop sizes, an hour of LibriSpeech, 3 seeds."
     return _sweep("laptop_librispeech", smoke, about, config, conditions, reference="always_small", seeds=(1, 2, 3))

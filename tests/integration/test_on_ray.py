@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 from rich.console import Console
 
 from orchestrator.driver import run_on_ray
@@ -14,8 +13,6 @@ from orchestrator.tracking import Tracking
 from search_spaces.sweep import Condition, Resources
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts, statuses
-from trainables.asr.config import AsrConfig, Optimisation, Pretraining, Random, Recurrent
-from trainables.asr.data_config import Synthetic
 
 pytestmark = pytest.mark.usefixtures("ray_instance", "workplace")
 
@@ -93,41 +90,3 @@ def test_a_search_is_drawn_and_told_under_ray():
 def test_what_can_never_fit_is_refused_before_it_starts():
     with pytest.raises(RefusedError, match="needs 16 CPUs"):
         run_with_ray(tiny((Condition("huge", {}, Resources(num_workers=16)),)))
-
-
-def test_two_processes_train_a_recogniser_as_one_does():
-    """Without dropout and with p_big = 1, what data-parallel training computes does not depend on their number."""
-    data = Synthetic(num_train_utterances=9, num_validation_utterances=2, num_test_utterances=2)
-    quick = Optimisation(batch_size=4, num_epochs=2, learning_rate=1e-3)
-    base = AsrConfig(
-        data=data,
-        ar=Pretraining(data=data, hidden_size=8, dropout=0, training=quick),
-        network=Recurrent(pre_hidden_size=4, big_hidden_size=8, post_hidden_size=4, dropout=0),
-        controller=Random(p_big=1),
-        training=quick,
-    )
-    from search_spaces.asr import AUTOREGRESSIVE, OBJECTIVES
-
-    def sweep(name, num_workers):
-        return tiny(
-            {"a": {}},
-            name=name,
-            trainable="trainables.asr.train",
-            base=base,
-            objectives=OBJECTIVES,
-            seeds=(1,),
-            prerequisites=(AUTOREGRESSIVE,),
-            resources=Resources(num_workers=num_workers),
-        )
-
-    one = run_quietly(sweep("asr.one", 0)).replicates[0]
-    two = run_with_ray(sweep("asr.two", 2)).replicates[0]
-    assert two.state == "complete"
-    for metric in ("train_loss_nats", "valid_loss_nats@stochastic", "macs_per_frame@stochastic", "gradient_norm"):
-        assert two.metrics[metric] == pytest.approx(one.metrics[metric], rel=1e-4), metric
-    states = [
-        torch.load(next(Path(f"runs/replicates/{name}").rglob("step_000002*.pt")), weights_only=True)
-        for name in ("asr.one", "asr.two")
-    ]
-    torch.testing.assert_close(states[1]["recogniser"], states[0]["recogniser"], rtol=1e-3, atol=1e-5)
-    assert [len(state["rng"]) for state in states] == [1, 2]

@@ -50,7 +50,10 @@ def locate(root: Path | None, subset: str) -> Path:
     base = data_root(root)
     parent = find_folder(base, lambda folder: (folder / subset).is_dir())
     if parent is None:
-        raise InputError(f"There is no folder {subset!r} at or two folders below {base}.")
+        raise InputError(
+            f"There is no folder {subset!r} at or two folders below {base}; `ponderay data get` fetches LibriSpeech's, "
+            "`--set data.train=NAME` names another, `--set ar.data=null` pretrains on the task's own audio."
+        )
     return parent / subset
 
 
