@@ -73,6 +73,25 @@ def test_a_choice_of_utterances_is_seeded(corpus: LibriSpeech):
     assert len(data.splits(few).train) == 2
 
 
+def test_audio_needs_no_transcripts_and_leaves_nothing_out(corpus: LibriSpeech):
+    write_utterance(corpus.root, "train", 1, 2, "XYZZYX CAT")
+    labelled = data.splits(corpus.model_copy(update={"phones": "dictionary_spn"}))
+    for path in corpus.root.rglob("*.trans.txt"):
+        path.unlink()
+    audio = data.audio_splits(corpus)
+    for part in ("train", "validation"):
+        assert [u.identity for u in getattr(audio, part)] == [u.identity for u in getattr(labelled, part)]
+    assert {u.labels for u in audio.all} == {()} and not audio.test
+    assert len(data.load_audio(corpus, Features(num_mel_bins=20)).train) == len(audio.train)
+
+
+def test_several_subsets_are_one_training_set(corpus: LibriSpeech):
+    write_utterance(corpus.root, "more", 5, 0, "THE CAT")
+    found = data.splits(corpus.model_copy(update={"train": ("train", "more")}))
+    assert {u.speaker for u in found.train + found.validation} == {"1", "2", "3", "5"}
+    assert LibriSpeech(train="one") == LibriSpeech(train=("one",))
+
+
 def test_fingerprint_follows_content_not_place(corpus: LibriSpeech, tmp_path_factory):
     other = tmp_path_factory.mktemp("elsewhere") / "corpus"
     corpus.root.rename(other)
