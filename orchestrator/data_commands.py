@@ -19,6 +19,7 @@ NUM_SHOWN = 10
 @app.command()
 def check(
     path: Annotated[Path, typer.Argument(help="A folder with LibriSpeech subsets or TIMIT at or below it.")],
+    textgrids: Annotated[Path | None, typer.Option(help="Aligner files; default: beside the audio.")] = None,
     format: OutputFormat = Format.table,
 ) -> None:
     """Read every recording and transcript once: counts, hours, phones, unknown words, broken files, fingerprint.
@@ -31,7 +32,9 @@ def check(
 
     reports = []
     for found in find_sets(path):
-        files = track(examine(found), found.name, console=err, transient=True, disable=not sys.stderr.isatty())
+        files = track(
+            examine(found, textgrids), found.name, console=err, transient=True, disable=not sys.stderr.isatty()
+        )
         reports.append(summarise(found, files))
     is_table = format is Format.table
     print_rows([_row(report, is_table) for report in reports], format, str(path), whole=("set", "utterances"))
@@ -53,7 +56,7 @@ def _row(report: "SetReport", is_table: bool) -> dict[str, Any]:
 
 
 def _say_more(report: "SetReport") -> None:
-    out.print(f"{report.name}: fingerprint {report.fingerprint}", markup=False)
+    out.print(f"{report.name}: content {report.fingerprint}", markup=False)
     if report.unknown_words:
         listed = ", ".join(f"{word} ({count})" for word, count in report.unknown_words[:NUM_SHOWN])
         rest = len(report.unknown_words) - NUM_SHOWN
@@ -77,8 +80,10 @@ def get(
     """Download and unpack a corpus; what was cut off goes on, what is there stays."""
     import os
 
+    from orchestrator.settings import read_settings
     from trainables.asr import download
 
+    read_settings()
     folder = to or Path(os.environ.get("PONDERAY_DATA") or "data")
     for archive in download.choose(corpus, subset or []):
         if download.is_there(archive, folder):

@@ -1,6 +1,7 @@
 """From a sweep to pieces of work: keys, folders and prerequisites of each replicate."""
 
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -8,9 +9,9 @@ from typing import Literal
 
 from orchestrator.lease import Lease
 from orchestrator.settings import Settings
-from orchestrator.work import Work, code_version, import_trainable
+from orchestrator.work import Work, code_version, evaluation_ids, import_trainable
 from search_spaces.sweep import Condition, ResolvedResources, Sweep
-from trainables.config import Config, content_hash, key_content
+from trainables.config import Config, content_hash
 
 TaskState = Literal["waiting", "live", "complete", "failed"]
 
@@ -22,7 +23,7 @@ class Task:
     Attributes:
         condition: None for a prerequisite.
         needs: keys of the prerequisites it waits for.
-        evaluations: names of those it must have.
+        evaluations: ids of those it must have.
         lease: of a prerequisite, which other sweeps may want at the same time.
     """
 
@@ -74,7 +75,7 @@ class Drafter:
             seed=seed,
             fingerprint=fingerprint,
             needs=needs,
-            evaluations=frozenset(evaluation.name for evaluation in getattr(config, "evaluations", ())),
+            evaluations=evaluation_ids(config),
         )
 
     def prerequisites(self, condition: Condition) -> dict[str, Task]:
@@ -92,8 +93,8 @@ class Drafter:
         return tasks
 
     def fingerprint(self, trainable: str, config: Config) -> str:
-        """Of the data that `trainable` reads under `config`; configs of equal data parts ask only once."""
-        name = content_hash(trainable, key_content(config).get("data"), str(getattr(config, "data", "")))
+        """Of the data that `trainable` reads under `config`; configs whose fields `data` are equal ask only once."""
+        name = content_hash(trainable, list(_data_fields(config)))
         if name not in self._fingerprints:
             self._fingerprints[name] = import_trainable(trainable).fingerprint(config)
         return self._fingerprints[name]
@@ -122,3 +123,12 @@ class Drafter:
             attempt=self.attempt,
             code_version=self._versions[trainable],
         )
+
+
+def _data_fields(config: Config) -> Iterator[str]:
+    """Every field named `data` or `spared`, at any depth, with its paths."""
+    for name, value in config.fields().items():
+        if name in ("data", "spared"):
+            yield f"{name}={value!r}"
+        elif isinstance(value, Config):
+            yield from _data_fields(value)

@@ -16,7 +16,7 @@ import torch
 
 from orchestrator.lease import Lease
 from orchestrator.storage import Record, ReplicateFolder
-from orchestrator.work import Work
+from orchestrator.work import Work, evaluation_id, evaluation_ids
 from trainables import distributed
 from trainables.config import Config
 from trainables.errors import InputError
@@ -56,7 +56,7 @@ class JournalTrial:
                 record = self._folder.append(record)
             if checkpoint:
                 self._folder.keep(checkpoint, step)
-            self._folder.keep_artifacts(artifacts)
+            self._folder.keep_artifacts(_read(artifacts))
         if step > self._last_step:
             self._last_step = step
             self._send(record)
@@ -73,9 +73,9 @@ class JournalTrial:
 
 
 class EvaluationTrial(JournalTrial):
-    """A `Trial` for `evaluate`: metrics are kept aside until the best checkpoint is known."""
+    """A `Trial` for `evaluate`: what it reports is kept aside until the best checkpoint is known."""
 
-    reported: tuple[int, dict[str, float]]
+    reported: tuple[int, dict[str, float], dict[str, bytes]]
 
     def report(
         self,
@@ -85,10 +85,12 @@ class EvaluationTrial(JournalTrial):
         checkpoint: Path | None = None,
         artifacts: Sequence[Path] = (),
     ) -> None:
-        """Keeps `metrics` and `artifacts`; of several checkpoints tried, the last one's artifacts stay."""
-        self.reported = (step, dict(metrics))
-        if self._is_writer:
-            self._folder.keep_artifacts(artifacts)
+        """Keeps `metrics` and `artifacts` in memory."""
+        self.reported = (step, dict(metrics), _read(artifacts))
+
+
+def _read(files: Sequence[Path]) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in files}
 
 
 def best_product(folder: Path) -> Path:
@@ -129,13 +131,14 @@ def _execute(
         send(folder.append(record) if is_writer else record)
 
     try:
-        write({"kind": "started", "attempt": work.attempt, "code_version": work.code_version} | _place())
+        asked_for = {"evaluations": sorted(evaluation_ids(config))}
+        write({"kind": "started", "attempt": work.attempt, "code_version": work.code_version} | asked_for | _place())
         if folder.newest_step() < work.num_steps:
             module.train(config, trial)
         for evaluation in getattr(config, "evaluations", ()):
-            if evaluation.name not in done:
+            if evaluation_id(evaluation) not in done:
                 step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
-                write({"kind": "evaluation", "evaluation": evaluation.name, "step": step, "metrics": metrics})
+                write({"kind": "evaluation", "id": evaluation_id(evaluation), "step": step, "metrics": metrics})
         products = {name: path.name for name in folder.selection if (path := folder.best(name))}
         write({"kind": "state", "state": "complete", "attempt": work.attempt, "products": products})
     except Exception as error:
@@ -169,10 +172,12 @@ def _evaluate(
         work.module().evaluate(work.typed_config(), candidate, evaluation, trial)
         tried.append(trial.reported)
     selecting = folder.selection[name].partition("@")[0]
-    step, metrics = min(tried, key=lambda reported: reported[1][selecting])
+    step, metrics, artifacts = min(tried, key=lambda reported: reported[1][selecting])
     bad = [metric for metric, value in metrics.items() if not math.isfinite(value)]
     if bad:
         raise ArithmeticError(f"The metric {bad[0]}@{name} is {metrics[bad[0]]} at step {step}.")
+    if is_writer:
+        folder.keep_artifacts(artifacts)
     return step, {f"{metric}@{name}": float(value) for metric, value in metrics.items()}
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,12 @@ class ReplicateFolder:
         return states[-1] if states else {"state": "new"}
 
     def evaluations(self) -> set[str]:
-        """Names of those done."""
-        return {r["evaluation"] for r in self.records() if r["kind"] == "evaluation"}
+        """Ids of those done."""
+        return {r["id"] for r in self.records() if r["kind"] == "evaluation"}
+
+    def evaluations_asked_for(self) -> set[str]:
+        """Ids of all that any attempt was to do."""
+        return {one for r in self.records() if r["kind"] == "started" for one in r["evaluations"]}
 
     def keep(self, source: Path, step: int) -> None:
         """Copies the file `source` as the checkpoint of `step`, whole, and removes those no longer needed."""
@@ -81,11 +85,11 @@ class ReplicateFolder:
         """Files for people; the folder may not be there."""
         return self.path / "artifacts"
 
-    def keep_artifacts(self, sources: Iterable[Path]) -> None:
-        """Copies files under their names; one of the same name is replaced."""
-        for source in sources:
+    def keep_artifacts(self, contents: Mapping[str, bytes]) -> None:
+        """Writes files by name; one of the same name is replaced."""
+        for name, content in contents.items():
             self.artifacts.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, self.artifacts / source.name)
+            (self.artifacts / name).write_bytes(content)
 
     def checkpoints(self) -> dict[int, Path]:
         """Those on disk by step, in order."""

@@ -17,6 +17,7 @@ class Replicate:
     Attributes:
         metrics: the last value of each; those of an evaluation are named `metric@evaluation`.
         error: one line, where it failed.
+        evaluations: ids of those done, `name.hash`.
         is_lost: failed for a reason outside the trainable, so that another attempt may succeed.
     """
 

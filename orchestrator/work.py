@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict
 
 from search_spaces.sweep import ResolvedResources
-from trainables.config import Config
+from trainables.config import Config, content_hash
 from trainables.errors import InputError
 
 CONTRACT = ("train", "evaluate", "fingerprint", "selection", "num_steps")
@@ -49,6 +49,16 @@ class Work(BaseModel):
         """The config as the trainable's own type."""
         config_type: type[Config] = get_type_hints(self.module().train)["config"]
         return config_type.model_validate(self.config)
+
+
+def evaluation_id(evaluation: Any) -> str:
+    """Name and setting of an evaluation: `stochastic.0123456789abcdef`."""
+    return f"{evaluation.name}.{content_hash(evaluation)}"
+
+
+def evaluation_ids(config: Config) -> frozenset[str]:
+    """Those of every evaluation that a config asks for."""
+    return frozenset(evaluation_id(evaluation) for evaluation in getattr(config, "evaluations", ()))
 
 
 def import_trainable(path: str) -> ModuleType:

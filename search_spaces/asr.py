@@ -17,6 +17,7 @@ from trainables.asr.config import (
     CausalConvolution,
     Convolutional,
     Evaluation,
+    Gru,
     Learned,
     MaskedSelfAttention,
     Random,
@@ -139,7 +140,6 @@ def _ablation(
     for path, value in (values or {}).items():
         config = config.with_value(path, value)
     surprisal = config.controller
-    own = {"evaluations": (Evaluation(),)}
     config = config.with_value(
         "evaluations",
         (
@@ -148,12 +148,13 @@ def _ablation(
             *(Evaluation(name="random_matched", controller=c.values["controller"]) for c in _random(config)[1:]),
         ),
     )
+    controllers = {"surprisal": surprisal} | {one.name: one.values["controller"] for one in _random(config)}
     conditions = [
         Condition(f"{'ar' if read == 'ar_features' else 'no_ar'},{kind}", {"inputs": read, "controller": controller})
         for read in inputs
-        for kind, controller in (("random", Random()), ("surprisal", surprisal))
+        for kind, controller in controllers.items()
     ]
-    fixed = [Condition(one.name, own | dict(one.values)) for one in ALWAYS]
+    fixed = [_tested_as_trained(one) for one in ALWAYS]
     about = f"{task.title}: surprisal in training (conditions) and in testing (evaluations), on and off"
     about += ", with AR features and without." if len(inputs) > 1 else f"; {config.network.kind} network."
     return _sweep(name, smoke, about, config, (*conditions, *fixed), reference="ar,random")
@@ -176,7 +177,7 @@ def _controller_bias(name: str, task: Task, smoke: bool) -> Sweep:
     )
     config = base(task, smoke).with_value("evaluations", raised)
     about = f"Appendix B on {task.title}: the fitted bias raised to +4 in {BIASES} steps, on the same trained models."
-    return _sweep(name, smoke, about, config, (Condition("surprisal"),))
+    return _sweep(name, smoke, about, config, (Condition("surprisal"), _matched_random(task)))
 
 
 def deterministic(smoke: bool = False) -> Sweep:
@@ -197,7 +198,8 @@ def _deterministic(name: str, task: Task, smoke: bool) -> Sweep:
         Condition("train_deterministic", {"training_routing": "deterministic"}),
     )
     about = f"Appendix C on {task.title}: stochastic or deterministic routing in training x in testing."
-    return _sweep(name, smoke, about, config, conditions, reference="train_stochastic")
+    with_control = (*conditions, _matched_random(task))
+    return _sweep(name, smoke, about, config, with_control, reference="train_stochastic")
 
 
 def lambda_grid(smoke: bool = False) -> Sweep:
@@ -309,10 +311,15 @@ def _budget(name: str, task: Task, smoke: bool) -> Sweep:
 
 def ar_encoder(smoke: bool = False) -> Sweep:
     """Recurrent, convolutional and attentive autoregressive models, on Mini-LibriSpeech."""
-    encoders = {"convolution": CausalConvolution(), "attention": MaskedSelfAttention()}
-    conditions = [Condition("gru"), *(Condition(name, {"ar.encoder": kind}) for name, kind in encoders.items())]
+    encoders = {"gru": Gru(), "convolution": CausalConvolution(), "attention": MaskedSelfAttention()}
+    mu = MINI_LIBRISPEECH.mu
+    conditions = [
+        Condition(f"{encoder},{routing}", {"ar.encoder": kind, "controller": controller})
+        for encoder, kind in encoders.items()
+        for routing, controller in (("surprisal", Surprisal(mu=mu)), (f"random_p{mu:g}", Random(p_big=mu)))
+    ]
     about = "Mini-LibriSpeech: the autoregressive model's encoder: GRU, causal convolution, masked self-attention."
-    return _sweep("ar_encoder", smoke, about, base(MINI_LIBRISPEECH, smoke), conditions, reference="gru")
+    return _sweep("ar_encoder", smoke, about, base(MINI_LIBRISPEECH, smoke), conditions, reference="gru,surprisal")
 
 
 def joint_training(smoke: bool = False) -> Sweep:
@@ -320,7 +327,7 @@ def joint_training(smoke: bool = False) -> Sweep:
     weights = (0.0, 1e-4, 1e-3, 1e-2)
     joint = [Condition(f"joint,ar_loss_weight={weight:g}", {"ar_loss_weight": weight}) for weight in weights]
     about = "Mini-LibriSpeech: the autoregressive model frozen or trained on; an open question of the paper."
-    conditions = (Condition("frozen"), *joint)
+    conditions = (Condition("frozen"), *joint, _matched_random(MINI_LIBRISPEECH))
     return _sweep("joint_training", smoke, about, base(MINI_LIBRISPEECH, smoke), conditions, reference="frozen")
 
 
@@ -329,6 +336,16 @@ def _random(config: AsrConfig) -> tuple[Condition, ...]:
     mu = config.controller.mu if isinstance(config.controller, Surprisal) else 0.5
     matched = (Condition(f"random_p{mu:g}", {"controller": Random(p_big=mu)}),) if mu != Random().p_big else ()
     return (Condition("random", {"controller": Random()}), *matched)
+
+
+def _matched_random(task: Task) -> Condition:
+    """Random routing in training and testing at the rate that the task's surprisal controller is fitted to."""
+    return _tested_as_trained(Condition(f"random_p{task.mu:g}", {"controller": Random(p_big=task.mu)}))
+
+
+def _tested_as_trained(condition: Condition) -> Condition:
+    """The same with one evaluation, under its own controller."""
+    return Condition(condition.name, {"evaluations": (Evaluation(),)} | dict(condition.values), condition.resources)
 
 
 def _sweep(

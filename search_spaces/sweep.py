@@ -135,13 +135,14 @@ class Sweep:
         """The sweep with `values` in its base; a condition whose setting they change is another one, and named so.
 
         Raises:
-            InputError: if a path or value is wrong, or names the seed, which is not a setting.
+            InputError: if a path or value is wrong, changes no condition, or names the seed, which is not a setting.
         """
         if "seed" in values:
             raise InputError("`seed` is not part of a setting; `--seeds N` asks for seeds 1 to N.")
         changed = self
         for path, value in values.items():
             before, changed = changed, replace(changed, base=changed.base.with_value(path, value))
+            _check_effect(before, changed, path)
             names = {c.name: c.name + before._suffix(changed, c, path, value) for c in before.conditions}
             conditions = tuple(replace(c, name=names[c.name]) for c in before.conditions)
             changed = replace(changed, conditions=conditions, reference=names.get(before.reference or ""))
@@ -178,6 +179,15 @@ def condition_name(setting: Mapping[str, Any], num_digits: int = 12) -> str:
 def _readable(value: object, num_digits: int = 12) -> str:
     text = f"{value:.{num_digits}g}" if isinstance(value, float) else str(value)
     return re.sub(r"[^\w.+\-]+", "-", text)
+
+
+def _check_effect(before: Sweep, changed: Sweep, path: str) -> None:
+    """Refuses an override that would silently do nothing."""
+    if before.search and path in before.search.space:
+        raise InputError(f"`{path}` is what {before.name} searches, so it cannot be set.")
+    is_same = (before.config(c, before.seeds[0]) == changed.config(c, before.seeds[0]) for c in before.conditions)
+    if before.conditions and before.base != changed.base and all(is_same):
+        raise InputError(f"`{path}` changes nothing in {before.name}: each of its conditions sets it itself.")
 
 
 def _validate(sweep: Sweep) -> None:

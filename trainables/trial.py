@@ -20,7 +20,7 @@ class Trial(Protocol):
         checkpoint: Path | None = None,
         artifacts: Sequence[Path] = (),
     ) -> None:
-        """Record `metrics` at `step` (1-based, rising), and keep copies of the file `checkpoint` and of `artifacts`."""
+        """Record `metrics` at `step` (rising; 0 is untrained), and keep copies of `checkpoint` and `artifacts`."""
 
     def restore(self) -> Path | None:
         """The newest whole checkpoint of this replicate, or None where it starts anew."""

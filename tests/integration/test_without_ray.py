@@ -91,6 +91,20 @@ def test_more_seeds_conditions_and_evaluations_extend_it(workplace):
     assert steps == [1, 2, 3, 4]
 
 
+def test_another_setting_under_an_evaluations_name_is_refused(workplace):
+    """Whether its results are there already, or only its choice of checkpoints."""
+    run_quietly(tiny({"a": {}}, seeds=(1,)))
+    changed = {"evaluations": (TinyEvaluation(factor=2.0),)}
+    with pytest.raises(RefusedError, match="a seed 1 has an evaluation 'plain' of another setting"):
+        run_quietly(tiny({"a": changed}, seeds=(1,)))
+    for journal in Path("runs/replicates").rglob("journal.jsonl"):
+        lines = [line for line in journal.read_text().splitlines() if '"kind": "started"' in line]
+        journal.write_text("\n".join(lines) + "\n")
+    Path("runs/mlflow.db").unlink()
+    with pytest.raises(RefusedError, match="of another setting"):
+        run_quietly(tiny({"a": changed}, seeds=(1,)))
+
+
 def test_a_nan_and_an_exception_fail_their_replicates_only(workplace):
     sweep = tiny({"nan": {"nan_at": 3}, "raises": {"raise_at": 2}, "good": {}}, seeds=(1,))
     outcome = run_quietly(sweep)

@@ -8,7 +8,7 @@ from search_spaces.asr import demo
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
 from search_spaces.sweep import Condition, Resources, Search, grid
-from trainables.asr.config import AsrConfig, Random
+from trainables.asr.config import AsrConfig, Random, Surprisal
 from trainables.asr.data_config import LibriSpeech
 from trainables.errors import InputError
 
@@ -97,6 +97,32 @@ def test_the_autoregressive_model_learns_from_the_tasks_own_data_unless_told_oth
     assert own.pretraining.data == own.data
     larger = own.with_value("ar.data", LibriSpeech(train="train-other-500"))
     assert larger.pretraining.data == LibriSpeech(root=tmp_path, train="train-other-500")
+
+
+def test_an_override_that_would_do_nothing_is_refused():
+    with pytest.raises(InputError, match=r"`controller.mu` changes nothing in asr.ablation_timit"):
+        find_sweep("asr.ablation_timit").with_values({"controller.mu": 0.3})
+    with pytest.raises(InputError, match=r"`controller.mu` is what asr.search searches"):
+        find_sweep("asr.search").with_values({"controller.mu": 0.3})
+    same = find_sweep("asr.ablation_timit").with_values({"training.num_epochs": 50})
+    assert same == find_sweep("asr.ablation_timit")
+
+
+@pytest.mark.parametrize("name", [n for n in sweep_functions() if "table2" in n or "ablation" in n or "model" in n])
+def test_every_table_has_random_routing_at_the_surprisal_models_rate_in_training_and_testing(name: str):
+    sweep = find_sweep(name)
+    configs = [sweep.config(condition, 1) for condition in sweep.conditions]
+    (mu,) = {config.controller.mu for config in configs if isinstance(config.controller, Surprisal)}
+    matched = [config for config in configs if config.controller == Random(p_big=mu)]
+    assert matched
+    tested = [one.controller or config.controller for config in matched for one in config.evaluations]
+    assert Random(p_big=mu) in tested
+
+
+def test_resources_all_are_a_worker_for_each_gpu():
+    assert Resources(num_workers="all").resolve(0) == Resources(num_workers=0).resolve(0)
+    four = Resources(num_workers="all").resolve(4)
+    assert (four.num_workers, four.num_gpus) == (4, 4.0)
 
 
 def test_resources_auto_follow_the_clusters_gpus():

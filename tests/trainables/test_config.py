@@ -1,6 +1,14 @@
 import pytest
 
-from trainables.asr.config import AsrConfig, Evaluation, Random, Surprisal
+from trainables.asr.config import (
+    AlwaysBig,
+    AsrConfig,
+    Convolutional,
+    Evaluation,
+    MaskedSelfAttention,
+    Random,
+    Surprisal,
+)
 from trainables.asr.data_config import LibriSpeech
 from trainables.config import content_hash, flatten, key_content
 from trainables.errors import InputError
@@ -58,6 +66,26 @@ def test_key_leaves_out_paths_seeds_and_evaluations_only(tmp_path):
 def test_content_hash_does_not_depend_on_order_but_on_kind():
     assert content_hash({"a": 1, "b": 2}) == content_hash({"b": 2, "a": 1})
     assert content_hash(AsrConfig(controller=Random(p_big=0.5))) != content_hash(AsrConfig())
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"controller": Random(), "training_routing": "deterministic"}, "needs a p_big that varies"),
+        ({"evaluations": (Evaluation(routing="deterministic", controller=Random()),)}, "needs a p_big that varies"),
+        ({"evaluations": (Evaluation(bias_raise=0.5, controller=Random()),)}, "bias_raise needs a fitted controller"),
+        ({"evaluations": (Evaluation(checkpoint_of="other"),)}, "checkpoint_of must be one of"),
+        ({"controller": AlwaysBig(), "evaluations": (Evaluation(controller=Random()),)}, "has one network only"),
+        ({"network": Convolutional(kind="model1"), "network.kernel_frames": 4}, "kernel_frames must be odd"),
+        ({"ar.features.window_ms": 25.07}, "must give an even number of samples at 16 kHz, but gives 401"),
+        ({"ar.encoder": MaskedSelfAttention(num_heads=3)}, "must be a multiple of encoder.num_heads = 3"),
+    ],
+)
+def test_settings_that_make_no_sense_together_are_refused(values, said):
+    config = AsrConfig()
+    with pytest.raises(InputError, match=said):
+        for path, value in values.items():
+            config = config.with_value(path, value)
 
 
 def test_two_evaluations_of_one_name_are_refused():

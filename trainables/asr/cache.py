@@ -1,26 +1,30 @@
 """Frames on disk, named by what they are made of: the audio's bytes and the front end's settings.
 
 An entry is `KEY.npy`, all frames one after the other, and `KEY.json`, how many each utterance has and the checksum.
-Frames are mapped into memory, not read, so that a corpus may be larger than the memory, and processes share it.
+Frames are mapped into memory, so that a corpus may be larger than the memory, and processes share it. Of the processes
+of a distributed run the first reads the audio and checks or makes the entry, while the others wait.
 """
 
+import fcntl
 import hashlib
 import json
 import os
-import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
+import torchaudio
 from jaxtyping import Float
 from numpy.lib.format import open_memmap
 from torch import Tensor
 
+from trainables import distributed
 from trainables.asr.corpus import Utterance
 from trainables.asr.data_config import Features
 from trainables.asr.features import FIXED_SETTINGS, num_frames
+from trainables.asr.features import __file__ as front_end
 from trainables.config import content_hash
 from trainables.errors import DataWarning
 
@@ -38,16 +42,27 @@ def frames(utterances: Sequence[Utterance], features: Features, make: Make) -> l
     place = folder()
     if place is None or not utterances or any(utterance.audio is None for utterance in utterances):
         return [make(utterance) for utterance in utterances]
-    key = _key(utterances, features)
     lengths = [num_frames(utterance.num_samples, features) for utterance in utterances]
-    if not _is_whole(place, key, lengths):
-        _write(place, key, lengths, features.num_mel_bins, (make(utterance) for utterance in utterances))
+    is_first = distributed.rank() == 0
+    key = distributed.gather(_prepare(place, utterances, features, lengths, make) if is_first else "")[0]
     mapped = torch.from_numpy(np.load(place / f"{key}.npy", mmap_mode="c", allow_pickle=False))
     return list(mapped.split(lengths))
 
 
+def _prepare(place: Path, utterances: Sequence[Utterance], features: Features, lengths: list[int], make: Make) -> str:
+    """The key of an entry that is there and whole; one process at a time makes it."""
+    key = _key(utterances, features)
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / f"{key}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _is_whole(place, key, lengths):
+            _write(place, key, lengths, features.num_mel_bins, (make(utterance) for utterance in utterances))
+    return key
+
+
 def _key(utterances: Sequence[Utterance], features: Features) -> str:
-    return content_hash(features, FIXED_SETTINGS, [[u.identity, u.num_samples, _digest(u.audio)] for u in utterances])
+    content = [[u.identity, u.num_samples, _digest(u.audio)] for u in utterances]
+    return content_hash(features, FIXED_SETTINGS, torchaudio.__version__, _digest(Path(front_end)), content)
 
 
 def _digest(path: Path | None) -> str:
@@ -66,24 +81,20 @@ def _is_whole(place: Path, key: str, lengths: list[int]) -> bool:
     except (OSError, ValueError):
         whole = False
     if not whole:
-        warnings.warn(f"The cached frames {frames_file} are damaged and are made anew.", DataWarning, stacklevel=4)
+        warnings.warn(f"The cached frames {frames_file} are damaged and are made anew.", DataWarning, stacklevel=5)
     return whole
 
 
 def _write(place: Path, key: str, lengths: list[int], num_bins: int, made: Iterator[Tensor]) -> None:
-    """Both files appear whole or not at all; of several writers of the same entry any may win."""
-    place.mkdir(parents=True, exist_ok=True)
-    partial = place / f"{key}.{uuid.uuid4().hex[:8]}.partial"
-    try:
-        rows = open_memmap(partial, mode="w+", dtype=np.float32, shape=(sum(lengths), num_bins))
-        start = 0
-        for length, one in zip(lengths, made, strict=True):
-            rows[start : start + length] = one.numpy()
-            start += length
-        rows.flush()
-        index = json.dumps({"lengths": lengths, "sha256": _digest(partial)})
-        partial.rename(place / f"{key}.npy")
-        partial.write_text(index)
-        partial.rename(place / f"{key}.json")
-    finally:
-        partial.unlink(missing_ok=True)
+    """Both files appear whole or not at all; the index comes last."""
+    partial = place / f"{key}.partial"
+    rows = open_memmap(partial, mode="w+", dtype=np.float32, shape=(sum(lengths), num_bins))
+    start = 0
+    for length, one in zip(lengths, made, strict=True):
+        rows[start : start + length] = one.numpy()
+        start += length
+    rows.flush()
+    index = json.dumps({"lengths": lengths, "sha256": _digest(partial)})
+    partial.rename(place / f"{key}.npy")
+    partial.write_text(index)
+    partial.rename(place / f"{key}.json")

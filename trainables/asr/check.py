@@ -36,7 +36,7 @@ class FileReport:
     Attributes:
         phones: distinct names.
         problem: one line; empty where all is well.
-        digest: of the samples' file and the phones.
+        digest: of the audio file, the words and the aligned phones.
     """
 
     speaker: str = ""
@@ -56,7 +56,7 @@ class SetReport:
         unknown_words: those that the pronouncing dictionary lacks, with their counts, the most frequent first.
         num_with_unknown_words: utterances that are left out for them unless `data.phones` says otherwise.
         problems: one line for each broken, missing or untranscribed file.
-        fingerprint: 16 digits of every file's content.
+        fingerprint: 16 digits of the content of every whole recording, its words and its aligned phones.
     """
 
     name: str
@@ -80,7 +80,10 @@ def find_sets(path: Path) -> tuple[FoundSet, ...]:
     """
     if not path.is_dir():
         raise InputError(f"The data folder {path} does not exist.")
-    subsets = sorted({transcript.parents[2] for transcript in path.rglob("*.trans.txt")})
+    path = path.absolute()
+    subsets = sorted(
+        {transcript.parents[2] for transcript in path.rglob("*.trans.txt") if path in _parents(transcript)}
+    )
     sets = [
         FoundSet(subset.name, "librispeech", subset, tuple(sorted(subset.glob("*/*/*.trans.txt"))))
         for subset in subsets
@@ -99,13 +102,22 @@ def find_sets(path: Path) -> tuple[FoundSet, ...]:
     return tuple(sets)
 
 
-def examine(found: FoundSet) -> Iterator[FileReport]:
-    """Every recording of a set, read to its end."""
+def _parents(transcript: Path) -> tuple[Path, ...]:
+    """The folders that may hold the subset of a transcript."""
+    return tuple(transcript.parents)[2:]
+
+
+def examine(found: FoundSet, aligned: Path | None = None) -> Iterator[FileReport]:
+    """Every recording of a set, read to its end.
+
+    Args:
+        aligned: folder of TextGrids; default: beside the audio.
+    """
     if found.layout == "timit":
         wanted = set(found.files)
         yield from (_examine_sentence(one) for one in timit.recordings(found.folder) if one.path in wanted)
         return
-    listed = set()
+    listed, grids = set(), textgrids.index(aligned or found.folder)
     for file in found.files:
         try:
             lines = librispeech.read_transcript(file)
@@ -114,26 +126,24 @@ def examine(found: FoundSet) -> Iterator[FileReport]:
             continue
         for line in lines:
             listed.add(line.audio)
-            yield _examine_line(line)
+            yield _examine_line(line, grids.get(line.identity))
     for path in sorted(set(found.folder.glob("*/*/*.flac")) - listed):
         yield FileReport(problem=f"{path} has no line in a transcript; only an autoregressive model can use it.")
 
 
-def _examine_line(line: librispeech.Transcript) -> FileReport:
+def _examine_line(line: librispeech.Transcript, grid: Path | None) -> FileReport:
     pronounced = {word: pronounce(word) for word in line.words}
     phones = frozenset(phone for spoken in pronounced.values() for phone in spoken or ())
-    grid = line.audio.with_suffix(".TextGrid")
     try:
         if not line.audio.is_file():
             raise InputError(f"{line.file} has a line for {line.audio.name}, but that file is not there.")
         num_samples = _read(line.audio)
-        if grid.is_file():
-            textgrids.read(grid)
+        aligned = textgrids.read(grid) if grid else ()
     except InputError as error:
         return FileReport(line.speaker, problem=str(error))
     unknown = tuple(word for word in line.words if pronounced[word] is None)
-    digest = _digest(line.audio, [line.identity, *line.words])
-    return FileReport(line.speaker, num_samples, phones, unknown, grid.is_file(), "", digest)
+    digest = _digest(line.audio, [line.identity, *line.words, *map(repr, aligned)])
+    return FileReport(line.speaker, num_samples, phones, unknown, grid is not None, "", digest)
 
 
 def _examine_sentence(recording: timit.Recording) -> FileReport:

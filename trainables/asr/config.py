@@ -52,6 +52,9 @@ class Pretraining(Config):
     """The autoregressive model and how it is pretrained, on any audio; transcripts are not needed."""
 
     data: Data | None = Field(None, description="default: the task's own")
+    spared: LibriSpeech | None = Field(
+        None, description="a task whose validation and test speakers are not heard; set for LibriSpeech by the task"
+    )
     features: Features = Features()
     encoder: Encoder = Gru()
     hidden_size: Count = 512
@@ -171,15 +174,17 @@ class Convolutional(Config):
 Network = Annotated[Recurrent | Convolutional, Field(discriminator="kind")]
 
 
-class Decoding(Config):
-    """CTC without a language model: greedy while training, prefix beam search for the reported numbers."""
-
-    validation: Literal["greedy", "beam"] = "greedy"
-    test: Literal["greedy", "beam"] = "beam"
-    beam_width: Count = 10
-
-
 Routing = Literal["stochastic", "deterministic"]
+
+
+class Decoding(Config):
+    """CTC without a language model: the most probable alignment, or a prefix beam search of `width`."""
+
+    kind: Literal["greedy", "beam"] = "beam"
+    width: Count = 10
+
+
+GREEDY = Decoding(kind="greedy")
 
 
 class Evaluation(Config):
@@ -188,6 +193,7 @@ class Evaluation(Config):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "stochastic"
     routing: Routing = Field("stochastic", description="deterministic: big iff p > .5")
     controller: TestController | None = Field(None, description="default: the one of training")
+    decoding: Decoding = Decoding()
     bias_raise: Probability = Field(0.0, description="share of the way from the fitted bias (0) to +4 (1)")
     checkpoint_of: str | None = Field(
         None, description="the evaluation whose best checkpoint is tested; default: its own, chosen on validation"
@@ -208,7 +214,7 @@ class AsrConfig(Config):
         None,
         description="trains the AR model on: times the mean over utterances of their summed surprisal; None: frozen",
     )
-    decoding: Decoding = Decoding()
+    validation_decoding: Decoding = GREEDY
     evaluations: Annotated[tuple[Evaluation, ...], NOT_IN_KEY, Field(min_length=1)] = (Evaluation(),)
     seed: Annotated[int, NOT_IN_KEY] = 1
 
@@ -217,6 +223,12 @@ class AsrConfig(Config):
         names = [evaluation.name for evaluation in self.evaluations]
         if len(set(names)) < len(names):
             raise ValueError(f"the names of evaluations must differ, but got {', '.join(names)}")
+        return self
+
+    @model_validator(mode="after")
+    def _routing_depends_on_the_input(self) -> Self:
+        if self.training_routing == "deterministic" and isinstance(self.controller, Random):
+            raise ValueError("training_routing: deterministic routing needs a p_big that varies")
         return self
 
     @model_validator(mode="after")
@@ -229,6 +241,8 @@ class AsrConfig(Config):
                     f"evaluation {evaluation.name!r} cannot have a controller of its own: "
                     f"{self.controller.kind} has one network only"
                 )
+            if evaluation.routing == "deterministic" and isinstance(controller, Random):
+                raise ValueError(f"evaluation {evaluation.name!r}: deterministic routing needs a p_big that varies")
             if evaluation.bias_raise and not isinstance(controller, Surprisal | Budget):
                 raise ValueError(f"evaluation {evaluation.name!r}: bias_raise needs a fitted controller")
             if evaluation.checkpoint_of and evaluation.checkpoint_of not in validated:
@@ -241,7 +255,20 @@ class AsrConfig(Config):
     @property
     def pretraining(self) -> Pretraining:
         """What the autoregressive model is made by: on the task's own data, or on other data that lie beside them."""
-        return self.ar.model_copy(update={"data": self.beside(self.ar.data)})
+        return self.ar.model_copy(update={"data": self.beside(self.ar.data), "spared": self.spared(self.ar.data)})
+
+    def spared(self, data: Data | None) -> LibriSpeech | None:
+        """The task, where other LibriSpeech `data` may hold its validation and test speakers."""
+        if not (isinstance(self.data, LibriSpeech) and isinstance(data, LibriSpeech)):
+            return None
+        task = self.data
+        return LibriSpeech(
+            root=task.root,
+            train=task.train,
+            test=task.test,
+            num_validation_speakers=task.num_validation_speakers,
+            split_seed=task.split_seed,
+        )
 
     def beside(self, data: Data | None) -> Data:
         """`data`, where it names no root with the root of the task's own; None: the task's own."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
+from scipy.optimize import brentq, least_squares, minimize_scalar
 from scipy.special import expit, logit
 from torch import Tensor
 
@@ -23,6 +23,7 @@ from trainables.asr.config import (
     Routing,
     Surprisal,
 )
+from trainables.asr.padding import valid_frames
 
 RAISED_BIAS: Final = 4.0
 """Where appendix B of the paper raises the controller's bias to."""
@@ -67,7 +68,7 @@ def uses_surprisal(controller: Controller) -> bool:
     return isinstance(controller, Surprisal | Budget)
 
 
-def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) -> SurprisalFit:
+def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float, holds_mean: bool = False) -> SurprisalFit:
     """(w, b) that bring mean and variance of sigmoid(w s + b) to `mu` and `sigma2`, solved to convergence.
 
     Minimises L = 1/2 (mean - mu)^2 + 1/2 (var - sigma2)^2 (ibid., equation 4) over all given frames at once; where the
@@ -78,9 +79,7 @@ def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
         mu: in (0, 1).
         sigma2: in (0, .25).
     """
-    values = np.asarray(surprisals, dtype=np.float64)
-    centre, spread = float(values.mean()), float(values.std())
-    standard = (values - centre) / spread if spread > 0 else np.zeros_like(values)
+    values, standard, centre, spread = _standardise(surprisals)
 
     def residuals(point: NDArray[np.float64]) -> NDArray[np.float64]:
         p = expit(np.exp(point[0]) * standard + point[1])
@@ -90,6 +89,33 @@ def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
     slope, bias = least_squares(residuals, start, bounds=([-10, -50], [10, 50]), xtol=1e-12, ftol=1e-12, gtol=1e-12).x
     w = float(np.exp(slope) / spread) if spread > 0 else 0.0
     return _attained(w, float(bias - w * centre), values)
+
+
+def fit_with_mean(surprisals: NDArray[np.floating], mu: float, sigma2: float) -> SurprisalFit:
+    """(w, b) at which sigmoid(w s + b) has mean `mu` exactly, with the variance as near to `sigma2` as there is."""
+    values, standard, centre, spread = _standardise(surprisals)
+
+    def bias_for(log_slope: float) -> float:
+        scaled = np.exp(log_slope) * standard
+        reach = float(np.abs(scaled).max()) + 50
+        bias: float = brentq(lambda bias: expit(scaled + bias).mean() - mu, -reach, reach, xtol=1e-12)
+        return bias
+
+    def miss(log_slope: float) -> float:
+        return float((expit(np.exp(log_slope) * standard + bias_for(log_slope)).var() - sigma2) ** 2)
+
+    log_slope = float(minimize_scalar(miss, bounds=(-10, 10), method="bounded", options={"xatol": 1e-6}).x)
+    w = float(np.exp(log_slope) / spread) if spread > 0 else 0.0
+    return _attained(w, bias_for(log_slope) - w * centre, values)
+
+
+def _standardise(
+    surprisals: NDArray[np.floating],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+    """In double precision: as they are, less their mean over their standard deviation, mean, standard deviation."""
+    values = np.asarray(surprisals, dtype=np.float64)
+    centre, spread = float(values.mean()), float(values.std())
+    return values, (values - centre) / spread if spread > 0 else np.zeros_like(values), centre, spread
 
 
 def fit_in_one_pass(
@@ -181,7 +207,7 @@ def penalty(
         num_frames: valid ones of each utterance, on the CPU.
         batch_size: utterances of the whole batch, of which these may be a part.
     """
-    valid = (torch.arange(used_big.shape[1]) < num_frames[:, None]).to(used_big.device)
+    valid = valid_frames(num_frames, used_big.shape[1]).to(used_big.device)
     if learned.penalty == "corrected":
         usage = (used_big * valid).sum(1) / num_frames.to(used_big.device)
         return learned.weight * (usage - learned.target).square().sum()

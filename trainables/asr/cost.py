@@ -68,12 +68,9 @@ def part_macs(config: AsrConfig, num_labels: int) -> PartCosts:
     return PartCosts(regressor, linear_macs(window, width), gate, linear_macs(width, outputs), big, 0)
 
 
-def encoder_macs(ar: Pretraining, num_frames: int) -> int:
-    """Of the autoregressive model's encoder over an utterance.
-
-    It makes one step more than there are frames: the zero frame before the first.
-    """
-    size, num_steps, total = ar.hidden_size, num_frames + 1, 0
+def encoder_macs(ar: Pretraining, num_steps: int) -> int:
+    """Of the autoregressive model's encoder over so many frames, the zero frame before the first included."""
+    size, total = ar.hidden_size, 0
     for width in [ar.features.num_mel_bins] + [size] * (NUM_BLOCKS - 1):
         match ar.encoder:
             case Gru():
@@ -103,7 +100,8 @@ def utterance_macs(config: AsrConfig, controller: Controller, parts: PartCosts, 
         per_frame += parts.regressor
     if isinstance(controller, Learned):
         per_frame += parts.gate
-    encoder = encoder_macs(config.ar, num_frames) if runs_ar(config, controller) else 0
+    num_steps = num_frames + 1 if config.inputs == "ar_features" else num_frames
+    encoder = encoder_macs(config.ar, num_steps) if runs_ar(config, controller) else 0
     routed = (num_frames - num_big) * parts.small + num_big * parts.big
     return encoder + num_frames * per_frame + routed
 

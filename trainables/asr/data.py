@@ -13,6 +13,7 @@ from trainables.asr import audio, cache, librispeech, synthetic, timit
 from trainables.asr.corpus import Splits, Utterance
 from trainables.asr.data_config import Data, Features, LibriSpeech, Synthetic, Timit
 from trainables.asr.features import fbank, num_frames
+from trainables.asr.padding import valid_frames
 from trainables.config import content_hash
 from trainables.errors import InputError
 
@@ -63,11 +64,15 @@ def splits(config: Data) -> Splits:
             return synthetic.make_splits(config)
 
 
-def audio_splits(config: Data) -> Splits:
-    """The recordings to train and validate on, transcribed or not, of the same speakers as `splits`."""
+def audio_splits(config: Data, spared: LibriSpeech | None = None) -> Splits:
+    """The recordings to train and validate on, transcribed or not, of the same speakers as `splits`.
+
+    Args:
+        spared: a task whose validation and test speakers are left out.
+    """
     match config:
         case LibriSpeech():
-            return librispeech.read_audio(config)
+            return librispeech.read_audio(config, spared)
         case Timit():
             return timit.read_audio(config)
         case Synthetic():
@@ -84,9 +89,9 @@ def fingerprint(config: Data) -> str:
     return content_hash(config, rows)
 
 
-def audio_fingerprint(config: Data) -> str:
+def audio_fingerprint(config: Data, spared: LibriSpeech | None = None) -> str:
     """16 digits that change with any recording's name or length, and the split."""
-    found = audio_splits(config)
+    found = audio_splits(config, spared)
     rows = [[(u.identity, u.speaker, u.num_samples) for u in part] for part in (found.train, found.validation)]
     return content_hash(config, rows)
 
@@ -117,13 +122,16 @@ def load(config: Data, features: Features) -> Examples:
 
 
 @lru_cache(maxsize=2)
-def load_audio(config: Data, features: Features) -> AudioExamples:
+def load_audio(config: Data, features: Features, spared: LibriSpeech | None = None) -> AudioExamples:
     """The audio to train and validate on, without phones; what is shorter than one window is left out.
+
+    Args:
+        spared: a task whose validation and test speakers are left out.
 
     Raises:
         InputError: if a recording cannot be read, or nothing is left.
     """
-    found = audio_splits(config)
+    found = audio_splits(config, spared)
     parts = [[u for u in part if num_frames(u.num_samples, features)] for part in (found.train, found.validation)]
     if not all(parts):
         raise InputError(f"No training or validation recording is longer than one window of {features.window_ms} ms.")
@@ -173,7 +181,7 @@ class Batch:
     @property
     def valid(self) -> Tensor:
         """Which frames are no padding, on the CPU: shape (B, T)."""
-        return torch.arange(self.frames.shape[1]) < self.num_frames[:, None]
+        return valid_frames(self.num_frames, self.frames.shape[1])
 
 
 def collate(examples: Sequence[Example], device: torch.device | None = None) -> Batch:
@@ -200,9 +208,3 @@ def bucketed(
     ranked = torch.argsort(lengths, descending=True, stable=True).tolist()
     batches = [tuple(examples[i] for i in ranked[k : k + batch_size]) for k in range(0, len(ranked), batch_size)]
     return [batches[i] for i in torch.randperm(len(batches), generator=order)] if order else batches
-
-
-def shuffled(examples: Sequence[Example], batch_size: int, order: torch.Generator) -> list[tuple[Example, ...]]:
-    """Batches in random order whatever their lengths, as the released code makes them."""
-    ranked = torch.randperm(len(examples), generator=order).tolist()
-    return [tuple(examples[i] for i in ranked[k : k + batch_size]) for k in range(0, len(ranked), batch_size)]

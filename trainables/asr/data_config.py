@@ -1,9 +1,9 @@
 """What can be set of a corpus and of the frames made from it."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trainables.config import NOT_IN_KEY, Config
 
@@ -99,6 +99,13 @@ class Features(Config):
     window_ms: Positive = 25.0
     hop_ms: Positive = 10.0
     keep_every: Count = 2
+
+    @model_validator(mode="after")
+    def _the_window_has_an_even_number_of_samples(self) -> Self:
+        num_samples = int(16_000 * self.window_ms * 0.001)
+        if num_samples % 2 or num_samples < 2:
+            raise ValueError(f"window_ms must give an even number of samples at 16 kHz, but gives {num_samples}")
+        return self
 
     @property
     def frame_s(self) -> float:

@@ -60,7 +60,7 @@ CORPORA: Final[dict[str, tuple[Archive, ...]]] = {
         _librispeech("train-other-500", "ddb22f27f96ec163645d53215559df6aa36515f26e01dd70798188350adcb6d2"),
     ),
 }
-"""Archives by corpus, with OpenSLR's own checksums (resources 12 and 31)."""
+"""Archives by corpus: OpenSLR's resource 12 with SHA-256 as torchaudio lists them, resource 31 with MD5."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,6 @@ def fbank(waveform: Float[Tensor, " N"], config: Features) -> Float[Tensor, "T F
 
 def num_frames(num_samples: int, config: Features) -> int:
     """How many frames `fbank` makes of so many samples; 0 for audio shorter than one window."""
-    window, hop = (round(SAMPLE_RATE_HZ * ms / 1000) for ms in (config.window_ms, config.hop_ms))
+    window, hop = (int(SAMPLE_RATE_HZ * ms * 0.001) for ms in (config.window_ms, config.hop_ms))
     dense = 1 + (num_samples - window) // hop if num_samples >= window else 0
     return -(-dense // config.keep_every)

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from trainables.asr import data
-from trainables.asr.controller import Control
+from trainables.asr.config import Decoding
+from trainables.asr.controller import Control, uses_surprisal
 from trainables.asr.data import Example
 from trainables.asr.recognition import Listener, keyed_draws
 from trainables.asr.testing import decode_batch, label_of_frames
@@ -15,7 +16,13 @@ from trainables.asr.testing import decode_batch, label_of_frames
 
 @torch.no_grad()
 def draw_utterance(
-    listener: Listener, control: Control, example: Example, labels: Sequence[str], key: tuple[int, str], path: Path
+    listener: Listener,
+    control: Control,
+    example: Example,
+    labels: Sequence[str],
+    key: tuple[int, str],
+    decoding: Decoding,
+    path: Path,
 ) -> Path:
     """Writes a PNG to `path` and returns it; phones stand where the corpus, or CTC's alignment, has them."""
     from matplotlib.figure import Figure
@@ -25,7 +32,7 @@ def draw_utterance(
     batch = data.collate([example], next(listener.parameters()).device)
     heard = listener(batch.frames, batch.num_frames, control, keyed_draws(batch, *key))
     log_probs = heard.log_probs.cpu()
-    (hypothesis,) = decode_batch(log_probs, batch.num_frames, config, config.decoding.test)
+    (hypothesis,) = decode_batch(log_probs, batch.num_frames, decoding)
     spoken = label_of_frames(config, example, log_probs[0])
     seconds = np.arange(len(example.frames)) * config.ar.features.frame_s
     figure = Figure(figsize=(12, 7), layout="constrained")
@@ -33,8 +40,9 @@ def draw_utterance(
     extent = (0, len(example.frames) * config.ar.features.frame_s, 0, example.frames.shape[1])
     spectrogram.imshow(example.frames.numpy().T, aspect="auto", origin="lower", extent=extent)
     spectrogram.set_ylabel("mel bin")
-    surprisals.plot(seconds, heard.surprisals[0].cpu(), drawstyle="steps-post")
-    surprisals.set_ylabel("surprisal (nats)")
+    if uses_surprisal(control.controller):
+        surprisals.plot(seconds, heard.surprisals[0].cpu(), drawstyle="steps-post")
+    surprisals.set_ylabel("surprisal (nats)" if uses_surprisal(control.controller) else "surprisal not computed")
     used_big = heard.used_big[0].cpu().numpy()
     chances.fill_between(seconds, used_big, step="post", alpha=0.3, label="big network")
     chances.plot(seconds, heard.p_big[0].cpu(), drawstyle="steps-post", label="p_big")

@@ -1,19 +1,41 @@
-"""How long the causal part takes when frames come one at a time."""
+"""How long a batch takes, and how long the causal part takes when frames come one at a time."""
 
 import statistics
 import time
+from collections.abc import Sequence
 from typing import Final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from trainables import distributed
 from trainables.asr import controller as controllers
+from trainables.asr import data
 from trainables.asr.autoregressive import AutoregressiveModel, surprisal
 from trainables.asr.controller import Control, uses_surprisal
+from trainables.asr.data import Example
+from trainables.asr.recognition import Listener, keyed_draws
 
+BATCH_SIZE: Final = 32
+NUM_REPEATS: Final = 3
 NUM_FRAMES: Final = 200
 NUM_WARM_UP: Final = 5
+
+
+@torch.no_grad()
+def batch_latency_ms(listener: Listener, control: Control, examples: Sequence[Example], key: tuple[int, str]) -> float:
+    """Median time of the longest batch of up to 32 from frames to log-probabilities, after one that is not counted."""
+    listener.eval()
+    batch = data.collate(data.bucketed(examples, BATCH_SIZE)[0], distributed.device())
+    uniform, durations = keyed_draws(batch, *key), []
+    for _ in range(NUM_REPEATS + 1):
+        _wait(batch.frames)
+        started = time.perf_counter()
+        listener(batch.frames, batch.num_frames, control, uniform)
+        _wait(batch.frames)
+        durations.append(1000 * (time.perf_counter() - started))
+    return statistics.median(durations[1:])
 
 
 @torch.no_grad()
@@ -24,9 +46,8 @@ def streaming_latency_ms(ar: AutoregressiveModel, control: Control, frames: Floa
     for frame in frames[:NUM_FRAMES].to(stream.prediction.device):
         _wait(frame)
         started = time.perf_counter()
-        surprisals = surprisal(frame[None], stream.prediction)
         if uses_surprisal(control.controller):
-            controllers.p_big(control, surprisals[None])
+            controllers.p_big(control, surprisal(frame[None], stream.prediction)[None])
         _, stream = ar.step(frame[None], stream)
         _wait(frame)
         durations.append(1000 * (time.perf_counter() - started))

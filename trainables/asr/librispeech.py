@@ -71,7 +71,7 @@ def read_splits(config: LibriSpeech) -> Splits:
         )
     transcripts = [[line for folder in folders for line in read_transcripts(folder)] for folders in (train, test)]
     spoken = _dictionary_phones(config, transcripts) if "dictionary" in config.phones else _aligned(config, transcripts)
-    labels = _label_set(config, spoken)
+    labels = _label_set(config, spoken, transcripts[0])
     number = {phone: label for label, phone in enumerate(labels)}
     found = [[_utterance(line, spoken[line], number) for line in lines if line in spoken] for lines in transcripts]
     for folders, lines, kept in zip((train, test), transcripts, found, strict=True):
@@ -91,10 +91,15 @@ def read_splits(config: LibriSpeech) -> Splits:
     )
 
 
-def read_audio(config: LibriSpeech) -> Splits:
-    """Every recording of `train`, transcribed or not, split by the same held-out speakers."""
+def read_audio(config: LibriSpeech, spared: LibriSpeech | None = None) -> Splits:
+    """Every recording of `train`, transcribed or not, split by the same held-out speakers.
+
+    Args:
+        spared: a task whose validation and test speakers are left out.
+    """
     folders = [locate(config.root, name) for name in config.train]
-    paths = sorted(path for folder in folders for path in folder.glob("*/*/*.flac"))
+    left_out = _tested_speakers(spared) if spared else set()
+    paths = sorted(p for folder in folders for p in folder.glob("*/*/*.flac") if p.parent.parent.name not in left_out)
     if not paths:
         raise InputError(f"No SPEAKER/CHAPTER/*.flac in {', '.join(map(str, folders))}.")
     found = [Utterance(path.stem, path.parent.parent.name, (), audio.num_samples(path), path) for path in paths]
@@ -128,10 +133,14 @@ def _speakers(folders: Sequence[Path]) -> list[str]:
     return sorted({path.name for folder in folders for path in folder.iterdir() if path.is_dir()})
 
 
-def _hold_out(
-    config: LibriSpeech, folders: Sequence[Path], utterances: Sequence[Utterance]
-) -> tuple[tuple[Utterance, ...], tuple[Utterance, ...]]:
-    """Training and validation utterances; the choice of speakers depends on the folders' speakers alone."""
+def _tested_speakers(config: LibriSpeech) -> set[str]:
+    """Those that a task validates or tests on."""
+    train, test = ([locate(config.root, name) for name in names] for names in (config.train, config.test))
+    return _validation_speakers(config, train) | set(_speakers(test))
+
+
+def _validation_speakers(config: LibriSpeech, folders: Sequence[Path]) -> set[str]:
+    """A seeded choice; it depends on the folders' speakers alone."""
     speakers = _speakers(folders)
     if len(speakers) <= config.num_validation_speakers:
         raise InputError(
@@ -139,7 +148,14 @@ def _hold_out(
             f"but got {config.num_validation_speakers}."
         )
     order = rng.numpy_generator(config.split_seed, "validation speakers").permutation(len(speakers))
-    held_out = {speakers[i] for i in order[: config.num_validation_speakers]}
+    return {speakers[i] for i in order[: config.num_validation_speakers]}
+
+
+def _hold_out(
+    config: LibriSpeech, folders: Sequence[Path], utterances: Sequence[Utterance]
+) -> tuple[tuple[Utterance, ...], tuple[Utterance, ...]]:
+    """Training and validation utterances."""
+    held_out = _validation_speakers(config, folders)
     validation = [utterance for utterance in utterances if utterance.speaker in held_out]
     rest = [utterance for utterance in utterances if utterance.speaker not in held_out]
     return (
@@ -175,9 +191,15 @@ def _aligned(config: LibriSpeech, transcripts: Sequence[Sequence[Transcript]]) -
     return spoken
 
 
-def _label_set(config: LibriSpeech, spoken: dict[Transcript, _Spoken]) -> tuple[str, ...]:
+def _label_set(config: LibriSpeech, spoken: dict[Transcript, _Spoken], train: Sequence[Transcript]) -> tuple[str, ...]:
     if config.phones == "textgrid_found":
-        return tuple(sorted({phone for one in spoken.values() for phone in one.phones}))
+        in_training = {phone for line in train for phone in (spoken[line].phones if line in spoken else ())}
+        unseen = next(
+            ((line, phone) for line, one in spoken.items() for phone in one.phones if phone not in in_training), None
+        )
+        if unseen:
+            raise InputError(f"{unseen[0].identity} has the phone {unseen[1]!r}, which {config.train[0]} never has.")
+        return tuple(sorted(in_training))
     return PHONES if config.phones == "dictionary" else PHONES_SIL_SPN
 
 

@@ -24,7 +24,8 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("valid_per", "ratio", _MIN, "`per` on the validation set; step 0 is the untrained model"),
     Metric("valid_loss_nats", "nats/utterance", _MIN, "validation: mean over utterances of the CTC loss"),
-    Metric("test_loss_nats", "nats/utterance", _MIN, "test: mean over utterances of the CTC loss"),
+    Metric("test_loss_nats", "nats/utterance", _MIN, "test: mean over utterances long enough for CTC of its loss"),
+    Metric("num_too_short", "utterances", _NONE, "test: shorter than CTC needs for their phones; they count in `per`"),
     Metric("train_loss_nats", "nats/utterance", _MIN, "mean over the epoch's utterances of the CTC loss"),
     Metric("macs_per_frame", "multiply-accumulates", _MIN, "test: those that must run, per valid frame"),
     Metric(
@@ -62,7 +63,12 @@ METRICS: tuple[Metric, ...] = (
     Metric("surprisal_p10_nats", "nats", _NONE, f"{_FOUND}: a tenth lies below"),
     Metric("surprisal_p50_nats", "nats", _NONE, f"{_FOUND}: median"),
     Metric("surprisal_p90_nats", "nats", _NONE, f"{_FOUND}: a tenth lies above"),
-    Metric("batch_latency_ms", "ms", _MIN, "test: median time of a batch of up to 32 from frames to log-probabilities"),
+    Metric(
+        "batch_latency_ms",
+        "ms",
+        _MIN,
+        "test: median time of the longest batch of up to 32 from frames to log-probabilities",
+    ),
     Metric(
         "streaming_latency_ms",
         "ms",

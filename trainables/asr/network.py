@@ -120,7 +120,7 @@ def pre_width(config: AsrConfig) -> int:
 class Recogniser(nn.Module):
     """Per-frame log-probabilities of the labels and, last, CTC's blank (arXiv:2006.01659, section 3 and appendix A).
 
-    Works on packed frames throughout: padding costs nothing and cannot change a result.
+    Works on packed frames: padding cannot change a result, and costs only where a convolution precedes the networks.
     """
 
     def __init__(self, config: AsrConfig, num_labels: int) -> None:

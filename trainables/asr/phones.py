@@ -34,8 +34,7 @@ _CLASS_MEMBERS: Final = {
     "silence": "sil",
 }
 PHONE_CLASSES: Final = tuple(_CLASS_MEMBERS)
-CLASS_OF: Final = {phone: name for name, members in _CLASS_MEMBERS.items() for phone in members.split()}
-"""The class of each phone of the label sets above; others have none."""
+_CLASS_OF: Final = {phone: name for name, members in _CLASS_MEMBERS.items() for phone in members.split()}
 
 
 @cache
@@ -59,3 +58,8 @@ def fold_timit(phone: str) -> str | None:
     if phone not in TIMIT_61:
         raise KeyError(phone)
     return _FOLDED.get(phone, phone)
+
+
+def class_of(label: str) -> str | None:
+    """The class of a phone of the label sets above, in any case and with or without stress; others have none."""
+    return _CLASS_OF.get(label.lower().rstrip("012"))

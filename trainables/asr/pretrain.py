@@ -16,6 +16,7 @@ from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import Pretraining
 from trainables.asr.data import Example
 from trainables.asr.data_config import Data
+from trainables.asr.padding import valid_frames
 from trainables.errors import DivergedError, InputError
 from trainables.trial import Trial
 
@@ -25,7 +26,7 @@ SELECTION = "valid_mse"
 
 def fingerprint(config: Pretraining) -> str:
     """Of the audio that the model learns from."""
-    return data.audio_fingerprint(_data(config))
+    return data.audio_fingerprint(_data(config), config.spared)
 
 
 def selection(config: Pretraining) -> dict[str, str]:
@@ -45,11 +46,11 @@ def train(config: Pretraining, trial: Trial) -> None:
         DivergedError: when the loss is no finite number.
         InputError: when the audio cannot be read.
     """
-    examples, device = data.load_audio(_data(config), config.features), distributed.device()
+    examples, device = data.load_audio(_data(config), config.features, config.spared), distributed.device()
     rng.seed_everything(config.seed)
     model = AutoregressiveModel(config).to(device)
     if config.start == "data_mean":
-        model.start_from(torch.cat([example.frames for example in examples.train]).mean(0).to(device))
+        model.start_from(_mean_frame(examples.train).to(device))
     optimizer = torch.optim.Adam(model.parameters(), lr=config.training.learning_rate)
     rng.seed_everything(rng.derive(config.seed, "dropout", distributed.rank()))
     order = rng.generator(config.seed, "order")
@@ -78,6 +79,11 @@ def train(config: Pretraining, trial: Trial) -> None:
                 "rng": streams,
             }
             trial.report(metrics, step=epoch, checkpoint=checkpoint.save(Path(folder) / "state.pt", state))
+
+
+def _mean_frame(examples: Sequence[Example]) -> Float[Tensor, " F"]:
+    total = torch.stack([example.frames.double().sum(0) for example in examples]).sum(0)
+    return (total / sum(len(example.frames) for example in examples)).float()
 
 
 def _data(config: Pretraining) -> Data:
@@ -124,7 +130,7 @@ def squared_error(
     predictions: Float[Tensor, "B T F"], frames: Float[Tensor, "B T F"], num_frames: Int[Tensor, " B"]
 ) -> Float[Tensor, ""]:
     """Summed over bins and valid frames."""
-    valid = (torch.arange(frames.shape[1]) < num_frames[:, None]).to(frames.device)
+    valid = valid_frames(num_frames, frames.shape[1]).to(frames.device)
     return (predictions - frames).square().sum(-1)[valid].sum()
 
 

@@ -64,9 +64,16 @@ class Listener(nn.Module):
         self.recogniser = Recogniser(config, num_labels)
 
     def train(self, mode: bool = True) -> "Listener":
-        """Training mode for all but the autoregressive model."""
+        """Training mode for all but the autoregressive model.
+
+        Its recurrent layers, which have no dropout of their own, follow where it is trained on: cuDNN computes their
+        gradients in training mode only.
+        """
         super().train(mode)
         self.ar.eval()
+        for module in self.ar.modules() if self.trains_ar else ():
+            if isinstance(module, nn.GRU):
+                module.train(mode)
         return self
 
     def forward(
@@ -97,10 +104,12 @@ class Listener(nn.Module):
         inputs, surprisals = frames, frames.new_zeros(frames.shape[:2])
         if self.config.inputs == "ar_features" or needs_surprisal:
             with torch.set_grad_enabled(self.trains_ar and torch.is_grad_enabled()):
-                encoded = self.ar.encode(frames)
+                reads_features = self.config.inputs == "ar_features"
+                # no feature of the last frame is needed where only predictions are
+                encoded = self.ar.encode(frames if reads_features else frames[:, :-1])
                 if needs_surprisal:
-                    surprisals = surprisal(frames, self.ar.regressor(encoded[:, :-1]))
-                if self.config.inputs == "ar_features":
+                    surprisals = surprisal(frames, self.ar.regressor(encoded[:, : frames.shape[1]]))
+                if reads_features:
                     inputs = encoded[:, 1:]
         return inputs, surprisals
 
@@ -159,7 +168,8 @@ def _fit(
     """From the surprisal of every valid frame of the fit's audio."""
     audio: Sequence[Example] = examples.train
     if controller.data is not None:
-        audio = data.load_audio(config.beside(controller.data), config.ar.features).train
+        spared = config.spared(controller.data)
+        audio = data.load_audio(config.beside(controller.data), config.ar.features, spared).train
     found = surprisals_of(ar, audio)
     if isinstance(controller, Budget):
         mu = cost.budget_mu(config, controller, len(examples.labels), [len(one) for one in found])
@@ -168,7 +178,8 @@ def _fit(
     if isinstance(controller, Surprisal) and controller.fit != "converged":
         order = rng.generator(config.seed, "fit")
         return controllers.fit_in_one_pass(found, mu, controller.sigma2, controller.fit, order)
-    fit = controllers.fit_surprisal(np.concatenate(found), mu, controller.sigma2)
+    solve = controllers.fit_with_mean if isinstance(controller, Budget) else controllers.fit_surprisal
+    fit = solve(np.concatenate(found), mu, controller.sigma2)
     if abs(fit.mean_p - mu) > MEAN_TOLERANCE or abs(fit.var_p - controller.sigma2) > VARIANCE_TOLERANCE:
         warnings.warn(
             f"No (w, b) gives p_big mean {mu:.3f} and variance {controller.sigma2:.3f} on these frames; "

@@ -1,7 +1,7 @@
 """The conventions of the released code (arXiv:2006.01659), needed to read some of its published numbers.
 
 Test utterances come in random batches of 32, padded as waveforms; the recogniser runs over the padding as if it were
-speech, and both the decoded phones and the average of p_big include it.
+speech, and both the decoded phones and the share of frames that go big include it.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from trainables import distributed, rng
 from trainables.asr import cost, data, scores
+from trainables.asr.config import Decoding
 from trainables.asr.controller import Control
 from trainables.asr.corpus import Utterance
 from trainables.asr.data import Batch, Example
@@ -53,7 +54,7 @@ def metrics(
     utterances: Sequence[Utterance],
     labels: Sequence[str],
     key: tuple[int, str],
-    decoder: str,
+    decoding: Decoding,
 ) -> dict[str, float]:
     """`released_per` and `released_flops_per_frame`; the processes share the work."""
     listener.eval()
@@ -65,7 +66,7 @@ def metrics(
             Example(utterance.identity, fbank(waveform, config.ar.features), utterance.labels)
             for utterance, waveform in zip(group, waveforms, strict=True)
         ]
-        found += _test_batch(listener, control, data.collate(padded, distributed.device()), silence, key, decoder)
+        found += _test_batch(listener, control, data.collate(padded, distributed.device()), silence, key, decoding)
     everything = list(chain(*distributed.gather(found)))
     rate = sum(one.num_big for one in everything) / sum(one.num_frames for one in everything)
     return {
@@ -75,10 +76,10 @@ def metrics(
 
 
 def _test_batch(
-    listener: Listener, control: Control, batch: Batch, silence: int | None, key: tuple[int, str], decoder: str
+    listener: Listener, control: Control, batch: Batch, silence: int | None, key: tuple[int, str], decoding: Decoding
 ) -> list[_Padded]:
     heard = listener(batch.frames, batch.num_frames, control, keyed_draws(batch, *key))
-    hypotheses = decode_batch(heard.log_probs.cpu(), batch.num_frames, listener.config, decoder)
+    hypotheses = decode_batch(heard.log_probs.cpu(), batch.num_frames, decoding)
     return [
         _Padded(scores.released_error_rate(reference, hypothesis, silence), len(used), int((used > 0).sum()))
         for reference, hypothesis, used in zip(batch.labels, hypotheses, heard.used_big.cpu(), strict=True)

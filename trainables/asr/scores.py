@@ -31,9 +31,10 @@ def edits(reference: Labels, hypothesis: Labels) -> Edits:
 
 
 def released_error_rate(reference: Labels, hypothesis: Labels, silence: int | None) -> float:
-    """Of one utterance as the released code of arXiv:2006.01659 counts: runs of silence are one in both sequences, and
+    """Of one utterance as the released code of arXiv:2006.01659 counts.
 
-    what the hypothesis has beyond the reference's length is cut off. Rates are then averaged over utterances.
+    Runs of silence are one in both sequences, and what the hypothesis has beyond the reference's length is cut off.
+    Rates are then averaged over utterances.
     """
     reference, hypothesis = (_merge(labels, silence) for labels in (reference, hypothesis))
     if not reference:

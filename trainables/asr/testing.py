@@ -1,6 +1,6 @@
 """Testing a trained listener: one outcome for each utterance, from which all metrics follow."""
 
-import statistics
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from torchaudio.functional import forced_align
 
 from trainables import distributed
 from trainables.asr import cost, data, decode, scores
-from trainables.asr.config import AsrConfig
+from trainables.asr.config import AsrConfig, Decoding
 from trainables.asr.controller import Control, uses_surprisal
 from trainables.asr.data import Example
-from trainables.asr.phones import CLASS_OF, PHONE_CLASSES
+from trainables.asr.phones import PHONE_CLASSES, class_of
 from trainables.asr.recognition import Heard, Listener, ctc_losses, keyed_draws
 from trainables.asr.scores import Edits
 
@@ -45,16 +45,10 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Outcomes in any order, with how long the work took in this process.
-
-    Attributes:
-        duration_s: from frames to labels, shared over the processes.
-        batch_ms: each batch's time from frames to log-probabilities.
-    """
+    """Outcomes in any order, and the seconds from frames to labels of the process that took longest."""
 
     outcomes: tuple[Outcome, ...]
     duration_s: float
-    batch_ms: tuple[float, ...]
 
     @property
     def per(self) -> float:
@@ -63,8 +57,9 @@ class Results:
 
     @property
     def loss_nats(self) -> float:
-        """Mean over utterances."""
-        return sum(o.loss_nats for o in self.outcomes) / len(self.outcomes)
+        """Mean over the utterances that are long enough for CTC; NaN where none is."""
+        finite = [o.loss_nats for o in self.outcomes if math.isfinite(o.loss_nats)]
+        return sum(finite) / len(finite) if finite else math.nan
 
 
 @torch.no_grad()
@@ -74,40 +69,39 @@ def test(
     examples: Sequence[Example],
     labels: Sequence[str],
     key: tuple[int, str],
-    decoder: str,
+    decoding: Decoding,
 ) -> Results:
     """What `listener` gets right on `examples`, and at what cost; the processes share the work.
 
     Args:
         labels: names of the phones.
         key: of the random draws: seed and evaluation.
-        decoder: "greedy" or "beam".
     """
     listener.eval()
-    config, started = listener.config, time.perf_counter()
+    config, duration_s = listener.config, 0.0
     parts = cost.part_macs(config, len(labels))
-    outcomes, batch_ms = [], []
+    outcomes = []
     for group in data.bucketed(examples[distributed.rank() :: distributed.world_size()], batch_size=32):
         batch = data.collate(group, distributed.device())
-        batch_started = time.perf_counter()
+        started = time.perf_counter()
         heard = listener(batch.frames, batch.num_frames, control, keyed_draws(batch, *key))
         log_probs = heard.log_probs.cpu()
-        batch_ms.append(1000 * (time.perf_counter() - batch_started))
-        hypotheses = decode_batch(log_probs, batch.num_frames, config, decoder)
+        hypotheses = decode_batch(log_probs, batch.num_frames, decoding)
+        duration_s += time.perf_counter() - started
         losses = ctc_losses(heard.log_probs, batch).tolist()
         for row, example in enumerate(group):
             outcomes.append(_outcome(config, control, parts, example, labels, heard, row, hypotheses[row], losses[row]))
-    duration_s = time.perf_counter() - started
-    return Results(tuple(chain(*distributed.gather(outcomes))), duration_s, tuple(batch_ms))
+    everyones = distributed.gather((outcomes, duration_s))
+    return Results(tuple(chain(*(some for some, _ in everyones))), max(seconds for _, seconds in everyones))
 
 
 def decode_batch(
-    log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"], config: AsrConfig, decoder: str
+    log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"], decoding: Decoding
 ) -> list[tuple[int, ...]]:
     """The labels of each utterance."""
-    if decoder == "greedy":
+    if decoding.kind == "greedy":
         return decode.greedy(log_probs, num_frames)
-    return decode.beam_search(log_probs, num_frames, config.decoding.beam_width)
+    return decode.beam_search(log_probs, num_frames, decoding.width)
 
 
 def _outcome(
@@ -159,7 +153,7 @@ def label_of_frames(config: AsrConfig, example: Example, log_probs: Float[Tensor
 
 
 def _count_classes(spoken: Int[Tensor, " T"], used_big: Tensor, labels: Sequence[str]) -> dict[str, tuple[int, int]]:
-    names = [CLASS_OF.get(label) for label in labels]
+    names = [class_of(label) for label in labels]
     counted = {}
     for name in PHONE_CLASSES:
         members = torch.tensor([label for label, its in enumerate(names) if its == name])
@@ -179,14 +173,15 @@ def metrics(results: Results, config: AsrConfig, control: Control, num_labels: i
         "substitution_rate": sum(o.edits.substitutions for o in outcomes) / num_phones,
         "insertion_rate": sum(o.edits.insertions for o in outcomes) / num_phones,
         "deletion_rate": sum(o.edits.deletions for o in outcomes) / num_phones,
-        "test_loss_nats": results.loss_nats,
         "macs_per_frame": sum(o.num_macs for o in outcomes) / num_frames,
         "paper_flops_per_frame": cost.paper_flops_per_frame(config, control.controller, num_labels, rate),
         "routing_rate": rate,
-        "batch_latency_ms": statistics.median(results.batch_ms),
+        "num_too_short": sum(not math.isfinite(o.loss_nats) for o in outcomes),
         "real_time_factor": results.duration_s / (num_frames * config.ar.features.frame_s),
         "eval_frames_per_s": num_frames / results.duration_s,
     }
+    if math.isfinite(results.loss_nats):
+        found["test_loss_nats"] = results.loss_nats
     return found | _class_rates(outcomes) | _surprisal_metrics(outcomes)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from trainables import checkpoint, distributed, rng
 from trainables.asr import controller as controllers
 from trainables.asr import data, figure, latency, released, testing
-from trainables.asr.config import AsrConfig, Evaluation, Learned
+from trainables.asr.config import AsrConfig, Budget, Evaluation, Learned, Surprisal
 from trainables.asr.controller import Control, SurprisalFit
 from trainables.asr.cost import runs_ar
 from trainables.asr.data import Batch, Example, Examples
@@ -26,8 +26,12 @@ from trainables.trial import Trial
 
 
 def fingerprint(config: AsrConfig) -> str:
-    """Of the recordings and transcripts."""
-    return data.fingerprint(config.data)
+    """Of the recordings and transcripts, and of the audio of the controller's fit where that is another."""
+    found = data.fingerprint(config.data)
+    if isinstance(config.controller, Surprisal | Budget) and config.controller.data is not None:
+        other = config.controller.data
+        return content_hash(found, data.audio_fingerprint(config.beside(other), config.spared(other)))
+    return found
 
 
 def selection(config: AsrConfig) -> dict[str, str]:
@@ -105,15 +109,17 @@ def evaluate(config: AsrConfig, checkpoint_path: Path, evaluation: Evaluation, t
     fits = _fits_of(state)
     fits |= missing_fits(config, [evaluation.controller or config.controller], listener.ar, examples, fits)
     working, labels, key = control(config, fits, evaluation), examples.labels, (config.seed, evaluation.name)
-    validation = testing.test(listener, working, examples.validation, labels, key, config.decoding.validation)
-    results = testing.test(listener, working, examples.test, labels, key, config.decoding.test)
+    decoding = evaluation.decoding
+    validation = testing.test(listener, working, examples.validation, labels, key, config.validation_decoding)
+    results = testing.test(listener, working, examples.test, labels, key, decoding)
     metrics = testing.metrics(results, config, working, len(labels)) | {"valid_per": validation.per}
-    metrics |= released.metrics(listener, working, examples.test_utterances, labels, key, config.decoding.test)
+    metrics |= released.metrics(listener, working, examples.test_utterances, labels, key, decoding)
+    metrics["batch_latency_ms"] = latency.batch_latency_ms(listener, working, examples.test, key)
     if runs_ar(config, working.controller):
         metrics["streaming_latency_ms"] = latency.streaming_latency_ms(listener.ar, working, examples.test[0].frames)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"utterance_{evaluation.name}.png"
-        figure.draw_utterance(listener, working, examples.test[0], labels, key, path)
+        figure.draw_utterance(listener, working, examples.test[0], labels, key, decoding, path)
         trial.report(metrics, step=state["epoch"], artifacts=[path])
 
 
@@ -171,7 +177,7 @@ def _validate(listener: Listener, fits: Fits, examples: Examples) -> dict[str, f
     config, metrics = listener.config, {}
     for evaluation in (one for one in config.evaluations if one.checkpoint_of is None):
         working, key = control(config, fits, evaluation), (config.seed, evaluation.name)
-        found = testing.test(listener, working, examples.validation, examples.labels, key, config.decoding.validation)
+        found = testing.test(listener, working, examples.validation, examples.labels, key, config.validation_decoding)
         metrics[f"valid_per@{evaluation.name}"] = found.per
         metrics[f"valid_loss_nats@{evaluation.name}"] = found.loss_nats
     return metrics

@@ -28,7 +28,7 @@ def load(corpus: LibriSpeech) -> dict[str, torch.Tensor]:
 
 
 def entries(corpus: LibriSpeech) -> list[Path]:
-    return sorted((corpus.root / "cache/features").iterdir())
+    return sorted(path for path in (corpus.root / "cache/features").iterdir() if path.suffix != ".lock")
 
 
 def assert_equal(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:

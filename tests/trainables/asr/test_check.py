@@ -61,13 +61,26 @@ def test_the_fingerprint_follows_content_not_place(corpus, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "moved"
     (corpus / "LibriSpeech").rename(elsewhere)
     assert check(elsewhere)["train"].fingerprint == before
+    grids = corpus / "grids"
+    fingerprints = [before]
+    for phone in ("AH0", "AA1"):
+        write_textgrid(grids / "1-7-0001.TextGrid", [phone])
+        (train,) = find_sets(elsewhere)
+        report = summarise(train, examine(train, grids))
+        assert report.num_textgrids == 1
+        fingerprints.append(report.fingerprint)
+    assert len(set(fingerprints)) == 3
     audio = elsewhere / "train/1/7/1-7-0001.flac"
     audio.write_bytes((elsewhere / "train/1/7/1-7-0002.flac").read_bytes())
     assert check(elsewhere)["train"].fingerprint != before
 
 
-def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path):
+def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="holds no corpus: expected SUBSET/SPEAKER/CHAPTER"):
         find_sets(tmp_path)
+    (tmp_path / "a.trans.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="holds no corpus"):
+        find_sets(Path())
     with pytest.raises(InputError, match="does not exist"):
         find_sets(tmp_path / "no")

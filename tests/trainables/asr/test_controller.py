@@ -10,6 +10,7 @@ from trainables.asr.controller import (
     choose,
     fit_in_one_pass,
     fit_surprisal,
+    fit_with_mean,
     p_big,
     penalty,
     threshold,
@@ -68,6 +69,22 @@ def test_one_pass_is_that_of_the_sources(kind):
     assert (fit.w, fit.b) == pytest.approx((point[0] * (2 if is_adam else 1), point[1]), rel=1e-6)
     p = expit(fit.w * np.concatenate(utterances) + fit.b)
     assert (fit.mean_p, fit.var_p) == pytest.approx((p.mean(), p.var()))
+
+
+@pytest.mark.parametrize("mu", [0.02, 0.98])
+def test_a_mean_is_met_though_the_variance_is_out_of_reach(mu: float):
+    """A variance of .04 needs mu (1 - mu) of at least .04; the nearest is that of a step, mu (1 - mu)."""
+    surprisals = np.random.default_rng(0).gamma(2.0, 30.0, size=5000)
+    assert abs(fit_surprisal(surprisals, mu, 0.04).mean_p - mu) > 0.005
+    held = fit_with_mean(surprisals, mu, 0.04)
+    assert held.mean_p == pytest.approx(mu, abs=1e-9)
+    assert held.var_p == pytest.approx(mu * (1 - mu), rel=0.02)
+
+
+def test_where_both_are_in_reach_holding_the_mean_changes_nothing():
+    surprisals = np.random.default_rng(0).gamma(2.0, 30.0, size=5000)
+    held, both = (fit(surprisals, 0.4, 0.04) for fit in (fit_with_mean, fit_surprisal))
+    assert (held.w, held.b) == pytest.approx((both.w, both.b), rel=1e-4)
 
 
 def test_p_big_of_each_controller():

@@ -8,6 +8,7 @@ import soundfile
 import torch
 
 from trainables.asr import data
+from trainables.asr.config import AsrConfig, Pretraining
 from trainables.asr.data_config import Features, LibriSpeech, Synthetic
 from trainables.asr.features import fbank, num_frames
 from trainables.asr.phones import PHONES, pronounce
@@ -85,6 +86,18 @@ def test_audio_needs_no_transcripts_and_leaves_nothing_out(corpus: LibriSpeech):
     assert len(data.load_audio(corpus, Features(num_mel_bins=20)).train) == len(audio.train)
 
 
+def test_larger_audio_spares_the_tasks_validation_and_test_speakers(corpus: LibriSpeech):
+    for speaker in (1, 2, 3, 7, 8, 9):
+        write_utterance(corpus.root, "large", speaker, 5, "THE CAT")
+    (tested,) = {u.speaker for u in data.splits(corpus).validation}
+    config = AsrConfig(data=corpus, ar=Pretraining(data=LibriSpeech(train="large", num_validation_speakers=1)))
+    audio = data.audio_splits(config.pretraining.data, config.pretraining.spared)
+    assert {u.speaker for u in audio.all} == {"1", "2", "3", "7", "8"} - {tested}
+    own = AsrConfig(data=corpus).pretraining
+    assert own.spared is None
+    assert tested not in {u.speaker for u in data.audio_splits(own.data).train}
+
+
 def test_several_subsets_are_one_training_set(corpus: LibriSpeech):
     write_utterance(corpus.root, "more", 5, 0, "THE CAT")
     found = data.splits(corpus.model_copy(update={"train": ("train", "more")}))
@@ -152,8 +165,10 @@ def test_no_root_at_all_is_said(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("num_samples", [0, 399, 400, 719, 720, 5000, 16_000])
-def test_num_frames_is_what_fbank_makes(num_samples: int):
-    config = Features()
+@pytest.mark.parametrize(
+    "config", [Features(), Features(hop_ms=10.05, window_ms=25.03, keep_every=1)], ids=["whole", "off grid"]
+)
+def test_num_frames_is_what_fbank_makes(num_samples: int, config: Features):
     made = len(fbank(torch.zeros(num_samples), config)) if num_samples >= 400 else 0
     assert num_frames(num_samples, config) == made
 

@@ -7,7 +7,7 @@ import torch
 
 from trainables.asr import cost, data, released, testing
 from trainables.asr.autoregressive import AutoregressiveModel
-from trainables.asr.config import AsrConfig, Pretraining, Recurrent, Surprisal
+from trainables.asr.config import GREEDY, AsrConfig, Pretraining, Recurrent, Surprisal
 from trainables.asr.controller import Control, SurprisalFit
 from trainables.asr.corpus import Utterance
 from trainables.asr.data import Example
@@ -63,9 +63,9 @@ def test_padding_costs_and_errs_only_as_released(listener):
     features = CONFIG.ar.features
     examples = [Example(u.identity, fbank(data.waveform(u, CONFIG.data), features), u.labels) for u in utterances()]
     key = (1, "stochastic")
-    results = testing.test(listener, CONTROL, examples, LABELS, key, "greedy")
+    results = testing.test(listener, CONTROL, examples, LABELS, key, GREEDY)
     valid = testing.metrics(results, CONFIG, CONTROL, len(LABELS))
-    padded = released.metrics(listener, CONTROL, utterances(), LABELS, key, "greedy")
+    padded = released.metrics(listener, CONTROL, utterances(), LABELS, key, GREEDY)
     assert [o.num_frames for o in results.outcomes] == [21, 11]
     assert valid["per"] == pytest.approx((1 + 3) / (4 + 2))
     assert padded["released_per"] == pytest.approx((0 / 3 + 1 / 2) / 2)

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -53,22 +55,22 @@ def test_metrics_are_sums_over_utterances_by_hand():
         (
             outcome({"vowel": (4, 3), "stop": (2, 0)}, [1.0, 2.0, 3.0], 3, 100, Edits(1, 0, 2, 10), 30.0),
             outcome({"vowel": (6, 2)}, [4.0, 5.0], 2, 200, Edits(0, 3, 0, 5), 50.0),
+            outcome({}, [], 0, 0, Edits(0, 0, 5, 5), math.inf),
         ),
         duration_s=0.2,
-        batch_ms=(5.0, 1.0, 9.0),
     )
     found = testing.metrics(results, CONFIG, Control(CONFIG.controller), num_labels=3)
-    assert found["per"] == 6 / 15
-    assert (found["substitution_rate"], found["insertion_rate"], found["deletion_rate"]) == (1 / 15, 3 / 15, 2 / 15)
-    assert (found["macs_per_frame"], found["routing_rate"]) == (15.0, 5 / 20)
+    assert found["per"] == 11 / 20
+    assert (found["substitution_rate"], found["insertion_rate"], found["deletion_rate"]) == (1 / 20, 3 / 20, 7 / 20)
+    assert (found["macs_per_frame"], found["routing_rate"]) == (10.0, 5 / 30)
     assert (found["routing_rate_vowel"], found["routing_rate_stop"]) == (5 / 10, 0.0)
     assert "routing_rate_nasal" not in found
     assert (found["surprisal_mean_nats"], found["surprisal_p50_nats"]) == (3.0, 3.0)
     assert found["surprisal_p10_nats"] == pytest.approx(1.4)
     assert found["surprisal_std_nats"] == pytest.approx(2**0.5)
-    assert (found["test_loss_nats"], found["batch_latency_ms"]) == (40.0, 5.0)
-    assert found["real_time_factor"] == pytest.approx(0.2 / (20 * 0.02))
-    assert found["eval_frames_per_s"] == pytest.approx(100.0)
+    assert (found["test_loss_nats"], found["num_too_short"]) == (40.0, 1)
+    assert found["real_time_factor"] == pytest.approx(0.2 / (30 * 0.02))
+    assert found["eval_frames_per_s"] == pytest.approx(150.0)
 
 
 def test_a_stream_is_timed_frame_by_frame(monkeypatch):

@@ -60,8 +60,12 @@ def test_another_phone_set_is_refused_by_name_and_taken_when_asked_for(aligned: 
     write_textgrid(aligned.textgrids / "2-7-0000.TextGrid", ["ɹ", "tʲ", ""])
     with pytest.raises(InputError, match=r"2-7-0000.TextGrid: 'ɹ' is not one of .*data.phones=textgrid_found"):
         data.splits(aligned)
-    found = data.splits(aligned.model_copy(update={"phones": "textgrid_found"}))
+    taken = aligned.model_copy(update={"phones": "textgrid_found"})
+    found = data.splits(taken)
     assert found.labels == tuple(sorted({"sil", "spn", "DH", "AH0", "ɹ", "tʲ"}))
+    write_textgrid(aligned.textgrids / "9-7-0000.TextGrid", ["DH", "ʙ"])
+    with pytest.raises(InputError, match="9-7-0000 has the phone 'ʙ', which train never has"):
+        data.splits(taken)
 
 
 @pytest.mark.parametrize("spoil", ["text", "tier", "empty"])

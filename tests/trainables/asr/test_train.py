@@ -1,5 +1,6 @@
 """Whole training runs of a very small recogniser: resumption to the last digit, metrics by their definition."""
 
+import dataclasses
 import gc
 import itertools
 import math
@@ -214,6 +215,24 @@ def test_the_fit_of_a_separate_audio_set_differs_from_that_of_the_tasks_own(ar):
     assert fits[0].b != pytest.approx(fits[1].b, rel=1e-3)
 
 
+def test_the_fingerprint_follows_the_audio_of_a_separate_fit():
+    separate = [CONFIG.with_value("controller.data", DATA.model_copy(update={"seed": seed})) for seed in (5, 6)]
+    assert len({train.fingerprint(config) for config in (CONFIG, *separate)}) == 3
+
+
+def test_a_test_utterance_too_short_for_its_phones_counts_as_deletions_and_in_no_loss(
+    tmp_path, ar, trained, monkeypatch
+):
+    whole = data.load(CONFIG.data, CONFIG.ar.features)
+    short = dataclasses.replace(whole.test[0], frames=whole.test[0].frames[:2])
+    monkeypatch.setattr(data, "load", lambda *_: dataclasses.replace(whole, test=(short, *whole.test[1:])))
+    trial = FolderTrial(tmp_path, ar)
+    train.evaluate(CONFIG, trained.folder / "4.pt", CONFIG.evaluations[0], trial)
+    (found,) = trial.reports.values()
+    assert found["num_too_short"] == 1
+    assert all(math.isfinite(value) for value in found.values())
+
+
 def test_joint_training_changes_the_autoregressive_model_and_frozen_does_not(tmp_path, ar):
     trial = FolderTrial(tmp_path, ar)
     train.train(JOINT.with_value("training.num_epochs", 1), trial)
@@ -221,6 +240,18 @@ def test_joint_training_changes_the_autoregressive_model_and_frozen_does_not(tmp
     assert all(not torch.equal(before[name], after[name]) for name in ("regressor.weight", "normaliser.bias"))
     assert trial.reports[0]["controller_w"] != trial.reports[1]["controller_w"]
     assert trial.reports[1]["controller_mean_p"] == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("config", [CONFIG, JOINT, LEARNED], ids=["surprisal", "joint", "learned"])
+def test_a_gpu_trains_and_tests_as_the_cpu_does(tmp_path, ar, config):
+    """To the tolerance of its kernels; draws and dropout come from other streams there, so only their means agree."""
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    trial = FolderTrial(tmp_path, ar)
+    train.train(config, trial)
+    assert trial.reports[4]["train_loss_nats"] < trial.reports[1]["train_loss_nats"]
+    train.evaluate(config, tmp_path / "4.pt", config.evaluations[0], FolderTrial(tmp_path / "test", ar))
 
 
 def test_the_joint_loss_adds_the_weighted_surprisal_to_that_of_the_labels(ar):

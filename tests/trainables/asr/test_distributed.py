@@ -1,0 +1,69 @@
+"""Two processes over gloo compute what one computes: all that depends on a whole batch, without dropout and draws."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import distributed, multiprocessing
+
+from tests.trainables.asr.test_train import CONFIG, FolderTrial
+from trainables import checkpoint
+from trainables.asr import pretrain, train
+from trainables.asr.config import Evaluation, Learned, MaskedSelfAttention, Random
+
+PLAIN = CONFIG.with_value("evaluations", (Evaluation(),)).with_value("network.dropout", 0.0)
+ONE_TEST = PLAIN.with_value("data.num_test_utterances", 1)
+CONFIGS = {
+    "random": ONE_TEST.with_value("controller", Random(p_big=1.0)),
+    "learned_corrected": PLAIN.with_value("controller", Learned(weight=50.0)),
+    "learned_released": PLAIN.with_value("controller", Learned(penalty="released", weight=0.01)),
+    "joint": PLAIN.with_value("controller", Random(p_big=1.0)).with_value("ar_loss_weight", 1e-3),
+}
+PRETRAINING = CONFIG.pretraining.with_value("dropout", 0.0).with_value("encoder", MaskedSelfAttention(num_heads=3))
+
+
+def run_all(rank: int, num_processes: int, folder: Path) -> None:
+    """Every config one after the other; rank 0 keeps what it reports."""
+    torch.set_num_threads(1)
+    if num_processes > 1:
+        store = distributed.FileStore(str(folder / "store"), num_processes)
+        distributed.init_process_group("gloo", store=store, rank=rank, world_size=num_processes)
+    ar = FolderTrial(folder / f"ar{rank}")
+    pretrain.train(PRETRAINING, ar)
+    reports = {"pretraining": ar.reports}
+    for name, config in CONFIGS.items():
+        config = config.with_value("ar", PRETRAINING)
+        trial = FolderTrial(folder / f"{name}{rank}", folder / "ar0/3.pt" if num_processes == 1 else ar.folder / "3.pt")
+        train.train(config, trial)
+        tested = FolderTrial(folder / f"{name}{rank}", trial.ar)
+        train.evaluate(config, trial.folder / "4.pt", config.evaluations[0], tested)
+        reports[name] = trial.reports | {"test": tested.reports[4]}
+    if rank == 0:
+        checkpoint.save(folder / "reports.pt", reports)
+    if num_processes > 1:
+        distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> tuple[Path, Path]:
+    one, two = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
+    multiprocessing.spawn(run_all, (2, two), nprocs=2)
+    multiprocessing.spawn(run_all, (1, one), nprocs=1)
+    return one, two
+
+
+@pytest.mark.parametrize("name", ["pretraining", *CONFIGS])
+def test_two_processes_report_what_one_reports(folders, name):
+    one, two = (checkpoint.load(folder / "reports.pt")[name] for folder in folders)
+    assert one.keys() == two.keys()
+    for step, metrics in one.items():
+        for metric, value in metrics.items():
+            if not metric.endswith(("_per_s", "_ms", "real_time_factor")):
+                assert two[step][metric] == pytest.approx(value, rel=2e-3, abs=1e-6), (step, metric)
+
+
+@pytest.mark.parametrize(("name", "part"), [(name, "recogniser") for name in CONFIGS] + [("joint", "ar")])
+def test_two_processes_learn_what_one_learns(folders, name, part):
+    one, two = (checkpoint.load(folder / f"{name}0/4.pt") for folder in folders)
+    torch.testing.assert_close(two[part], one[part], rtol=5e-3, atol=1e-4)
+    assert [len(state["rng"]) for state in (one, two)] == [1, 2]
