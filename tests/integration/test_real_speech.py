@@ -1,5 +1,7 @@
 """Shipped sweeps on real recordings, at their smoke sizes, without Ray."""
 
+from itertools import pairwise
+
 import pytest
 from rich.console import Console
 
@@ -53,7 +55,7 @@ STUDIES = [
     ("asr.lambda_grid_timit", "corrected,lambda=1000"),
     ("asr.ar_corpus_timit", "larger_corpus,surprisal"),
     ("asr.budget", "budget_1.7e05"),
-    ("asr.ar_encoder", "attention"),
+    ("asr.ar_encoder", "attention,surprisal"),
     ("asr.joint_training", "joint,ar_loss_weight=0.001"),
 ]
 
@@ -71,6 +73,8 @@ def test_a_replicate_of_every_study_runs_on_real_speech(workplace, real_data, na
         assert replicate.metrics[f"macs_per_frame@{evaluation}"] > 0
     if name == "asr.controller_bias":
         rates = [replicate.metrics[f"routing_rate@{evaluation}"] for evaluation in evaluations]
-        assert len(rates) == 10 and rates == sorted(rates) and rates[-1] > 0.95
+        sampling_noise = 0.02  # each evaluation has draws of its own
+        assert len(rates) == 10 and rates[-1] > 0.95
+        assert all(after > before - sampling_noise for before, after in pairwise(rates))
     if name == "asr.budget":
         assert replicate.metrics["macs_per_frame@stochastic"] == pytest.approx(170e3, rel=0.05)

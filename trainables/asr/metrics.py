@@ -8,7 +8,7 @@ from trainables.metric import Metric
 _MIN: Final[Literal["minimize"]] = "minimize"
 _MAX: Final[Literal["maximize"]] = "maximize"
 _NONE: Final[Literal["none"]] = "none"
-_FOUND = "test, under a surprisal controller: of the valid frames' surprisal, 1/2 ||x - prediction||^2"
+_SURPRISAL = "test, under a surprisal controller: of the valid frames' surprisal, 1/2 ||x - prediction||^2"
 
 METRICS: tuple[Metric, ...] = (
     Metric("per", "ratio", _MIN, "test: summed edit distance / summed reference length, decoded on valid frames"),
@@ -58,11 +58,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("controller_b", "", _NONE, "bias of the fitted controller"),
     Metric("controller_mean_p", "ratio", _NONE, "mean of p_big over the frames of the fit"),
     Metric("controller_var_p", "ratio", _NONE, "variance of p_big over the frames of the fit"),
-    Metric("surprisal_mean_nats", "nats", _NONE, f"{_FOUND}: mean"),
-    Metric("surprisal_std_nats", "nats", _NONE, f"{_FOUND}: standard deviation"),
-    Metric("surprisal_p10_nats", "nats", _NONE, f"{_FOUND}: a tenth lies below"),
-    Metric("surprisal_p50_nats", "nats", _NONE, f"{_FOUND}: median"),
-    Metric("surprisal_p90_nats", "nats", _NONE, f"{_FOUND}: a tenth lies above"),
+    Metric("surprisal_mean_nats", "nats", _NONE, f"{_SURPRISAL}: mean"),
+    Metric("surprisal_std_nats", "nats", _NONE, f"{_SURPRISAL}: standard deviation"),
+    Metric("surprisal_p10_nats", "nats", _NONE, f"{_SURPRISAL}: a tenth lies below"),
+    Metric("surprisal_p50_nats", "nats", _NONE, f"{_SURPRISAL}: median"),
+    Metric("surprisal_p90_nats", "nats", _NONE, f"{_SURPRISAL}: a tenth lies above"),
     Metric(
         "batch_latency_ms",
         "ms",
