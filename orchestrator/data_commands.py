@@ -56,7 +56,7 @@ def _row(report: "SetReport", is_table: bool) -> dict[str, Any]:
 
 
 def _say_more(report: "SetReport") -> None:
-    out.print(f"{report.name}: content {report.fingerprint}", markup=False)
+    out.print(f"{report.name}: fingerprint of its content {report.fingerprint}", markup=False)
     if report.unknown_words:
         listed = ", ".join(f"{word} ({count})" for word, count in report.unknown_words[:NUM_SHOWN])
         rest = len(report.unknown_words) - NUM_SHOWN

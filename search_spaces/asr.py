@@ -225,7 +225,7 @@ def _lambda_grid(name: str, task: Task, smoke: bool) -> Sweep:
     conditions = [Condition(f"{gate.penalty},lambda={gate.weight:g}", {"controller": gate}) for gate in gates]
     about = f"Appendix D on {task.title}: lambda of the learned controller under each of the three penalties."
     config = base(task, smoke)
-    return _sweep(name, smoke, about, config, (*_random(config)[:1], *conditions), reference="random")
+    return _sweep(name, smoke, about, config, (*_random(config), *conditions), reference="random")
 
 
 def ar_corpus(smoke: bool = False) -> Sweep:
@@ -309,7 +309,7 @@ def _budget(name: str, task: Task, smoke: bool) -> Sweep:
         for macs in budgets
     ]
     about = f"{task.title}: surprisal routing fitted to a budget of multiply-accumulates per frame."
-    return _sweep(name, smoke, about, base(task, smoke), (*conditions, *ALWAYS), reference="always_big")
+    return _sweep(name, smoke, about, base(task, smoke), (*conditions, _matched_random(task), *ALWAYS), "always_big")
 
 
 def ar_encoder(smoke: bool = False) -> Sweep:

@@ -54,6 +54,7 @@ STUDIES = [
     ("asr.deterministic_timit", "train_deterministic"),
     ("asr.lambda_grid_timit", "corrected,lambda=1000"),
     ("asr.ar_corpus_timit", "larger_corpus,surprisal"),
+    ("asr.ar_corpus", "larger_corpus,surprisal"),
     ("asr.budget", "budget_1.7e05"),
     ("asr.ar_encoder", "attention,surprisal"),
     ("asr.joint_training", "joint,ar_loss_weight=0.001"),

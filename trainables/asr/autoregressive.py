@@ -46,10 +46,10 @@ class Block(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Where a model that hears one frame at a time stands: each block's memory, and what it expects next."""
+    """Where a model that hears one frame at a time stands: each block's memory, and the last feature."""
 
     states: tuple[State, ...]
-    prediction: Float[Tensor, "B F"]
+    feature: Float[Tensor, "B H"]
 
 
 class AutoregressiveModel(nn.Module):
@@ -86,18 +86,23 @@ class AutoregressiveModel(nn.Module):
     def begin(self, num_streams: int) -> Stream:
         """Before the first frame; the model should be in eval mode."""
         nothing = self.normaliser.weight.new_zeros(num_streams, len(self.normaliser.weight))
-        return self._advance(nothing, (None,) * NUM_BLOCKS)[1]
+        return self._advance(nothing, (None,) * NUM_BLOCKS)
 
-    def step(self, frame: Float[Tensor, "B F"], stream: Stream) -> tuple[Float[Tensor, "B H"], Stream]:
-        """The feature that has seen `frame`, and where the model stands then; equal to `forward` frame by frame."""
+    def step(self, frame: Float[Tensor, "B F"], stream: Stream) -> Stream:
+        """Where the model stands when it has heard `frame`; equal to `forward` frame by frame."""
         return self._advance(self.normaliser(frame), stream.states)
 
-    def _advance(self, hidden: Tensor, states: tuple[State, ...]) -> tuple[Float[Tensor, "B H"], Stream]:
+    def predict(self, stream: Stream) -> Float[Tensor, "B F"]:
+        """The next frame as the model expects it."""
+        prediction: Tensor = self.regressor(stream.feature)
+        return prediction
+
+    def _advance(self, hidden: Tensor, states: tuple[State, ...]) -> Stream:
         following = []
         for block, state in zip(self.blocks, states, strict=True):
             hidden, state = block.step(hidden, state)  # type: ignore[operator]
             following.append(state)
-        return hidden, Stream(tuple(following), self.regressor(hidden))
+        return Stream(tuple(following), hidden)
 
 
 def surprisal(frames: Float[Tensor, "*B F"], predictions: Float[Tensor, "*B F"]) -> Float[Tensor, "*B"]:

@@ -1,14 +1,16 @@
 """Frames on disk, named by what they are made of: the audio's bytes and the front end's settings.
 
 An entry is `KEY.npy`, all frames one after the other, and `KEY.json`, how many each utterance has and the checksum.
-Frames are mapped into memory, so that a corpus may be larger than the memory, and processes share it. Of the processes
-of a distributed run the first reads the audio and checks or makes the entry, while the others wait.
+Frames are mapped into memory, so that a corpus may be larger than the memory, and processes share it. One process at a
+time makes an entry, while others that want it wait.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import json
 import os
+import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +22,6 @@ from jaxtyping import Float
 from numpy.lib.format import open_memmap
 from torch import Tensor
 
-from trainables import distributed
 from trainables.asr.corpus import Utterance
 from trainables.asr.data_config import Features
 from trainables.asr.features import FIXED_SETTINGS, num_frames
@@ -43,21 +44,23 @@ def frames(utterances: Sequence[Utterance], features: Features, make: Make) -> l
     if place is None or not utterances or any(utterance.audio is None for utterance in utterances):
         return [make(utterance) for utterance in utterances]
     lengths = [num_frames(utterance.num_samples, features) for utterance in utterances]
-    is_first = distributed.rank() == 0
-    key = distributed.gather(_prepare(place, utterances, features, lengths, make) if is_first else "")[0]
+    key = _key(utterances, features)
+    if not _is_whole(place, key, lengths):
+        with _one_at_a_time(place, key):
+            if not _is_whole(place, key, lengths):
+                _write(place, key, lengths, features.num_mel_bins, (make(utterance) for utterance in utterances))
     mapped = torch.from_numpy(np.load(place / f"{key}.npy", mmap_mode="c", allow_pickle=False))
     return list(mapped.split(lengths))
 
 
-def _prepare(place: Path, utterances: Sequence[Utterance], features: Features, lengths: list[int], make: Make) -> str:
-    """The key of an entry that is there and whole; one process at a time makes it."""
-    key = _key(utterances, features)
+@contextlib.contextmanager
+def _one_at_a_time(place: Path, key: str) -> Iterator[None]:
+    """Holds the entry's lock; without locks on the file system several may make the entry, which is the same."""
     place.mkdir(parents=True, exist_ok=True)
     with (place / f"{key}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not _is_whole(place, key, lengths):
-            _write(place, key, lengths, features.num_mel_bins, (make(utterance) for utterance in utterances))
-    return key
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _key(utterances: Sequence[Utterance], features: Features) -> str:
@@ -87,7 +90,9 @@ def _is_whole(place: Path, key: str, lengths: list[int]) -> bool:
 
 def _write(place: Path, key: str, lengths: list[int], num_bins: int, made: Iterator[Tensor]) -> None:
     """Both files appear whole or not at all; the index comes last."""
-    partial = place / f"{key}.partial"
+    for left_behind in place.glob(f"{key}.*.partial"):
+        left_behind.unlink(missing_ok=True)
+    partial = place / f"{key}.{uuid.uuid4().hex[:8]}.partial"
     rows = open_memmap(partial, mode="w+", dtype=np.float32, shape=(sum(lengths), num_bins))
     start = 0
     for length, one in zip(lengths, made, strict=True):

@@ -68,7 +68,7 @@ def uses_surprisal(controller: Controller) -> bool:
     return isinstance(controller, Surprisal | Budget)
 
 
-def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float, holds_mean: bool = False) -> SurprisalFit:
+def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) -> SurprisalFit:
     """(w, b) that bring mean and variance of sigmoid(w s + b) to `mu` and `sigma2`, solved to convergence.
 
     Minimises L = 1/2 (mean - mu)^2 + 1/2 (var - sigma2)^2 (ibid., equation 4) over all given frames at once; where the

@@ -43,12 +43,12 @@ def streaming_latency_ms(ar: AutoregressiveModel, control: Control, frames: Floa
     """Median time from one frame to its feature and, under a surprisal controller, its p_big; one stream."""
     ar.eval()
     durations, stream = [], ar.begin(1)
-    for frame in frames[:NUM_FRAMES].to(stream.prediction.device):
+    for frame in frames[:NUM_FRAMES].to(stream.feature.device):
         _wait(frame)
         started = time.perf_counter()
         if uses_surprisal(control.controller):
-            controllers.p_big(control, surprisal(frame[None], stream.prediction)[None])
-        _, stream = ar.step(frame[None], stream)
+            controllers.p_big(control, surprisal(frame[None], ar.predict(stream))[None])
+        stream = ar.step(frame[None], stream)
         _wait(frame)
         durations.append(1000 * (time.perf_counter() - started))
     return statistics.median(durations[NUM_WARM_UP:] or durations)

@@ -1,7 +1,7 @@
 """Reader of LibriSpeech's layout: `SUBSET/SPEAKER/CHAPTER/*.flac` with `*.trans.txt`."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,7 +103,7 @@ def read_audio(config: LibriSpeech, spared: LibriSpeech | None = None) -> Splits
     if not paths:
         raise InputError(f"No SPEAKER/CHAPTER/*.flac in {', '.join(map(str, folders))}.")
     found = [Utterance(path.stem, path.parent.parent.name, (), audio.num_samples(path), path) for path in paths]
-    training, validation = _hold_out(config, folders, found)
+    training, validation = _hold_out(config, folders, found, left_out)
     return Splits(training, validation, test=(), labels=())
 
 
@@ -139,9 +139,9 @@ def _tested_speakers(config: LibriSpeech) -> set[str]:
     return _validation_speakers(config, train) | set(_speakers(test))
 
 
-def _validation_speakers(config: LibriSpeech, folders: Sequence[Path]) -> set[str]:
-    """A seeded choice; it depends on the folders' speakers alone."""
-    speakers = _speakers(folders)
+def _validation_speakers(config: LibriSpeech, folders: Sequence[Path], left_out: Set[str] = frozenset()) -> set[str]:
+    """A seeded choice of the folders' speakers that are not left out; it depends on nothing else."""
+    speakers = [speaker for speaker in _speakers(folders) if speaker not in left_out]
     if len(speakers) <= config.num_validation_speakers:
         raise InputError(
             f"`data.num_validation_speakers` must be below the {len(speakers)} speakers of {', '.join(config.train)}, "
@@ -152,10 +152,10 @@ def _validation_speakers(config: LibriSpeech, folders: Sequence[Path]) -> set[st
 
 
 def _hold_out(
-    config: LibriSpeech, folders: Sequence[Path], utterances: Sequence[Utterance]
+    config: LibriSpeech, folders: Sequence[Path], utterances: Sequence[Utterance], left_out: Set[str] = frozenset()
 ) -> tuple[tuple[Utterance, ...], tuple[Utterance, ...]]:
     """Training and validation utterances."""
-    held_out = _validation_speakers(config, folders)
+    held_out = _validation_speakers(config, folders, left_out)
     validation = [utterance for utterance in utterances if utterance.speaker in held_out]
     rest = [utterance for utterance in utterances if utterance.speaker not in held_out]
     return (

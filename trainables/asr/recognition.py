@@ -148,10 +148,12 @@ def control(config: AsrConfig, fits: Fits, evaluation: Evaluation | None = None)
     return Control(controller, routing, fit.raised(evaluation.bias_raise) if fit and evaluation else fit)
 
 
-def all_fits(config: AsrConfig, ar: AutoregressiveModel, examples: Examples) -> dict[str, SurprisalFit]:
-    """A fit for every surprisal controller of training and testing."""
+def all_fits(
+    config: AsrConfig, ar: AutoregressiveModel, examples: Examples, known: Fits | None = None
+) -> dict[str, SurprisalFit]:
+    """A fit for every surprisal controller of training and testing; those that are `known` stay as they are."""
     controllers_in_use = [config.controller] + [e.controller for e in config.evaluations if e.controller]
-    return missing_fits(config, controllers_in_use, ar, examples, {})
+    return dict(known or {}) | missing_fits(config, controllers_in_use, ar, examples, known or {})
 
 
 def missing_fits(

@@ -68,8 +68,8 @@ def train(config: AsrConfig, trial: Trial) -> None:
         state = checkpoint.load(restored)
         _put_back(listener, state)
         optimizer.load_state_dict(state["optimizer"])
+        fits, first = all_fits(config, ar, examples, _fits_of(state)), state["epoch"] + 1
         rng.put_back_process(state["rng"], distributed.rank(), shared={"order": order}, own={"routing": routing})
-        fits, first = _fits_of(state), state["epoch"] + 1
     else:
         fits = all_fits(config, ar, examples)
         metrics = _validate(listener, fits, examples) | _fit_metrics(config, fits)

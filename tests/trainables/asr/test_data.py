@@ -93,6 +93,13 @@ def test_larger_audio_spares_the_tasks_validation_and_test_speakers(corpus: Libr
     config = AsrConfig(data=corpus, ar=Pretraining(data=LibriSpeech(train="large", num_validation_speakers=1)))
     audio = data.audio_splits(config.pretraining.data, config.pretraining.spared)
     assert {u.speaker for u in audio.all} == {"1", "2", "3", "7", "8"} - {tested}
+    same = AsrConfig(data=corpus, ar=Pretraining(data=CORPUS)).pretraining
+    heard = data.audio_splits(same.data, same.spared)
+    assert {u.speaker for u in heard.all} == {"1", "2", "3"} - {tested}
+    assert heard.train and heard.validation
+    everything = corpus.model_copy(update={"num_validation_speakers": 2})
+    with pytest.raises(InputError, match="must be below the 1 speakers"):
+        data.audio_splits(everything, everything)
     own = AsrConfig(data=corpus).pretraining
     assert own.spared is None
     assert tested not in {u.speaker for u in data.audio_splits(own.data).train}

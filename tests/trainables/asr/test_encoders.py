@@ -34,9 +34,9 @@ def test_a_stream_gives_what_the_whole_utterance_gives(model):
     features, predictions = model(frames)
     stream = model.begin(3)
     for t in range(20):
-        torch.testing.assert_close(stream.prediction, predictions[:, t], rtol=1e-4, atol=1e-5)
-        feature, stream = model.step(frames[:, t], stream)
-        torch.testing.assert_close(feature, features[:, t], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(model.predict(stream), predictions[:, t], rtol=1e-4, atol=1e-5)
+        stream = model.step(frames[:, t], stream)
+        torch.testing.assert_close(stream.feature, features[:, t], rtol=1e-4, atol=1e-5)
 
 
 def test_attention_sees_its_context_and_nothing_older():

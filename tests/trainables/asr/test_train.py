@@ -187,6 +187,15 @@ def test_an_evaluation_that_comes_later_fits_its_controller_and_trains_nothing(t
     assert trial.reports[4]["macs_per_frame"] == pytest.approx(budget, rel=0.05)
 
 
+def test_a_cut_off_run_goes_on_with_an_evaluation_that_came_later(tmp_path, ar):
+    few = CONFIG.with_value("evaluations", CONFIG.evaluations[:1])
+    with pytest.raises(InterruptedTrialError):
+        train.train(few, FolderTrial(tmp_path, ar, cut_after=2))
+    resumed = FolderTrial(tmp_path, ar)
+    train.train(CONFIG, resumed)
+    assert "valid_per@other_targets" in resumed.reports[4]
+
+
 def test_raised_biases_share_a_checkpoint_and_use_the_big_network_more(tmp_path, ar):
     raised = [Evaluation(name=f"bias_{k}", bias_raise=k / 3, checkpoint_of="bias_0" if k else None) for k in range(4)]
     config = CONFIG.with_value("evaluations", tuple(raised)).with_value("training.num_epochs", 1)
