@@ -19,7 +19,7 @@ class Windows:
     frames: Float[Tensor, "N H"]
     index: Int[Tensor, "M K"]
 
-    def __getitem__(self, places: Int[Tensor, " P"]) -> "Windows":
+    def __getitem__(self, places: Int[Tensor, " P"] | slice) -> "Windows":
         return Windows(self.frames, self.index[places])
 
     def gather(self, frames: Float[Tensor, "N H"]) -> Float[Tensor, "M KH"]:
@@ -55,9 +55,27 @@ def route(
         only = small or big
         assert only is not None
         return only(frames)
-    small_places, big_places = (~choose_big).nonzero()[:, 0], choose_big.nonzero()[:, 0]
-    outputs = torch.cat([small(frames[small_places]), big(frames[big_places])])
-    return outputs[torch.argsort(torch.cat([small_places, big_places]))]
+    order = torch.cat([(~choose_big).nonzero()[:, 0], choose_big.nonzero()[:, 0]])
+    back, num_small = torch.argsort(order), len(order) - int(choose_big.sum())
+    ordered = frames[order] if isinstance(frames, Windows) else _permute(frames, order, back)
+    return _permute(torch.cat([small(ordered[:num_small]), big(ordered[num_small:])]), back, order)
+
+
+class _Permutation(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, rows: Tensor, order: Tensor, back: Tensor) -> Tensor:
+        context.save_for_backward(back)
+        return rows.index_select(0, order)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return gradients[0].index_select(0, context.saved_tensors[0]), None, None
+
+
+def _permute(rows: Float[Tensor, "N H"], order: Int[Tensor, " N"], back: Int[Tensor, " N"]) -> Float[Tensor, "N H"]:
+    """`rows[order]`, whose gradient is put back in order by another gather; that of indexing adds row by row."""
+    permuted: Tensor = _Permutation.apply(rows, order, back)  # type: ignore[no-untyped-call]
+    return permuted
 
 
 def mix(frames: Tensor | Windows, used_big: Float[Tensor, " N"], small: Layer, big: Layer) -> Float[Tensor, "N H"]:
