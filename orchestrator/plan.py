@@ -168,7 +168,7 @@ class Plan:
         started = [r for r in ReplicateFolder(task.work.folder, {}).records() if r["kind"] == "started"]
         known = self._known.get(task.work.key)
         self._check_name(task)
-        self._check_evaluations(task)
+        _check_evaluations(task, {one for r in started for one in r.get("evaluations", ())}, known)
         versions = {r["code_version"] for r in started} | ({known.code_version} if known else set())
         if versions - {task.work.code_version} and not self._accept_code:
             raise RefusedError(
@@ -184,20 +184,6 @@ class Plan:
                 raise RefusedError(
                     f"{task.work.label} is recorded with another setting or other data (key {known.key}, now "
                     f"{task.work.key}). Rename the condition, or set PONDERAY_RUNS to another folder."
-                )
-
-    def _check_evaluations(self, task: Task) -> None:
-        """Refuses another setting under the name of an evaluation that has results or chose checkpoints already."""
-        known = self._known.get(task.work.key)
-        asked_for = ReplicateFolder(task.work.folder, {}).evaluations_asked_for() | (
-            known.evaluations if known else set()
-        )
-        settings = {one.rpartition(".")[0]: one for one in asked_for}
-        for one in sorted(task.evaluations):
-            name = one.rpartition(".")[0]
-            if settings.get(name, one) != one:
-                raise RefusedError(
-                    f"{task.work.label} has an evaluation {name!r} of another setting; give this one a name of its own."
                 )
 
     def _is_ready(self, task: Task) -> bool:
@@ -294,6 +280,18 @@ class Plan:
     def _count(self) -> None:
         done = sum(task.state in ("complete", "failed") for task in self.tasks.values())
         self._view.total(done, len(self.tasks))
+
+
+def _check_evaluations(task: Task, asked_for: set[str], known: Replicate | None) -> None:
+    """Refuses another setting under the name of an evaluation that has results or chose checkpoints already."""
+    earlier = asked_for | (known.evaluations if known else set())
+    settings = {one.rpartition(".")[0]: one for one in earlier}
+    for one in sorted(task.evaluations):
+        name = one.rpartition(".")[0]
+        if settings.get(name, one) != one:
+            raise RefusedError(
+                f"{task.work.label} has an evaluation {name!r} of another setting; give this one a name of its own."
+            )
 
 
 def _is_settled(final: Record, work: Work) -> bool:

@@ -65,10 +65,6 @@ class ReplicateFolder:
         """Ids of those done."""
         return {r.get("id", "") for r in self.records() if r["kind"] == "evaluation"}
 
-    def evaluations_asked_for(self) -> set[str]:
-        """Ids of all that any attempt was to do."""
-        return {one for r in self.records() if r["kind"] == "started" for one in r.get("evaluations", ())}
-
     def keep(self, source: Path, step: int) -> None:
         """Copies the file `source` as the checkpoint of `step`, whole, and removes those no longer needed."""
         self.path.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -140,9 +141,13 @@ def load_audio(config: Data, features: Features, spared: LibriSpeech | None = No
 
 
 def is_long_enough(utterance: Utterance, features: Features) -> bool:
-    """Whether CTC can align the phones: a frame for each, and one more between two equal neighbours."""
-    repeats = sum(a == b for a, b in zip(utterance.labels, utterance.labels[1:], strict=False))
-    return num_frames(utterance.num_samples, features) >= len(utterance.labels) + repeats
+    """Whether CTC can align the phones."""
+    return num_frames(utterance.num_samples, features) >= num_frames_needed(utterance.labels)
+
+
+def num_frames_needed(labels: Sequence[int]) -> int:
+    """How many frames CTC needs to align `labels`: one for each, and one more between two equal neighbours."""
+    return len(labels) + sum(a == b for a, b in pairwise(labels))
 
 
 def waveform(utterance: Utterance, config: Data) -> Float[Tensor, " N"]:

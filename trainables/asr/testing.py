@@ -140,10 +140,8 @@ def label_of_frames(config: AsrConfig, example: Example, log_probs: Float[Tensor
     spoken = data.label_of_frames(example, config.ar.features)
     if spoken is not None:
         return spoken
-    nothing = torch.full((len(log_probs),), -1)
-    repeats = sum(a == b for a, b in zip(example.labels, example.labels[1:], strict=False))
-    if not example.labels or len(log_probs) < len(example.labels) + repeats:
-        return nothing
+    if not example.labels or len(log_probs) < data.num_frames_needed(example.labels):
+        return torch.full((len(log_probs),), -1)
     blank = log_probs.shape[-1] - 1
     path, _ = forced_align(log_probs[None], torch.tensor([example.labels]), blank=blank)
     places = (path[0] != blank).nonzero()[:, 0]
