@@ -2,14 +2,29 @@
 
 import hashlib
 import json
-from typing import Any, Final, Self, TypeVar
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Final, Protocol, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from trainables.errors import InputError
 
 NOT_IN_KEY: Final = "not in key"
 """Marks a field (`Annotated[T, NOT_IN_KEY]`) that does not change what is learnt: paths, evaluations."""
+
+
+def _absolute(path: Path | None) -> Path | None:
+    """Workers have other working folders."""
+    return path.absolute() if path else None
+
+
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+Place = Annotated[Path | None, NOT_IN_KEY, AfterValidator(_absolute)]
+"""A file or folder; what is in it counts, not where it lies."""
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+"""Of an evaluation, as it stands behind its metrics."""
 
 
 class Config(BaseModel):
@@ -51,8 +66,22 @@ def explain(error: ValidationError, path: str = "") -> str:
     """One line for the first thing that pydantic found wrong."""
     first = error.errors(include_url=False)[0]
     inner = ".".join(str(part) for part in first["loc"])
-    where = path if path.endswith(inner) else f"{path}.{inner}".strip(".")
+    before, _, last = path.rpartition(".")
+    overlaps = inner == last or inner.startswith(f"{last}.")
+    where = path if path.endswith(inner) else f"{before if overlaps else path}.{inner}".strip(".")
     return f"`{where}`: {first['msg']}, but got {first['input']!r}."
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def check_names_differ(evaluations: Iterable[_Named]) -> None:
+    """Raises ValueError where two evaluations have one name."""
+    names = [evaluation.name for evaluation in evaluations]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the names of evaluations must differ, but got {', '.join(names)}")
 
 
 def key_content(config: Config) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from trainables.asr.data_config import Count, Data, Features, LibriSpeech, Positive, Timit
-from trainables.config import NOT_IN_KEY, Config
+from trainables.asr.data_config import Data, Features, LibriSpeech, Timit
+from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, check_names_differ
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -190,7 +190,7 @@ GREEDY = Decoding(kind="greedy")
 class Evaluation(Config):
     """One way of testing a trained replicate."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "stochastic"
+    name: Name = "stochastic"
     routing: Routing = Field("stochastic", description="deterministic: big iff p > .5")
     controller: TestController | None = Field(None, description="default: the one of training")
     decoding: Decoding = Decoding()
@@ -220,9 +220,7 @@ class AsrConfig(Config):
 
     @model_validator(mode="after")
     def _evaluations_have_names_of_their_own(self) -> Self:
-        names = [evaluation.name for evaluation in self.evaluations]
-        if len(set(names)) < len(names):
-            raise ValueError(f"the names of evaluations must differ, but got {', '.join(names)}")
+        check_names_differ(self.evaluations)
         return self
 
     @model_validator(mode="after")

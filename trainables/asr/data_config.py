@@ -1,20 +1,12 @@
 """What can be set of a corpus and of the frames made from it."""
 
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from trainables.config import NOT_IN_KEY, Config
+from trainables.config import Config, Count, Place, Positive
 
-Positive = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
 SubsetName = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
-
-
-def _absolute(path: Path | None) -> Path | None:
-    """Workers have other working folders."""
-    return path.absolute() if path else None
 
 
 def _several(names: object) -> object:
@@ -22,7 +14,6 @@ def _several(names: object) -> object:
     return (names,) if isinstance(names, str) else names
 
 
-Root = Annotated[Path | None, NOT_IN_KEY, AfterValidator(_absolute)]
 Subsets = Annotated[tuple[SubsetName, ...], BeforeValidator(_several), Field(min_length=1)]
 
 
@@ -30,7 +21,7 @@ class LibriSpeech(Config):
     """A folder in LibriSpeech's layout: `SUBSET/SPEAKER/CHAPTER/*.flac` and `*.trans.txt`."""
 
     kind: Literal["librispeech"] = "librispeech"
-    root: Root = Field(None, description="default: the setting PONDERAY_DATA")
+    root: Place = Field(None, description="default: the setting PONDERAY_DATA")
     train: Subsets = ("train-clean-5",)
     test: Subsets = ("test-clean",)
     phones: Literal["dictionary", "dictionary_spn", "textgrid", "textgrid_found"] = Field(
@@ -39,7 +30,7 @@ class LibriSpeech(Config):
         "with a word it lacks is left out; dictionary_spn: 41 labels with sil and spn, such a word is spn; "
         "textgrid: these 41 from an aligner's tier `phones`; textgrid_found: whatever labels the TextGrids hold",
     )
-    textgrids: Root = Field(
+    textgrids: Place = Field(
         None, description="folder with UTTERANCE.TextGrid for each recording, at any depth; default: beside the audio"
     )
     num_validation_speakers: Count = 3
@@ -68,7 +59,7 @@ class Timit(Config):
     """TIMIT (LDC93S1), 61 phones folded to 39; `TRAIN/DR1/SPEAKER/*.WAV` or flat `dr1-speaker/*.wav`, in any case."""
 
     kind: Literal["timit"] = "timit"
-    root: Root = Field(None, description="default: the setting PONDERAY_DATA")
+    root: Place = Field(None, description="default: the setting PONDERAY_DATA")
     split: Annotated[StandardSplit | HeldOutSpeakers, Field(discriminator="kind")] = StandardSplit()
     num_train_utterances: Count | None = Field(None, description="a seeded choice of so many; default: all")
     split_seed: int = 1

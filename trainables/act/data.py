@@ -1,0 +1,83 @@
+"""Batches of every task, for training, validation and test."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainables import rng
+from trainables.act import addition, logic, parity, sort, text
+from trainables.act.batch import Batch
+from trainables.act.config import ActConfig, Addition, Data, Evaluation, Logic, Parity, Sort, Text
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What goes in and out of a network at one step.
+
+    Attributes:
+        num_inputs: length of the input vector, or number of symbols.
+        is_symbol: whether a step is one of so many symbols.
+        num_outputs: K, classifications made at once.
+        num_classes: of each; two classes are one logit.
+    """
+
+    num_inputs: int
+    is_symbol: bool
+    num_outputs: int
+    num_classes: int
+
+
+def sizes(data: Data) -> Sizes:
+    """Those of a task."""
+    match data:
+        case Parity():
+            return Sizes(data.num_bits, False, 1, parity.NUM_CLASSES)
+        case Logic():
+            return Sizes(logic.num_inputs(data), False, 1, logic.NUM_CLASSES)
+        case Addition():
+            return Sizes(addition.num_inputs(data), False, data.num_sum_digits, addition.NUM_CLASSES)
+        case Sort():
+            return Sizes(sort.NUM_INPUTS, False, 1, data.num_items)
+        case Text():
+            return Sizes(text.NUM_BYTES, True, 1, text.NUM_BYTES)
+
+
+def fingerprint(data: Data) -> str:
+    """Of the text; a generated task is the same everywhere."""
+    return text.fingerprint(data) if isinstance(data, Text) else "generated"
+
+
+def training_batch(config: ActConfig, iteration: int) -> Batch:
+    """The batch of one iteration: always the same for a seed."""
+    random = rng.numpy_generator(config.seed, "train", iteration)
+    if isinstance(config.data, Text):
+        return text.excerpts(config.data, text.split(config.data).train, config.training.batch_size, random)
+    return make(config.data, config.training.batch_size, random)
+
+
+def validation_set(config: ActConfig) -> Batch:
+    """Sequences for validation: the same for every seed."""
+    count = config.num_validation_sequences
+    if isinstance(config.data, Text):
+        return text.consecutive(config.data, text.split(config.data).validation, count)
+    return make(config.data, count, rng.numpy_generator(0, "validation"))
+
+
+def test_set(config: ActConfig, evaluation: Evaluation) -> Batch:
+    """Sequences for test: the same for every seed of training."""
+    if isinstance(config.data, Text):
+        return text.consecutive(config.data, text.split(config.data).test, evaluation.num_sequences)
+    return make(config.data, evaluation.num_sequences, rng.numpy_generator(evaluation.seed, "test"))
+
+
+def make(data: Parity | Logic | Addition | Sort, count: int, random: np.random.Generator) -> Batch:
+    """`count` sequences of a generated task."""
+    match data:
+        case Parity():
+            return parity.make(data, count, random)
+        case Logic():
+            return logic.make(data, count, random)
+        case Addition():
+            return addition.make(data, count, random)
+        case Sort():
+            return sort.make(data, count, random)
