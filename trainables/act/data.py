@@ -18,13 +18,18 @@ class Sizes:
         num_inputs: length of the input vector, or number of symbols.
         is_symbol: whether a step is one of so many symbols.
         num_outputs: K, classifications made at once.
-        num_classes: of each; two classes are one logit.
+        num_classes: of each.
     """
 
     num_inputs: int
     is_symbol: bool
     num_outputs: int
     num_classes: int
+
+    @property
+    def num_logits(self) -> int:
+        """Numbers to read out for one classification: two classes are told apart by one."""
+        return 1 if self.num_classes == 2 else self.num_classes
 
 
 def sizes(data: Data) -> Sizes:

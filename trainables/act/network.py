@@ -41,12 +41,11 @@ class Network(nn.Module):
         super().__init__()
         self.config, self.sizes = config, sizes(config.data)
         size = config.hidden_size
-        self.num_logits = 1 if self.sizes.num_classes == 2 else self.sizes.num_classes
         self.cell = CELLS[config.cell](size)
         width = self.cell.num_gates * size
         self.input_weight = nn.Parameter(torch.empty(width, self.sizes.num_inputs))
         self.input_bias = nn.Parameter(torch.empty(width))
-        self.readout = nn.Linear(size, self.sizes.num_outputs * self.num_logits)
+        self.readout = nn.Linear(size, self.sizes.num_outputs * self.sizes.num_logits)
         if self.tells_first_from_later:
             self.first_flag = nn.Parameter(torch.empty(width))
         if isinstance(config.halting, Adaptive):
@@ -68,7 +67,7 @@ class Network(nn.Module):
 
         Args:
             inputs: vectors (B T I) or symbols (B T).
-            num_steps: of each sequence; 0 for one that has ended.
+            num_steps: of each sequence; 0 for one that has ended. Any number of sequences, also none.
         """
         update = self.cell.begin()
         order = num_steps.argsort(descending=True, stable=True)
@@ -76,7 +75,7 @@ class Network(nn.Module):
         state = tuple(part[order] for part in state) if state else self._zeros(inputs)
         steps = self._project(inputs[order].transpose(0, 1)).unbind()
         visible, updates, remainders = [], [], []
-        for step in range(int(num_steps.max())):
+        for step in range(max(1, int(num_steps.max()) if len(num_steps) else 0)):
             num_alive = int((num_steps > step).sum())
             done = self._step(update, steps[step][:num_alive], tuple(part[:num_alive] for part in state))
             if num_alive < len(order):
@@ -116,9 +115,9 @@ class Network(nn.Module):
         return Ponder(state, ones.long() * halting.num_updates, ones)
 
     def _read_out(self, visible: Float[Tensor, "W H"]) -> Float[Tensor, "W K C"]:
-        shape = (len(visible), self.sizes.num_outputs, self.num_logits)
+        shape = (len(visible), self.sizes.num_outputs, self.sizes.num_logits)
         logits: Tensor = self.readout(visible).view(shape)
-        if self.num_logits == 1:
+        if self.sizes.num_logits == 1:
             logits = F.pad(logits, (1, 0))
         return logits.log_softmax(-1)
 

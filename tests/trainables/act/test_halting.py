@@ -33,8 +33,8 @@ def network(kind: str, seed: int, halting: Adaptive | Fixed | None = None, scale
         for parameter in made.parameters():
             parameter.mul_(scale)
         if isinstance(config.halting, Adaptive):
-            made.halting.weight.mul_(4)
-            made.halting.bias.sub_(2)
+            made.halting.weight.mul_(8)
+            made.halting.bias.sub_(1)
     return made
 
 

@@ -1,0 +1,106 @@
+"""Tables and figures of a test: updates against difficulty; over a passage of text, with surprisal and entropy."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainables.act.batch import Batch
+from trainables.act.config import ActConfig, Text
+from trainables.act.testing import Results
+
+NUM_SHOWN = 100
+"""Bytes of the passage."""
+
+DIFFICULTIES = {"parity": "active bits", "logic": "gates", "addition": "digits", "sort": "items"}
+
+
+def draw(config: ActConfig, results: Results, sequences: Batch, name: str, folder: Path) -> list[Path]:
+    """Writes table and figure of the test `name` to `folder` and returns their paths."""
+    if isinstance(config.data, Text):
+        return _draw_passage(results, sequences, folder / f"passage_{name}")
+    return _draw_difficulty(DIFFICULTIES[config.data.kind], results, folder / f"difficulty_{name}")
+
+
+def by_difficulty(results: Results) -> list[dict[str, float]]:
+    """Of each difficulty there is: steps, mean and standard deviation of N, and errors where there is a target."""
+    rows: list[dict[str, float]] = []
+    for level in np.unique(results.difficulty[results.is_step]):
+        chosen = results.is_step & (results.difficulty == level)
+        updates, is_asked = results.num_updates[chosen], results.has_target[chosen]
+        row: dict[str, float] = {"difficulty": int(level), "num_steps": len(updates)}
+        row |= {"mean_updates": float(updates.mean()), "std_updates": float(updates.std())}
+        if is_asked.any():
+            row["step_error"] = float(1 - results.is_right[chosen].sum() / is_asked.sum())
+        rows.append(row)
+    return rows
+
+
+def _draw_difficulty(label: str, results: Results, path: Path) -> list[Path]:
+    from matplotlib.figure import Figure
+
+    rows = by_difficulty(results)
+    figure = Figure(figsize=(7, 6), layout="constrained")
+    updates, errors = figure.subplots(2, 1, sharex=True)
+    levels = [row["difficulty"] for row in rows]
+    spread = [row["std_updates"] for row in rows]
+    updates.errorbar(levels, [row["mean_updates"] for row in rows], spread, fmt="o-", capsize=2)
+    updates.set_ylabel("updates N: mean, standard deviation")
+    asked = [row for row in rows if "step_error" in row]
+    errors.plot([row["difficulty"] for row in asked], [row["step_error"] for row in asked], "o-")
+    errors.set(ylabel="step error", xlabel=label)
+    errors.set_ylim(bottom=0)
+    figure.savefig(path.with_suffix(".png"), format="png", dpi=100)
+    columns = ("difficulty", "num_steps", "mean_updates", "std_updates", "step_error")
+    return [path.with_suffix(".png"), _write_csv(path, columns, rows)]
+
+
+def passage(results: Results, sequences: Batch) -> list[dict[str, Any]]:
+    """Of each byte of the first sequence: N, and surprisal and entropy, in nats, of the prediction of the next one."""
+    return [
+        {
+            "byte": int(sequences.inputs[0, step]),
+            "num_updates": int(results.num_updates[0, step]),
+            "surprisal_nats": float(results.nats[0, step]),
+            "entropy_nats": float(results.entropies[0, step]),
+        }
+        for step in range(int(results.num_steps[0]))
+    ]
+
+
+def _draw_passage(results: Results, sequences: Batch, path: Path) -> list[Path]:
+    from matplotlib.figure import Figure
+
+    rows = passage(results, sequences)
+    shown = rows[len(rows) // 2 :][:NUM_SHOWN]
+    places = range(len(shown))
+    figure = Figure(figsize=(max(4.0, 0.16 * len(shown)), 6), layout="constrained")
+    panels = figure.subplots(3, 1, sharex=True)
+    names = {
+        "num_updates": "updates N",
+        "surprisal_nats": "surprisal of the\nnext byte (nats)",
+        "entropy_nats": "entropy of its\nprediction (nats)",
+    }
+    for axes, (column, label) in zip(panels, names.items(), strict=True):
+        axes.bar(places, [row[column] for row in shown], width=0.9)
+        axes.set_ylabel(label)
+    panels[-1].set_xticks(places, [_visible(row["byte"]) for row in shown], family="monospace", parse_math=False)
+    panels[-1].set_xlim(-0.5, len(shown) - 0.5)
+    figure.savefig(path.with_suffix(".png"), format="png", dpi=100)
+    return [path.with_suffix(".png"), _write_csv(path, tuple(rows[0]), rows)]
+
+
+def _visible(byte: int) -> str:
+    """A character that can be seen."""
+    special = {ord(" "): "\u2423", ord("\n"): "\u21b5", ord("\t"): "\u21e5"}
+    return special.get(byte) or (chr(byte) if 32 < byte < 127 else f"{byte:02x}")
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> Path:
+    with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path.with_suffix(".csv")

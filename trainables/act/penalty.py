@@ -1,0 +1,26 @@
+"""The time penalty tau: a constant, or a multiplier that follows a budget."""
+
+import math
+
+from trainables.act.config import Adaptive, Fixed, LearntTau
+
+LOWEST, HIGHEST = 1e-6, 10.0
+
+
+def first_tau(halting: Adaptive | Fixed) -> float:
+    """tau before the first iteration; 0 where the number of updates is fixed."""
+    if isinstance(halting, Fixed):
+        return 0.0
+    return halting.tau.start if isinstance(halting.tau, LearntTau) else halting.tau
+
+
+def next_tau(halting: Adaptive | Fixed, tau: float, mean_updates: float) -> float:
+    """tau after an iteration with so many updates per step; a constant stays.
+
+    Dual ascent on the multiplier of `mean_updates <= budget`, in log tau: it grows where the budget is exceeded and
+    falls where it is not used up.
+    """
+    if isinstance(halting, Fixed) or not isinstance(halting.tau, LearntTau):
+        return tau
+    excess = mean_updates / halting.tau.mean_updates - 1
+    return min(max(tau * math.exp(halting.tau.rate * excess), LOWEST), HIGHEST)
