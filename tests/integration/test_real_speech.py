@@ -10,7 +10,7 @@ from orchestrator.settings import read_settings
 from orchestrator.storage import ReplicateFolder
 from search_spaces.asr_sizes import MINI_LIBRISPEECH, TIMIT, base
 from search_spaces.find import find_sweep
-from tests.trainables.asr.test_train import FolderTrial
+from tests.trainables.folder_trial import FolderTrial
 from trainables.asr import data, pretrain, recognition
 from trainables.asr.config import Surprisal
 from trainables.config import content_hash

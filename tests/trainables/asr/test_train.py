@@ -4,13 +4,13 @@ import dataclasses
 import gc
 import itertools
 import math
-import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from torchaudio.functional import edit_distance
 
+from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
 from trainables import checkpoint
 from trainables.asr import cost, data, decode, pretrain, recognition, train
 from trainables.asr.config import (
@@ -49,40 +49,6 @@ CONFIG = AsrConfig(
 )
 JOINT = CONFIG.with_value("ar_loss_weight", 1e-3)
 LEARNED = CONFIG.with_value("evaluations", (Evaluation(),)).with_value("controller", Learned(weight=100.0))
-TIMED = ("_per_s", "_ms", "real_time_factor")
-
-
-class InterruptedTrialError(Exception):
-    pass
-
-
-class FolderTrial:
-    """A trial that keeps everything, and may be cut off after a step."""
-
-    def __init__(self, folder: Path, ar: Path | None = None, cut_after: int | None = None) -> None:
-        folder.mkdir(exist_ok=True)
-        self.folder, self.ar, self.cut_after = folder, ar, cut_after
-        self.reports: dict[int, dict[str, float]] = {}
-
-    def report(self, metrics, *, step, checkpoint=None, artifacts=()):
-        self.reports[step] = dict(metrics)
-        if checkpoint:
-            shutil.copy(checkpoint, self.folder / f"{step}.pt")
-        for artifact in artifacts:
-            shutil.copy(artifact, self.folder)
-        if step == self.cut_after:
-            raise InterruptedTrialError
-
-    def restore(self):
-        return max(self.folder.glob("*.pt"), key=lambda path: int(path.stem), default=None)
-
-    def prerequisite(self, name):
-        assert name == "ar"
-        return self.ar
-
-
-def untimed(reports):
-    return {step: {k: v for k, v in row.items() if not k.endswith(TIMED)} for step, row in reports.items()}
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +63,6 @@ def trained(tmp_path_factory, ar) -> FolderTrial:
     trial = FolderTrial(tmp_path_factory.mktemp("trained"), ar)
     train.train(CONFIG, trial)
     return trial
-
-
-def assert_equal_states(a: Path, b: Path) -> None:
-    first, second = checkpoint.load(a), checkpoint.load(b)
-    torch.testing.assert_close(first, second, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("config", [CONFIG, JOINT, LEARNED], ids=["surprisal", "joint", "learned"])

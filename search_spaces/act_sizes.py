@@ -1,0 +1,120 @@
+"""Base configs of the sweeps on Adaptive Computation Time: Graves' sizes, and sizes for a laptop."""
+
+from dataclasses import dataclass
+
+from search_spaces.sweep import Objective
+from trainables.act.config import (
+    ActConfig,
+    Adaptive,
+    Addition,
+    Evaluation,
+    Logic,
+    Optimisation,
+    Parity,
+    Sort,
+    Text,
+)
+from trainables.config import Config
+
+
+@dataclass(frozen=True)
+class Task:
+    """One of Graves' tasks in two sizes.
+
+    Attributes:
+        title: for people.
+        graves: the paper's, with one process in place of its 16 asynchronous ones.
+        laptop: smaller, so that a run takes minutes.
+        error: the metric that says how bad a network is.
+    """
+
+    title: str
+    graves: ActConfig
+    laptop: ActConfig
+    error: str = "sequence_error"
+
+    def base(self, size: str) -> ActConfig:
+        """The config of a size: graves, laptop or smoke; the last is the laptop's with next to no training."""
+        if size != "smoke":
+            return self.graves if size == "graves" else self.laptop
+        few: dict[str, Config | int | tuple[Config, ...]] = {
+            "training.num_iterations": 60,
+            "training.report_every": 30,
+            "num_validation_sequences": 100,
+            "evaluations": (Evaluation(num_sequences=200),),
+        }
+        config = self.laptop
+        for path, value in few.items():
+            config = config.with_value(path, value)
+        return config
+
+    def objectives(self) -> tuple[Objective, ...]:
+        """Error and updates."""
+        return (Objective(self.error), Objective("mean_updates"))
+
+
+def _laptop(learning_rate: float, batch_size: int, num_iterations: int) -> Optimisation:
+    return Optimisation(
+        learning_rate=learning_rate,
+        batch_size=batch_size,
+        num_iterations=num_iterations,
+        report_every=num_iterations // 10,
+    )
+
+
+PARITY = Task(
+    "parity",
+    ActConfig(),
+    ActConfig(data=Parity(num_bits=16), halting=Adaptive(max_updates=10), training=_laptop(4e-3, 128, 20_000)),
+)
+LOGIC = Task(
+    "logic",
+    ActConfig(data=Logic(), cell="lstm", training=Optimisation(batch_size=16)),
+    ActConfig(
+        data=Logic(num_gates=4, num_vectors=3),
+        cell="lstm",
+        hidden_size=64,
+        halting=Adaptive(max_updates=10),
+        training=_laptop(2e-3, 64, 8_000),
+    ),
+)
+ADDITION = Task(
+    "addition",
+    ActConfig(
+        data=Addition(),
+        cell="lstm",
+        hidden_size=512,
+        halting=Adaptive(max_updates=20),
+        training=Optimisation(batch_size=32),
+    ),
+    ActConfig(
+        data=Addition(num_digits=2, num_numbers=3),
+        cell="lstm",
+        hidden_size=128,
+        halting=Adaptive(max_updates=10),
+        training=_laptop(1e-3, 64, 8_000),
+    ),
+)
+SORT = Task(
+    "sort",
+    ActConfig(data=Sort(), cell="lstm", hidden_size=512, training=Optimisation(batch_size=16)),
+    ActConfig(
+        data=Sort(num_items=5),
+        cell="lstm",
+        hidden_size=64,
+        halting=Adaptive(max_updates=10),
+        training=_laptop(2e-3, 64, 6_000),
+    ),
+)
+TEXT = Task(
+    "text",
+    ActConfig(data=Text(), cell="lstm", hidden_size=1500, training=Optimisation(batch_size=16)),
+    ActConfig(
+        data=Text(num_steps=50),
+        cell="lstm",
+        hidden_size=128,
+        halting=Adaptive(max_updates=10),
+        training=_laptop(2e-3, 32, 3_000),
+    ),
+    error="bits_per_character",
+)

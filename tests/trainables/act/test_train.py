@@ -1,0 +1,320 @@
+"""Whole training runs of very small networks: resumption to the last digit, metrics by their definition, budgets."""
+
+import csv
+import gc
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
+from trainables import checkpoint
+from trainables.act import data, penalty, testing, train
+from trainables.act.config import (
+    ActConfig,
+    Adaptive,
+    Addition,
+    Evaluation,
+    Fixed,
+    LearntTau,
+    Logic,
+    Optimisation,
+    Parity,
+    Sort,
+    Text,
+)
+from trainables.act.metrics import METRICS
+from trainables.act.network import Network
+from trainables.errors import DivergedError
+
+QUICK = Optimisation(learning_rate=1e-2, batch_size=12, num_iterations=50, report_every=20)
+CONFIG = ActConfig(
+    data=Logic(num_gates=3, num_vectors=3),
+    cell="gru",
+    hidden_size=12,
+    halting=Adaptive(tau=LearntTau(mean_updates=1.5, rate=0.1), max_updates=4),
+    training=QUICK,
+    num_validation_sequences=40,
+    evaluations=(Evaluation(num_sequences=60), Evaluation(name="other", num_sequences=70, seed=2)),
+)
+TASKS = {
+    "parity": (Parity(num_bits=6), "rnn"),
+    "logic": (Logic(num_gates=3, num_vectors=3), "lstm"),
+    "addition": (Addition(num_digits=2, num_numbers=3), "lstm"),
+    "sort": (Sort(num_items=4), "gru"),
+    "text": (Text(num_steps=24, test_share=0.01), "lstm"),
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> FolderTrial:
+    trial = FolderTrial(tmp_path_factory.mktemp("trained"))
+    train.train(CONFIG, trial)
+    return trial
+
+
+def test_a_resumed_run_equals_an_uninterrupted_one_in_all_digits(tmp_path, trained):
+    cut = FolderTrial(tmp_path, cut_after=20)
+    with pytest.raises(InterruptedTrialError):
+        train.train(CONFIG, cut)
+    resumed = FolderTrial(tmp_path)
+    train.train(CONFIG, resumed)
+    assert sorted(resumed.reports) == [40, 50]
+    assert untimed(cut.reports | resumed.reports) == untimed(trained.reports)
+    assert_equal_states(tmp_path / "50.pt", trained.folder / "50.pt")
+
+
+def test_reports_come_before_training_in_between_and_at_the_end(trained):
+    assert list(trained.reports) == [0, 20, 40, 50]
+    assert train.num_steps(CONFIG) == 50
+    assert set(trained.reports[0]) < set(trained.reports[50]) <= {metric.name for metric in METRICS}
+    assert trained.reports[50]["train_loss_nats"] < trained.reports[20]["train_loss_nats"]
+
+
+def test_seeds_differ_and_a_seed_repeats(tmp_path, trained):
+    short = CONFIG.with_value("training.num_iterations", 20)
+    again, other = FolderTrial(tmp_path / "again"), FolderTrial(tmp_path / "other")
+    train.train(short, again)
+    train.train(short.with_value("seed", 2), other)
+    assert untimed(again.reports)[20] == untimed(trained.reports)[20]
+    assert other.reports[20]["train_loss_nats"] != trained.reports[20]["train_loss_nats"]
+
+
+def one_by_one(config: ActConfig, state, evaluation: Evaluation) -> dict[str, float]:
+    """Each metric from its definition, one sequence at a time, in plain Python."""
+    network = Network(config).eval()
+    network.load_state_dict(state["network"])
+    sequences = data.test_set(config, evaluation)
+    nats, wrong_steps, asked_steps, wrong, asked, ponder, updates = 0.0, 0, 0, 0, 0, 0.0, []
+    difficulties = []
+    for row in range(len(sequences)):
+        one = sequences.rows(slice(row, row + 1))
+        run = network(one.inputs, one.num_steps, one.has_target)
+        targets = one.targets[one.has_target].tolist()
+        errors = []
+        for log_probs, target in zip(run.log_probs.tolist(), targets, strict=True):
+            nats -= sum(row[label] for row, label in zip(log_probs, target, strict=True))
+            errors.append(any(max(row) != row[label] for row, label in zip(log_probs, target, strict=True)))
+        wrong_steps, asked_steps = wrong_steps + sum(errors), asked_steps + len(errors)
+        wrong, asked = wrong + any(errors), asked + bool(errors)
+        length = one.num_steps.item()
+        updates += run.num_updates[0, :length].tolist()
+        ponder += float((run.num_updates + run.remainder.detach())[0, :length].sum())
+        difficulties += one.difficulty[0, :length].tolist()
+    found = {
+        "test_loss_nats": nats / len(sequences),
+        "step_error": wrong_steps / asked_steps,
+        "mean_updates": sum(updates) / len(updates),
+        "std_updates": float(np.std(updates)),
+        "max_updates": max(updates),
+        "p50_updates": float(np.median(updates)),
+        "mean_ponder": ponder / len(updates),
+    }
+    for level in set(difficulties) - {0}:
+        chosen = [n for n, difficulty in zip(updates, difficulties, strict=True) if difficulty == level]
+        found[f"mean_updates_difficulty_{level}"] = sum(chosen) / len(chosen)
+    if isinstance(config.data, Text):
+        return found | {"bits_per_character": nats / asked_steps / math.log(2)}
+    return found | {"sequence_error": wrong / asked}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_is_trained_and_tested_by_definition(tmp_path, task, monkeypatch):
+    monkeypatch.setattr(testing, "BATCH_SIZE", 23)
+    the_data, cell = TASKS[task]
+    config = CONFIG.model_copy(
+        update={"data": the_data, "cell": cell, "halting": Adaptive(tau=1e-3, max_updates=5, halting_bias=-0.5)}
+    ).with_value("training.num_iterations", 20)
+    evaluation = config.evaluations[0]
+    trial = FolderTrial(tmp_path)
+    train.train(config, trial)
+    train.evaluate(config, tmp_path / "20.pt", evaluation, tested := FolderTrial(tmp_path))
+    (found,) = tested.reports.values()
+    expected = one_by_one(config, checkpoint.load(tmp_path / "20.pt"), evaluation)
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-5)
+    assert {name for name in found if name.startswith("mean_updates_difficulty")} <= set(expected)
+    assert found["valid_objective"] == pytest.approx(trial.reports[20]["valid_objective"], rel=1e-6)
+    assert set(found) <= {metric.name for metric in METRICS}
+    assert all(math.isfinite(value) for value in found.values())
+    (figure,) = tmp_path.glob("*_test.png")
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_of_a_test_has_the_updates_and_errors_at_each_difficulty(tmp_path, trained):
+    train.evaluate(CONFIG, trained.folder / "50.pt", CONFIG.evaluations[0], tested := FolderTrial(tmp_path))
+    with (tmp_path / "difficulty_test.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["difficulty"] for row in rows] == ["1", "2", "3"]
+    metrics = tested.reports[50]
+    for row in rows:
+        assert float(row["mean_updates"]) == metrics[f"mean_updates_difficulty_{row['difficulty']}"]
+    wrong = sum(float(row["step_error"]) * int(row["num_steps"]) for row in rows)
+    assert wrong / sum(int(row["num_steps"]) for row in rows) == pytest.approx(metrics["step_error"])
+
+
+def test_the_table_of_a_text_has_each_byte_with_its_updates_surprisal_and_entropy(tmp_path):
+    config = ActConfig(data=Text(num_steps=24), cell="rnn", hidden_size=8, training=QUICK)
+    network = Network(config)
+    state = checkpoint.save(tmp_path / "0.pt", {"network": network.state_dict(), "iteration": 0})
+    train.evaluate(config, state, Evaluation(num_sequences=5), tested := FolderTrial(tmp_path))
+    with (tmp_path / "passage_test.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    sequence = data.test_set(config, Evaluation()).rows(slice(1))
+    log_probs = network.eval()(sequence.inputs, sequence.num_steps, sequence.has_target).log_probs[:, 0].detach()
+    assert [int(row["byte"]) for row in rows] == sequence.inputs[0].tolist()
+    surprisals = [-log_probs[step, target].item() for step, target in enumerate(sequence.targets[0, :, 0])]
+    assert [float(row["surprisal_nats"]) for row in rows] == pytest.approx(surprisals, rel=1e-5)
+    entropies = torch.distributions.Categorical(logits=log_probs).entropy().tolist()
+    assert [float(row["entropy_nats"]) for row in rows] == pytest.approx(entropies, rel=1e-5)
+    assert 7 < tested.reports[0]["bits_per_character"] < 9
+
+
+def test_updates_of_a_text_are_told_apart_by_kind_of_byte_and_correlated(tmp_path):
+    from trainables.act import scores
+
+    text = b"ab, c.\n"
+    count = len(text)
+    symbols = torch.tensor([list(text)])
+    sequence = data.Batch(symbols, torch.tensor([count]), symbols[:, :, None], torch.zeros_like(symbols))
+    updates, nats = np.array([[1, 2, 7, 5, 3, 9, 4]]), np.array([[0.5, 1.0, 3.0, 2.0, 2.5, 4.0, 1.0]])
+    ones = np.ones((1, count))
+    results = testing.Results(
+        np.array([count]), updates, ones, ones > 0, ones > 0, nats, nats[:, ::-1], np.zeros((1, count), int), ones[0]
+    )
+    found = scores.text_metrics(results, sequence)
+    expected = {"mean_updates_letter": 2.0, "mean_updates_punctuation": 8.0, "mean_updates_space": 4.5}
+    assert {name: found[name] for name in expected} == expected
+    centred = [(n - updates.mean(), x - nats.mean()) for n, x in zip(updates[0], nats[0], strict=True)]
+    covariance = sum(a * b for a, b in centred)
+    spread = math.sqrt(sum(a * a for a, _ in centred) * sum(b * b for _, b in centred))
+    assert found["updates_surprisal_correlation"] == pytest.approx(covariance / spread)
+    still = testing.Results(*(updates * 0 + 1 if i == 1 else part for i, part in enumerate(vars(results).values())))
+    assert "updates_entropy_correlation" not in scores.text_metrics(still, sequence)
+
+
+@pytest.mark.parametrize(
+    ("halting", "expected"),
+    [
+        (Fixed(num_updates=2), 3.0),
+        (Adaptive(tau=0.1), 3.0 + 0.1 * (4 + 1.5)),
+        (Adaptive(tau=LearntTau(mean_updates=2.0)), 3.0),
+        (Adaptive(tau=LearntTau(mean_updates=1.0)), 3.0 + 1000 * (2.0 - 1.02)),
+    ],
+)
+def test_the_objective_by_hand(halting, expected):
+    """One sequence of two steps, 1 and 3 updates with remainders 1 and .5, 1 and 2 nats."""
+    from trainables.act import scores
+
+    results = testing.Results(
+        num_steps=np.array([2]),
+        num_updates=np.array([[1, 3]]),
+        remainders=np.array([[1.0, 0.5]]),
+        has_target=np.array([[True, True]]),
+        is_right=np.array([[True, False]]),
+        nats=np.array([[1.0, 2.0]]),
+        entropies=np.zeros((1, 2)),
+        difficulty=np.ones((1, 2), int),
+        duration_s=np.ones(1),
+    )
+    assert scores.objective(CONFIG.with_value("halting", halting), results) == pytest.approx(expected)
+    assert (results.step_error, results.sequence_error) == (0.5, 1.0)
+
+
+def test_the_loss_is_the_cross_entropy_and_tau_times_the_ponder_cost_of_a_sequence(tmp_path):
+    """One step of plain gradient descent from a known network, against autograd on the written-out loss."""
+    config = CONFIG.with_value("halting", Adaptive(tau=0.3, max_updates=4, halting_bias=-1.0))
+    torch.manual_seed(0)
+    network, expected = Network(config), Network(config)
+    expected.load_state_dict(network.state_dict())
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    metrics, _ = train._train_until(config, network, optimizer, 0.3, 0, 1)
+    batch = data.training_batch(config, 1)
+    run = expected(batch.inputs, batch.num_steps, batch.has_target)
+    nats = torch.nn.functional.nll_loss(run.log_probs[:, 0], batch.targets[batch.has_target][:, 0], reduction="sum")
+    loss = (nats + 0.3 * (run.num_updates.sum() + run.remainder.sum())) / len(batch)
+    torch.optim.SGD(expected.parameters(), lr=0.1).zero_grad()
+    loss.backward()
+    for parameter, other in zip(network.parameters(), expected.parameters(), strict=True):
+        torch.testing.assert_close(parameter, other - 0.1 * other.grad)
+    assert metrics["train_loss_nats"] == pytest.approx(nats.item() / len(batch))
+    total = sum(float(parameter.grad.square().sum()) for parameter in expected.parameters())
+    assert metrics["gradient_norm"] == pytest.approx(math.sqrt(total), rel=1e-5)
+
+
+def test_gradients_do_not_reach_back_over_a_window():
+    """The gradient of a truncated pass is the sum over windows, each from the detached state of the one before."""
+    config = ActConfig(data=Sort(num_items=3), cell="lstm", hidden_size=6, training=QUICK).with_value(
+        "training.truncate_steps", 2
+    )
+    torch.manual_seed(0)
+    network, expected = Network(config), Network(config)
+    expected.load_state_dict(network.state_dict())
+    train._train_until(config, network, torch.optim.SGD(network.parameters(), lr=1.0), 0.01, 0, 1)
+    batch, state, total = data.training_batch(config, 1), None, torch.zeros(())
+    for start in (0, 2, 4):
+        steps = slice(start, start + 2)
+        wanted = batch.has_target[:, steps]
+        run = expected(batch.inputs[:, steps], (batch.num_steps - start).clamp(0, 2), wanted, state)
+        losses = testing.cross_entropies(run.log_probs, batch.targets[:, steps][wanted])
+        total = total + losses.sum() + 0.01 * (run.num_updates + run.remainder).sum()
+        state = tuple(part.detach() for part in run.state)
+    (total / len(batch)).backward()
+    for parameter, other in zip(network.parameters(), expected.parameters(), strict=True):
+        torch.testing.assert_close(parameter, other - other.grad)
+
+
+def test_windows_as_long_as_the_sequence_change_nothing(tmp_path, trained):
+    config = CONFIG.with_value("training.truncate_steps", 3)
+    train.train(config, trial := FolderTrial(tmp_path))
+    assert untimed(trial.reports) == untimed(trained.reports)
+
+
+def test_a_learnt_tau_moves_as_its_formula_says():
+    halting = Adaptive(tau=LearntTau(mean_updates=2.0, start=0.01, rate=0.1))
+    assert penalty.first_tau(halting) == 0.01
+    assert penalty.next_tau(halting, 0.01, 3.0) == pytest.approx(0.01 * math.exp(0.05))
+    assert penalty.next_tau(halting, 0.01, 1.0) == pytest.approx(0.01 * math.exp(-0.05))
+    assert penalty.next_tau(halting, 10.0, 3.0) == 10.0
+    assert penalty.next_tau(halting, 1e-6, 1.0) == 1e-6
+    assert penalty.next_tau(Adaptive(tau=0.2), 0.2, 99.0) == penalty.first_tau(Adaptive(tau=0.2)) == 0.2
+    assert penalty.next_tau(Fixed(), 0.0, 1.0) == penalty.first_tau(Fixed()) == 0.0
+
+
+def test_a_budget_holds_where_the_task_alone_would_exceed_it(tmp_path):
+    found = {}
+    for name, tau in {"free": 0.0, "budget": LearntTau(mean_updates=1.6, rate=0.02, start=1e-2)}.items():
+        config = CONFIG.with_value("halting", Adaptive(tau=tau, max_updates=6, halting_bias=-0.5))
+        config = config.with_value("training.num_iterations", 500).with_value("training.report_every", 100)
+        train.train(config, trial := FolderTrial(tmp_path / name))
+        found[name] = trial.reports[500]["train_mean_updates"]
+    assert found["free"] > 2.5
+    assert 1.2 < found["budget"] < 1.6 * 1.02
+
+
+def test_a_loss_that_is_no_number_stops_with_its_iteration(tmp_path, monkeypatch):
+    monkeypatch.setattr(testing, "cross_entropies", lambda log_probs, targets: log_probs.sum((1, 2)) * math.nan)
+    with pytest.raises(DivergedError, match="The loss is nan and its gradient nan at iteration 1"):
+        train.train(CONFIG, FolderTrial(tmp_path))
+
+
+def test_iterations_leave_no_tensor_behind():
+    def alive() -> tuple[int, int]:
+        gc.collect()
+        tensors = [thing for thing in gc.get_objects() if isinstance(thing, torch.Tensor)]
+        return len(tensors), sum(tensor.numel() for tensor in tensors)
+
+    network = Network(CONFIG)
+    optimizer = torch.optim.Adam(network.parameters())
+    train._train_until(CONFIG, network, optimizer, 1e-3, 0, 2)
+    before = alive()
+    train._train_until(CONFIG, network, optimizer, 1e-3, 2, 12)
+    assert alive() == before
+
+
+@pytest.mark.gpu
+def test_a_gpu_learns_what_the_cpu_learns(tmp_path, trained):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    train.train(CONFIG, trial := FolderTrial(tmp_path))
+    assert trial.reports[50]["train_loss_nats"] == pytest.approx(trained.reports[50]["train_loss_nats"], rel=1e-2)
