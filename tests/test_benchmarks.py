@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -22,6 +24,18 @@ def test_routed_execution_takes_less_time_than_masked_at_one_half():
     assert abs(over_masked - routed / masked) < 0.01
     assert abs(over_weighted - routed / weighted) < 0.01
     assert over_weighted < 1.3
+
+
+def test_halting_rows_leave_so_that_time_follows_mean_updates():
+    (line,) = run("benchmarks/halting.py", "--repeats", "3", "--num-sizes", "1")[2:]
+    none, arithmetic, real, over_none, every, every_over_none, _ = [
+        float(x) for x in line.split("512 x 512")[1].split()
+    ]
+    assert arithmetic == pytest.approx(1.2, abs=0.01)
+    assert over_none == pytest.approx(real / none, abs=0.01) and every_over_none == pytest.approx(
+        every / none, abs=0.01
+    )
+    assert over_none < 2 < 3 < every_over_none
 
 
 def test_published_costs_are_met_to_the_digit_or_imply_a_rate():

@@ -1,0 +1,80 @@
+"""Shipped sweeps of Adaptive Computation Time at their smoke sizes, without Ray."""
+
+import json
+
+import pytest
+from mlflow import MlflowClient
+from rich.console import Console
+from typer.testing import CliRunner
+
+from orchestrator.cli import app
+from orchestrator.driver import run_without_ray
+from orchestrator.settings import read_settings
+from orchestrator.tracking import Tracking
+from search_spaces.find import find_sweep
+from tests.integration.test_without_ray import starts
+from trainables.act.config import Evaluation
+
+pytestmark = pytest.mark.usefixtures("workplace")
+TASKS = ("parity", "logic", "addition", "sort", "text")
+
+
+def run(sweep):
+    return run_without_ray(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_replicate_of_every_task_leaves_metrics_tables_and_figures(task):
+    sweep = find_sweep(f"act.fixed_updates_{task}", smoke=True).only("budget=2", 1)
+    (replicate,) = run(sweep)
+    assert replicate.state == "complete", replicate.error
+    for objective in sweep.objectives:
+        assert replicate.metrics[f"{objective.metric}@test"] > 0
+    (recorded,) = Tracking(read_settings()).read_study(sweep.name).replicates
+    client = MlflowClient(tracking_uri=read_settings().tracking_uri)
+    kept = {file.path for file in client.list_artifacts(recorded.run_id)}
+    name = "passage" if task == "text" else "difficulty"
+    assert {f"{name}_test.csv", f"{name}_test.png"} <= kept
+
+
+def test_a_whole_sweep_has_a_front_of_error_against_updates(monkeypatch):
+    sweep = find_sweep("act.tau_parity", smoke=True)
+    replicates = run(sweep)
+    assert [replicate.state for replicate in replicates] == ["complete"] * len(sweep.conditions)
+    assert replicates[0].condition == "no_act" and replicates[0].metrics["mean_updates@test"] == 1
+    shown = CliRunner().invoke(app, ["pareto", "act.tau_parity", "--smoke", "--format", "json"])
+    points = json.loads(shown.stdout)["points"]
+    assert {point["condition"] for point in points} == {condition.name for condition in sweep.conditions}
+    assert all(0 < point["sequence_error"] < 1 and point["mean_updates"] >= 1 for point in points)
+    by_cost = CliRunner().invoke(
+        app, ["pareto", "act.tau_parity", "--smoke", "--x", "macs_per_sequence", "--format", "csv"]
+    )
+    assert "macs_per_sequence" in by_cost.stdout.splitlines()[0]
+
+
+def test_optuna_searches_tau_learning_rate_and_hidden_size():
+    sweep = find_sweep("act.search_addition", smoke=True)
+    replicates = run(sweep)
+    assert len(replicates) == sweep.search.num_trials * len(sweep.seeds)
+    assert {replicate.state for replicate in replicates} == {"complete"}
+
+
+def test_another_test_set_for_a_finished_replicate_trains_nothing():
+    sweep = find_sweep("act.tau_sort_laptop", smoke=True).only("no_act", 1)
+    (first,) = run(sweep)
+    more = (*sweep.base.evaluations, Evaluation(name="fresh", num_sequences=50, seed=7))
+    (later,) = run(sweep.with_values({"evaluations": more}))
+    assert later.key == first.key and 0 < later.metrics["sequence_error@fresh"] <= 1
+    assert later.metrics["sequence_error@test"] == first.metrics["sequence_error@test"]
+    assert set(starts().values()) == {2}
+
+
+def test_a_text_of_ones_own_is_read_and_a_missing_one_refused(tmp_path):
+    path = tmp_path / "story.txt"
+    command = ["train", "act.tau_text_laptop", "--smoke", "--condition", "no_act", "--set", f"data.path={path}"]
+    refused = CliRunner().invoke(app, command)
+    assert str(refused.exception) == f"The text {path} cannot be read: No such file or directory; set `data.path`."
+    path.write_text("The rain in Spain stays mainly in the plain. " * 200)
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "bits_per_character@test" in done.output

@@ -1,0 +1,61 @@
+"""Two processes over gloo learn and report what one does."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import distributed, multiprocessing
+
+from tests.trainables.act.test_train import CONFIG
+from tests.trainables.folder_trial import TIMED, FolderTrial
+from trainables import checkpoint
+from trainables.act import train
+from trainables.act.config import Fixed, Sort
+
+SHORT = CONFIG.with_value("training.num_iterations", 20).with_value("training.report_every", 10)
+CONFIGS = {
+    "budget": SHORT,
+    "windows": SHORT.with_value("data", Sort(num_items=4)).with_value("training.truncate_steps", 2),
+    "one_sequence": SHORT.with_value("training.batch_size", 1).with_value("num_validation_sequences", 1),
+    "fixed": SHORT.with_value("halting", Fixed(num_updates=2)),
+}
+
+
+def run_all(rank: int, num_processes: int, folder: Path) -> None:
+    """Every config one after the other; rank 0 keeps what it reports."""
+    torch.set_num_threads(1)
+    if num_processes > 1:
+        store = distributed.FileStore(str(folder / "store"), num_processes)
+        distributed.init_process_group("gloo", store=store, rank=rank, world_size=num_processes)
+    reports = {}
+    for name, config in CONFIGS.items():
+        trial = FolderTrial(folder / f"{name}{rank}")
+        train.train(config, trial)
+        tested = FolderTrial(folder / f"{name}{rank}")
+        train.evaluate(config, trial.folder / "20.pt", config.evaluations[0], tested)
+        reports[name] = trial.reports | {"test": tested.reports[20]}
+    if rank == 0:
+        checkpoint.save(folder / "reports.pt", reports)
+    if num_processes > 1:
+        distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> tuple[Path, Path]:
+    one, two = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
+    multiprocessing.spawn(run_all, (2, two), nprocs=2)
+    multiprocessing.spawn(run_all, (1, one), nprocs=1)
+    return one, two
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_two_processes_do_what_one_does(folders, name):
+    one, two = (checkpoint.load(folder / "reports.pt")[name] for folder in folders)
+    assert one.keys() == two.keys()
+    for step, metrics in one.items():
+        assert metrics.keys() == two[step].keys()
+        for metric, value in metrics.items():
+            if not metric.endswith(TIMED):
+                assert two[step][metric] == pytest.approx(value, rel=2e-3, abs=1e-6), (step, metric)
+    states = [checkpoint.load(folder / f"{name}0/20.pt") for folder in folders]
+    torch.testing.assert_close(states[1]["network"], states[0]["network"], rtol=5e-3, atol=1e-4)
