@@ -144,7 +144,7 @@ def row(size: Size, device: str, repeats: int) -> str:
     assert total["none"] == SHORT * size.batch_size
     assert total["real"] == total["all"] == total["none"] + (LONG - SHORT) * num_long
     none, real, every = (statistics.median(times[name]) for name in ways)
-    ratios = f"{real:8.2f} {real / none:6.2f} {every:8.2f} {every / none:6.2f} {LONG / SHORT:11.2f}"
+    ratios = f"{real:8.2f} {real / none:6.2f} {every:9.2f} {every / none:6.2f} {LONG / SHORT:11.2f}"
     return f"{size.name:15} {none:8.2f} {total['real'] / total['none']:11.2f} {ratios}"
 
 
@@ -158,7 +158,7 @@ def main() -> None:
     torch.manual_seed(1)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     print(f"{device}, torch {torch.__version__}, {arguments.repeats} repeats, ms of one step of a sequence")
-    columns = f"{'real':>8} {'ratio':>6} {'all rows':>8} {'ratio':>6} {'arithmetic':>11}"
+    columns = f"{'real':>8} {'ratio':>6} {'all rows':>9} {'ratio':>6} {'arithmetic':>11}"
     print(f"{'size':15} {'none':>8} {'arithmetic':>11} {columns}")
     for size in SIZES[: arguments.num_sizes]:
         print(row(size, device, arguments.repeats), flush=True)

@@ -89,7 +89,7 @@ class ReplicateFolder:
 
     def checkpoints(self) -> dict[int, Path]:
         """Those on disk by step, in order."""
-        return {_step(path): path for path in sorted(self.path.glob("step_*.pt"))}
+        return {_step(path): path for path in sorted(self.path.glob("step_*.pt"), key=_step)}
 
     def newest(self) -> Path | None:
         """The last checkpoint whose content is what was written; damaged ones are passed over."""

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from search_spaces.act_sizes import ADDITION, LOGIC, PARITY, SORT, TEXT, Task
 from search_spaces.distributions import Choice, Distribution, Real
-from search_spaces.sweep import Condition, Search, Sweep
+from search_spaces.sweep import Condition, Objective, Search, Sweep
 from trainables.act.config import Fixed, LearntTau
 
 Size = Literal["graves", "laptop"]
@@ -34,17 +34,17 @@ def tau_parity_laptop(smoke: bool = False) -> Sweep:
 
 
 def fixed_updates_parity(smoke: bool = False) -> Sweep:
-    """Parity: 1 to 10 updates at every step, and ACT with budgets of as many on average."""
+    """Parity: 1 to 10 updates at every step, and ACT held to 2, 4 and 8 on average."""
     return _fixed_updates(PARITY, "graves", smoke)
 
 
 def fixed_updates_parity_laptop(smoke: bool = False) -> Sweep:
-    """Parity at a laptop's size: 1 to 10 updates at every step, and ACT with such budgets."""
+    """Parity at a laptop's size: 1 to 10 updates at every step, and ACT held to 2, 4 and 8 on average."""
     return _fixed_updates(PARITY, "laptop", smoke)
 
 
 def search_parity(smoke: bool = False) -> Sweep:
-    """Parity: Optuna over time penalty, learning rate and hidden size; error against updates."""
+    """Parity: Optuna over time penalty, learning rate and hidden size; error, updates and cost."""
     return _search(PARITY, smoke)
 
 
@@ -64,17 +64,17 @@ def tau_logic_laptop(smoke: bool = False) -> Sweep:
 
 
 def fixed_updates_logic(smoke: bool = False) -> Sweep:
-    """Logic: 1 to 10 updates at every step, and ACT with budgets of as many on average."""
+    """Logic: 1 to 10 updates at every step, and ACT held to 2, 4 and 8 on average."""
     return _fixed_updates(LOGIC, "graves", smoke)
 
 
 def fixed_updates_logic_laptop(smoke: bool = False) -> Sweep:
-    """Logic at a laptop's size: 1 to 10 updates at every step, and ACT with such budgets."""
+    """Logic at a laptop's size: 1 to 10 updates at every step, and ACT held to 2, 4 and 8 on average."""
     return _fixed_updates(LOGIC, "laptop", smoke)
 
 
 def search_logic(smoke: bool = False) -> Sweep:
-    """Logic: Optuna over time penalty, learning rate and hidden size; error against updates."""
+    """Logic: Optuna over time penalty, learning rate and hidden size; error, updates and cost."""
     return _search(LOGIC, smoke)
 
 
@@ -94,17 +94,17 @@ def tau_addition_laptop(smoke: bool = False) -> Sweep:
 
 
 def fixed_updates_addition(smoke: bool = False) -> Sweep:
-    """Addition: 1 to 10 updates at every step, and ACT with budgets of as many on average."""
+    """Addition: 1 to 10 updates at every step, and ACT held to 2, 4 and 8 on average."""
     return _fixed_updates(ADDITION, "graves", smoke)
 
 
 def fixed_updates_addition_laptop(smoke: bool = False) -> Sweep:
-    """Addition at a laptop's size: 1 to 10 updates at every step, and ACT with such budgets."""
+    """Addition at a laptop's size: 1 to 10 updates at every step, and ACT held to 2, 4 and 8 on average."""
     return _fixed_updates(ADDITION, "laptop", smoke)
 
 
 def search_addition(smoke: bool = False) -> Sweep:
-    """Addition: Optuna over time penalty, learning rate and hidden size; error against updates."""
+    """Addition: Optuna over time penalty, learning rate and hidden size; error, updates and cost."""
     return _search(ADDITION, smoke)
 
 
@@ -124,17 +124,17 @@ def tau_sort_laptop(smoke: bool = False) -> Sweep:
 
 
 def fixed_updates_sort(smoke: bool = False) -> Sweep:
-    """Sort: 1 to 10 updates at every step, and ACT with budgets of as many on average."""
+    """Sort: 1 to 10 updates at every step, and ACT held to 2, 4 and 8 on average."""
     return _fixed_updates(SORT, "graves", smoke)
 
 
 def fixed_updates_sort_laptop(smoke: bool = False) -> Sweep:
-    """Sort at a laptop's size: 1 to 10 updates at every step, and ACT with such budgets."""
+    """Sort at a laptop's size: 1 to 10 updates at every step, and ACT held to 2, 4 and 8 on average."""
     return _fixed_updates(SORT, "laptop", smoke)
 
 
 def search_sort(smoke: bool = False) -> Sweep:
-    """Sort: Optuna over time penalty, learning rate and hidden size; error against updates."""
+    """Sort: Optuna over time penalty, learning rate and hidden size; error, updates and cost."""
     return _search(SORT, smoke)
 
 
@@ -154,17 +154,17 @@ def tau_text_laptop(smoke: bool = False) -> Sweep:
 
 
 def fixed_updates_text(smoke: bool = False) -> Sweep:
-    """Text: 1 to 10 updates at every step, and ACT with budgets of as many on average."""
+    """Text: 1 to 10 updates at every step, and ACT held to 2, 4 and 8 on average."""
     return _fixed_updates(TEXT, "graves", smoke)
 
 
 def fixed_updates_text_laptop(smoke: bool = False) -> Sweep:
-    """Text at a laptop's size: 1 to 10 updates at every step, and ACT with such budgets."""
+    """Text at a laptop's size: 1 to 10 updates at every step, and ACT held to 2, 4 and 8 on average."""
     return _fixed_updates(TEXT, "laptop", smoke)
 
 
 def search_text(smoke: bool = False) -> Sweep:
-    """Text: Optuna over time penalty, learning rate and hidden size; error against updates."""
+    """Text: Optuna over time penalty, learning rate and hidden size; error, updates and cost."""
     return _search(TEXT, smoke)
 
 
@@ -187,7 +187,7 @@ def _fixed_updates(task: Task, size: Size, smoke: bool) -> Sweep:
         *(Condition(f"updates={n}", {"halting": Fixed(num_updates=n)}) for n in fixed),
         *(Condition(f"budget={n}", {"halting.tau": LearntTau(mean_updates=n)}) for n in budgets),
     )
-    about = f"{task.title.capitalize()}: 1 to 10 updates at every step, and ACT with budgets; {SIZES[size]}."
+    about = f"{task.title.capitalize()}: 1 to 10 updates at every step, ACT held to 2, 4 and 8; {SIZES[size]}."
     name = f"fixed_updates_{task.title}" + "_laptop" * (size == "laptop")
     return _sweep(name, about, task, size, conditions, smoke)
 
@@ -218,10 +218,10 @@ def _search(task: Task, smoke: bool) -> Sweep:
     }
     return Sweep(
         name=f"act.search_{task.title}" + ".smoke" * smoke,
-        description=f"Optuna on {task.title}: tau, learning rate, hidden size; 3 seeds a setting.",
+        description=f"Optuna on {task.title}: tau, learning rate, hidden size; 5 seeds a setting.",
         trainable="trainables.act.train",
         base=task.base("smoke" if smoke else "graves"),
         search=Search(space, num_trials=3 if smoke else 60),
-        objectives=task.objectives(),
-        seeds=(1, 2) if smoke else (1, 2, 3),
+        objectives=(*task.objectives(), Objective("macs_per_sequence")),
+        seeds=(1, 2) if smoke else (1, 2, 3, 4, 5),
     )

@@ -10,11 +10,15 @@ os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true
 import torch
 from jaxtyping import install_import_hook
 
-TENSOR_MODULES = (
-    "autoregressive", "controller", "decode", "encoders", "features", "latency", "network", "pretrain", "recognition",
-    "released", "routing", "testing",
-)  # fmt: skip
-install_import_hook([f"trainables.asr.{name}" for name in TENSOR_MODULES], "beartype.beartype")
+TENSOR_MODULES = {
+    "asr": (
+        "autoregressive", "controller", "decode", "encoders", "features", "latency", "network", "pretrain",
+        "recognition", "released", "routing", "testing",
+    ),
+    "act": ("batch", "cells", "deferred", "halting", "network", "testing"),
+}  # fmt: skip
+MODULE_NAMES = [f"trainables.{family}.{name}" for family, names in TENSOR_MODULES.items() for name in names]
+install_import_hook(MODULE_NAMES, "beartype.beartype")
 torch.set_num_threads(1)
 
 

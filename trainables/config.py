@@ -69,6 +69,8 @@ def explain(error: ValidationError, path: str = "") -> str:
     before, _, last = path.rpartition(".")
     overlaps = inner == last or inner.startswith(f"{last}.")
     where = path if path.endswith(inner) else f"{before if overlaps else path}.{inner}".strip(".")
+    if first["type"] == "value_error":  # ours, which name the value
+        return f"`{where}`: {first['msg'].removeprefix('Value error, ')}."
     return f"`{where}`: {first['msg']}, but got {first['input']!r}."
 
 

@@ -20,6 +20,16 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(workplace):
     assert folder.newest().read_text() == "state 3"
 
 
+def test_checkpoints_are_in_the_order_of_steps_whatever_the_number_of_digits(workplace):
+    folder = ReplicateFolder(Path("replicate"), {})
+    source = Path("source")
+    for step in (980_000, 990_000, 1_000_000, 1_010_000):
+        source.write_text(f"state {step}")
+        folder.keep(source, step)
+        assert folder.newest_step() == step
+    assert list(folder.checkpoints()) == [1_000_000, 1_010_000]
+
+
 def test_a_line_torn_by_a_crash_is_dropped_and_written_over(workplace):
     folder = ReplicateFolder(Path("replicate"), {})
     folder.append({"kind": "metrics", "step": 1, "metrics": {}})

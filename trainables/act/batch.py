@@ -1,7 +1,7 @@
 """What a network sees at once: padded sequences with their targets and how hard each step is."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,14 +36,14 @@ class Batch:
     def __len__(self) -> int:
         return len(self.num_steps)
 
-    def rows(self, chosen: slice) -> Self:
+    def rows(self, chosen: slice) -> "Batch":
         """The `chosen` sequences."""
-        return type(self)(self.inputs[chosen], self.num_steps[chosen], self.targets[chosen], self.difficulty[chosen])
+        return Batch(self.inputs[chosen], self.num_steps[chosen], self.targets[chosen], self.difficulty[chosen])
 
-    def to(self, device: torch.device) -> Self:
+    def to(self, device: torch.device) -> "Batch":
         """The same on `device`."""
         parts = (self.inputs, self.num_steps, self.targets, self.difficulty)
-        return type(self)(*(part.to(device) for part in parts))
+        return Batch(*(part.to(device) for part in parts))
 
 
 def batch(

@@ -87,6 +87,14 @@ class Adaptive(Config):
     max_updates: Count = Field(100, description="M: the most there are at one step")
     halting_bias: float = Field(1.0, description="b_h at the start")
 
+    @model_validator(mode="after")
+    def _the_budget_can_be_exceeded(self) -> Self:
+        if isinstance(self.tau, LearntTau) and self.tau.mean_updates > self.max_updates:
+            raise ValueError(
+                f"tau.mean_updates must be at most max_updates = {self.max_updates}, but got {self.tau.mean_updates:g}"
+            )
+        return self
+
 
 class Fixed(Config):
     """The cell is updated equally often at every step; once is the plain recurrent network, without ACT."""

@@ -8,6 +8,7 @@ from trainables import rng
 from trainables.act import addition, logic, parity, sort, text
 from trainables.act.batch import Batch
 from trainables.act.config import ActConfig, Addition, Data, Evaluation, Logic, Parity, Sort, Text
+from trainables.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def sizes(data: Data) -> Sizes:
 
 
 def fingerprint(data: Data) -> str:
-    """Of the text; a generated task is the same everywhere."""
+    """Of the text, once it is known to be long enough; a generated task is the same everywhere."""
     return text.fingerprint(data) if isinstance(data, Text) else "generated"
 
 
@@ -61,18 +62,33 @@ def training_batch(config: ActConfig, iteration: int) -> Batch:
 
 
 def validation_set(config: ActConfig) -> Batch:
-    """Sequences for validation: the same for every seed."""
+    """Sequences for validation: the same for every seed.
+
+    Raises:
+        InputError: if nothing is asked in any of them.
+    """
     count = config.num_validation_sequences
     if isinstance(config.data, Text):
         return text.consecutive(config.data, text.split(config.data).validation, count)
-    return make(config.data, count, rng.numpy_generator(0, "validation"))
+    return _asking(make(config.data, count, rng.numpy_generator(0, "validation")), "num_validation_sequences")
 
 
 def test_set(config: ActConfig, evaluation: Evaluation) -> Batch:
-    """Sequences for test: the same for every seed of training."""
+    """Sequences for test: the same for every seed of training.
+
+    Raises:
+        InputError: if nothing is asked in any of them.
+    """
     if isinstance(config.data, Text):
         return text.consecutive(config.data, text.split(config.data).test, evaluation.num_sequences)
-    return make(config.data, evaluation.num_sequences, rng.numpy_generator(evaluation.seed, "test"))
+    sequences = make(config.data, evaluation.num_sequences, rng.numpy_generator(evaluation.seed, "test"))
+    return _asking(sequences, f"num_sequences of the evaluation {evaluation.name!r}")
+
+
+def _asking(sequences: Batch, name: str) -> Batch:
+    if not sequences.has_target.any():
+        raise InputError(f"{name} must be larger: none of its {len(sequences)} sequences has a target.")
+    return sequences
 
 
 def make(data: Parity | Logic | Addition | Sort, count: int, random: np.random.Generator) -> Batch:

@@ -1,7 +1,8 @@
 """A linear map used many times in one forward pass, whose weight gradient is one matrix product behind them all.
 
 Autograd alone makes a product and a sum of the weight's size for every use, which at small batches costs more than
-everything else.
+everything else. Each backward pass must reach the weight: one that asks for the gradients of inputs alone
+(`torch.autograd.grad(outputs, inputs)`) would have its uses counted again in the next one.
 """
 
 from collections.abc import Callable
@@ -57,5 +58,6 @@ class _Use(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         inputs, weight = ctx.saved_tensors
-        ctx.uses.append((gradient, inputs))
+        if weight.requires_grad:
+            ctx.uses.append((gradient, inputs))
         return gradient @ weight, None, None, None

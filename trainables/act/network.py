@@ -73,11 +73,12 @@ class Network(nn.Module):
         order = num_steps.argsort(descending=True, stable=True)
         place = order.argsort()
         state = tuple(part[order] for part in state) if state else self._zeros(inputs)
-        steps = self._project(inputs[order].transpose(0, 1)).unbind()
+        is_step = torch.arange(wanted.shape[1], device=num_steps.device)[:, None] < num_steps[order]
+        num_alive_at = is_step[: max(1, int(is_step.any(1).sum()))].sum(1).tolist()
+        projected = self._project(inputs[order].transpose(0, 1)[is_step]).split(num_alive_at)
         visible, updates, remainders = [], [], []
-        for step in range(max(1, int(num_steps.max()) if len(num_steps) else 0)):
-            num_alive = int((num_steps > step).sum())
-            done = self._step(update, steps[step][:num_alive], tuple(part[:num_alive] for part in state))
+        for num_alive, alive in zip(num_alive_at, projected, strict=True):
+            done = self._step(update, alive, tuple(part[:num_alive] for part in state))
             if num_alive < len(order):
                 old = tuple(part[num_alive:] for part in state)
                 done = _with_ended(done, old)
@@ -98,7 +99,7 @@ class Network(nn.Module):
         zeros = self.input_bias.new_zeros(len(inputs), self.config.hidden_size)
         return (zeros,) * self.cell.num_states
 
-    def _project(self, inputs: Tensor) -> Float[Tensor, "T B P"]:
+    def _project(self, inputs: Tensor) -> Float[Tensor, "R P"]:
         if self.sizes.is_symbol:
             return F.embedding(inputs, self.input_weight.t().contiguous()) + self.input_bias
         return F.linear(inputs, self.input_weight, self.input_bias)

@@ -22,5 +22,5 @@ def next_tau(halting: Adaptive | Fixed, tau: float, mean_updates: float) -> floa
     """
     if isinstance(halting, Fixed) or not isinstance(halting.tau, LearntTau):
         return tau
-    excess = mean_updates / halting.tau.mean_updates - 1
-    return min(max(tau * math.exp(halting.tau.rate * excess), LOWEST), HIGHEST)
+    log_tau = math.log(tau) + halting.tau.rate * (mean_updates / halting.tau.mean_updates - 1)
+    return math.exp(min(max(log_tau, math.log(LOWEST)), math.log(HIGHEST)))

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +14,8 @@ from trainables import distributed
 from trainables.act.batch import Batch
 from trainables.act.network import Network
 
-BATCH_SIZE = 500
+MAX_SEQUENCES, MAX_STEPS = 500, 20_000
+"""Tested at once: so many sequences, but no more steps than that, and one sequence at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +77,11 @@ class Results:
         is_right = np.all(self.is_right | ~self.has_target, axis=1)
         return float(1 - is_right[is_asked].mean())
 
-    @classmethod
-    def joined(cls, parts: list[Self]) -> Self:
-        """Of several, sequences one after another."""
-        values = {field.name: [getattr(part, field.name) for part in parts] for field in fields(cls)}
-        return cls(**{name: np.concatenate(arrays) for name, arrays in values.items()})
+
+def _joined(parts: list[Results]) -> Results:
+    """All sequences, one after another."""
+    names = [field.name for field in fields(Results)]
+    return Results(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
 @torch.no_grad()
@@ -88,11 +89,11 @@ def test(network: Network, sequences: Batch) -> Results:
     """Runs all `sequences`, the processes sharing the work; their order is kept."""
     network.eval()
     rank, count = distributed.rank(), distributed.world_size()
-    size = min(BATCH_SIZE, -(-len(sequences) // count))
+    size = min(MAX_SEQUENCES, max(1, MAX_STEPS // sequences.targets.shape[1]), -(-len(sequences) // count))
     starts = range(0, len(sequences), size)
     mine = [_test_batch(network, sequences.rows(slice(start, start + size))) for start in starts[rank::count]]
     everyones = distributed.gather(mine)
-    return Results.joined([everyones[i % count][i // count] for i in range(len(starts))])
+    return _joined([everyones[i % count][i // count] for i in range(len(starts))])
 
 
 def _test_batch(network: Network, whole: Batch) -> Results:

@@ -3,7 +3,7 @@
 import hashlib
 import importlib
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -27,18 +27,29 @@ class Parts:
     test: Bytes
 
 
-@cache
 def read(path: Path | None) -> bytes:
     """The content of a file; of no file: Python's own language reference in alphabetical order of its topics.
 
     Raises:
         InputError: if there is no such file, or this Python comes without its documentation.
     """
-    if path:
-        try:
-            return path.read_bytes()
-        except OSError as error:
-            raise InputError(f"The text {path} cannot be read: {error.strerror}; set `data.path`.") from None
+    if path is None:
+        return _documentation()
+    try:
+        found = path.stat()
+        return _read(path, found.st_mtime_ns, found.st_size)
+    except OSError as error:
+        raise InputError(f"The text {path} cannot be read: {error.strerror}; set `data.path`.") from None
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, modified_ns: int, size: int) -> bytes:
+    """The content, read again where the file has changed."""
+    return path.read_bytes()
+
+
+@lru_cache(maxsize=1)
+def _documentation() -> bytes:
     try:
         topics: dict[str, str] = importlib.import_module("pydoc_data.topics").topics
     except ImportError:
@@ -47,7 +58,12 @@ def read(path: Path | None) -> bytes:
 
 
 def fingerprint(config: Text) -> str:
-    """Of the bytes."""
+    """Of the bytes.
+
+    Raises:
+        InputError: if the text cannot be read or is too short.
+    """
+    split(config)
     return hashlib.sha256(read(config.path)).hexdigest()[:16]
 
 

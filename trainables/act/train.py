@@ -46,6 +46,8 @@ def train(config: ActConfig, trial: Trial) -> None:
     """
     training, device = config.training, distributed.device()
     validation = data.validation_set(config)
+    for evaluation in config.evaluations:
+        data.test_set(config, evaluation)  # what is wrong with it is better known before
     rng.seed_everything(config.seed)
     network = Network(config).to(device)
     optimizer = torch.optim.Adam(network.parameters(), lr=training.learning_rate, fused=True)

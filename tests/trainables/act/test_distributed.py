@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import distributed, multiprocessing
@@ -9,14 +10,15 @@ from torch import distributed, multiprocessing
 from tests.trainables.act.test_train import CONFIG
 from tests.trainables.folder_trial import TIMED, FolderTrial
 from trainables import checkpoint
-from trainables.act import train
-from trainables.act.config import Fixed, Sort
+from trainables.act import testing, train
+from trainables.act.config import Fixed, Sort, Text
 
 SHORT = CONFIG.with_value("training.num_iterations", 20).with_value("training.report_every", 10)
 CONFIGS = {
     "budget": SHORT,
     "windows": SHORT.with_value("data", Sort(num_items=4)).with_value("training.truncate_steps", 2),
     "one_sequence": SHORT.with_value("training.batch_size", 1).with_value("num_validation_sequences", 1),
+    "text": SHORT.with_value("data", Text(num_steps=9)).with_value("halting.max_updates", 9),
     "fixed": SHORT.with_value("halting", Fixed(num_updates=2)),
 }
 
@@ -24,6 +26,7 @@ CONFIGS = {
 def run_all(rank: int, num_processes: int, folder: Path) -> None:
     """Every config one after the other; rank 0 keeps what it reports."""
     torch.set_num_threads(1)
+    testing.MAX_SEQUENCES = 11 * num_processes  # several turns for each process
     if num_processes > 1:
         store = distributed.FileStore(str(folder / "store"), num_processes)
         distributed.init_process_group("gloo", store=store, rank=rank, world_size=num_processes)
@@ -57,5 +60,8 @@ def test_two_processes_do_what_one_does(folders, name):
         for metric, value in metrics.items():
             if not metric.endswith(TIMED):
                 assert two[step][metric] == pytest.approx(value, rel=2e-3, abs=1e-6), (step, metric)
+    tables = [next((folder / f"{name}0").glob("*.csv")) for folder in folders]
+    values = [np.genfromtxt(table, delimiter=",", skip_header=1) for table in tables]
+    np.testing.assert_allclose(*values, rtol=2e-3)
     states = [checkpoint.load(folder / f"{name}0/20.pt") for folder in folders]
     torch.testing.assert_close(states[1]["network"], states[0]["network"], rtol=5e-3, atol=1e-4)

@@ -246,4 +246,6 @@ def test_the_fingerprint_is_of_the_bytes(tmp_path):
         (tmp_path / name).write_bytes(content)
     a, b, c = (data.fingerprint(Text(path=tmp_path / name)) for name in "abc")
     assert a == b != c
+    (tmp_path / "a").write_bytes(b"z" * 999)
+    assert data.fingerprint(Text(path=tmp_path / "a")) != a
     assert data.fingerprint(Parity()) == data.fingerprint(Sort()) != a

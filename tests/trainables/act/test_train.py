@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from search_spaces.act_sizes import PARITY
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
 from trainables import checkpoint
 from trainables.act import data, penalty, testing, train
@@ -26,7 +27,7 @@ from trainables.act.config import (
 )
 from trainables.act.metrics import METRICS
 from trainables.act.network import Network
-from trainables.errors import DivergedError
+from trainables.errors import DivergedError, InputError
 
 QUICK = Optimisation(learning_rate=1e-2, batch_size=12, num_iterations=50, report_every=20)
 CONFIG = ActConfig(
@@ -54,15 +55,22 @@ def trained(tmp_path_factory) -> FolderTrial:
     return trial
 
 
-def test_a_resumed_run_equals_an_uninterrupted_one_in_all_digits(tmp_path, trained):
-    cut = FolderTrial(tmp_path, cut_after=20)
+WINDOWED = CONFIG.model_copy(update={"data": Text(num_steps=9), "cell": "lstm"}).with_value(
+    "training.truncate_steps", 4
+)
+
+
+@pytest.mark.parametrize("config", [CONFIG, WINDOWED], ids=["budget", "text_in_windows"])
+def test_a_resumed_run_equals_an_uninterrupted_one_in_all_digits(tmp_path, config):
+    train.train(config, whole := FolderTrial(tmp_path / "whole"))
+    cut = FolderTrial(tmp_path / "cut", cut_after=20)
     with pytest.raises(InterruptedTrialError):
-        train.train(CONFIG, cut)
-    resumed = FolderTrial(tmp_path)
-    train.train(CONFIG, resumed)
+        train.train(config, cut)
+    resumed = FolderTrial(cut.folder)
+    train.train(config, resumed)
     assert sorted(resumed.reports) == [40, 50]
-    assert untimed(cut.reports | resumed.reports) == untimed(trained.reports)
-    assert_equal_states(tmp_path / "50.pt", trained.folder / "50.pt")
+    assert untimed(cut.reports | resumed.reports) == untimed(whole.reports)
+    assert_equal_states(cut.folder / "50.pt", whole.folder / "50.pt")
 
 
 def test_reports_come_before_training_in_between_and_at_the_end(trained):
@@ -121,7 +129,7 @@ def one_by_one(config: ActConfig, state, evaluation: Evaluation) -> dict[str, fl
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_is_trained_and_tested_by_definition(tmp_path, task, monkeypatch):
-    monkeypatch.setattr(testing, "BATCH_SIZE", 23)
+    monkeypatch.setattr(testing, "MAX_SEQUENCES", 23)
     the_data, cell = TASKS[task]
     config = CONFIG.model_copy(
         update={"data": the_data, "cell": cell, "halting": Adaptive(tau=1e-3, max_updates=5, halting_bias=-0.5)}
@@ -275,8 +283,10 @@ def test_a_learnt_tau_moves_as_its_formula_says():
     assert penalty.first_tau(halting) == 0.01
     assert penalty.next_tau(halting, 0.01, 3.0) == pytest.approx(0.01 * math.exp(0.05))
     assert penalty.next_tau(halting, 0.01, 1.0) == pytest.approx(0.01 * math.exp(-0.05))
-    assert penalty.next_tau(halting, 10.0, 3.0) == 10.0
-    assert penalty.next_tau(halting, 1e-6, 1.0) == 1e-6
+    assert penalty.next_tau(halting, 10.0, 3.0) == pytest.approx(10.0)
+    assert penalty.next_tau(halting, 1e-6, 1.0) == pytest.approx(1e-6)
+    strict = Adaptive(tau=LearntTau(mean_updates=1, rate=1), max_updates=10_000)
+    assert penalty.next_tau(strict, 1e-3, 9000.0) == pytest.approx(10.0)
     assert penalty.next_tau(Adaptive(tau=0.2), 0.2, 99.0) == penalty.first_tau(Adaptive(tau=0.2)) == 0.2
     assert penalty.next_tau(Fixed(), 0.0, 1.0) == penalty.first_tau(Fixed()) == 0.0
 
@@ -290,6 +300,39 @@ def test_a_budget_holds_where_the_task_alone_would_exceed_it(tmp_path):
         found[name] = trial.reports[500]["train_mean_updates"]
     assert found["free"] > 2.5
     assert 1.2 < found["budget"] < 1.6 * 1.02
+
+
+def test_a_budget_that_cannot_be_exceeded_is_refused():
+    with pytest.raises(
+        InputError, match=r"`halting.adaptive`: tau.mean_updates must be at most max_updates = 4, but got 5\.$"
+    ):
+        CONFIG.with_value("halting", {"kind": "adaptive", "max_updates": 4, "tau": {"mean_updates": 5}})
+
+
+def test_sequences_that_ask_for_nothing_are_refused_before_training(tmp_path):
+    config = CONFIG.with_value("data", Addition()).with_value("evaluations", (Evaluation(num_sequences=1, seed=2),))
+    with pytest.raises(
+        InputError, match="num_sequences of the evaluation 'test' must be larger: none of its 1 sequences"
+    ):
+        train.train(config, trial := FolderTrial(tmp_path))
+    assert trial.reports == {}
+
+
+def test_a_text_too_short_is_known_by_its_fingerprint(tmp_path):
+    path = tmp_path / "short.txt"
+    path.write_text("short")
+    with pytest.raises(InputError, match="The text must be longer"):
+        train.fingerprint(CONFIG.with_value("data", Text(path=path)))
+
+
+@pytest.mark.slow
+def test_with_act_a_plain_recurrent_network_learns_parity_of_16_bits_and_without_it_does_not(tmp_path):
+    errors = {}
+    for name, halting in {"act": PARITY.laptop.halting, "none": Fixed()}.items():
+        config = PARITY.laptop.with_value("halting", halting)
+        train.train(config, trial := FolderTrial(tmp_path / name))
+        errors[name] = min(report["valid_sequence_error"] for report in trial.reports.values())
+    assert errors["act"] < 0.2 < 0.4 < errors["none"]
 
 
 def test_a_loss_that_is_no_number_stops_with_its_iteration(tmp_path, monkeypatch):
