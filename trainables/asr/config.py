@@ -70,7 +70,8 @@ class Pretraining(Config):
     def _heads_share_the_width(self) -> Self:
         if isinstance(self.encoder, MaskedSelfAttention) and self.hidden_size % self.encoder.num_heads:
             raise ValueError(
-                f"hidden_size must be a multiple of {self.encoder.num_heads} heads, but got {self.hidden_size}"
+                f"hidden_size must be a multiple of encoder.num_heads = {self.encoder.num_heads}, "
+                f"but got {self.hidden_size}"
             )
         return self
 
