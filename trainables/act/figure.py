@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trainables.act.batch import Batch
-from trainables.act.config import ActConfig, Text
+from trainables.act.config import ActConfig, Adaptive, Text
 from trainables.act.testing import Results
 
 NUM_SHOWN = 100
@@ -20,8 +20,8 @@ DIFFICULTIES = {"parity": "active bits", "logic": "gates", "addition": "digits",
 def draw(config: ActConfig, results: Results, sequences: Batch, name: str, folder: Path) -> list[Path]:
     """Writes table and figure of the test `name` to `folder` and returns their paths."""
     if isinstance(config.data, Text):
-        return _draw_passage(results, sequences, folder / f"passage_{name}")
-    return _draw_difficulty(DIFFICULTIES[config.data.kind], results, folder / f"difficulty_{name}")
+        return _draw_passage(config, results, sequences, folder / f"passage_{name}")
+    return _draw_difficulty(config, results, folder / f"difficulty_{name}")
 
 
 def by_difficulty(results: Results) -> list[dict[str, float]]:
@@ -38,8 +38,9 @@ def by_difficulty(results: Results) -> list[dict[str, float]]:
     return rows
 
 
-def _draw_difficulty(label: str, results: Results, path: Path) -> list[Path]:
+def _draw_difficulty(config: ActConfig, results: Results, path: Path) -> list[Path]:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     rows = by_difficulty(results)
     figure = Figure(figsize=(7, 6), layout="constrained")
@@ -50,8 +51,10 @@ def _draw_difficulty(label: str, results: Results, path: Path) -> list[Path]:
     updates.set_ylabel("updates N: mean, standard deviation")
     asked = [row for row in rows if "step_error" in row]
     errors.plot([row["difficulty"] for row in asked], [row["step_error"] for row in asked], "o-")
-    errors.set(ylabel="step error", xlabel=label)
+    errors.set(ylabel="step error", xlabel=DIFFICULTIES[config.data.kind])
+    errors.xaxis.set_major_locator(MaxNLocator(integer=True))
     errors.set_ylim(bottom=0)
+    figure.suptitle(_title(config), parse_math=False)
     figure.savefig(path.with_suffix(".png"), format="png", dpi=100)
     columns = ("difficulty", "num_steps", "mean_updates", "std_updates", "step_error")
     return [path.with_suffix(".png"), _write_csv(path, columns, rows)]
@@ -70,7 +73,7 @@ def passage(results: Results, sequences: Batch) -> list[dict[str, Any]]:
     ]
 
 
-def _draw_passage(results: Results, sequences: Batch, path: Path) -> list[Path]:
+def _draw_passage(config: ActConfig, results: Results, sequences: Batch, path: Path) -> list[Path]:
     from matplotlib.figure import Figure
 
     rows = passage(results, sequences)
@@ -88,8 +91,15 @@ def _draw_passage(results: Results, sequences: Batch, path: Path) -> list[Path]:
         axes.set_ylabel(label)
     panels[-1].set_xticks(places, [_visible(row["byte"]) for row in shown], family="monospace", parse_math=False)
     panels[-1].set_xlim(-0.5, len(shown) - 0.5)
+    figure.suptitle(_title(config), parse_math=False)
     figure.savefig(path.with_suffix(".png"), format="png", dpi=100)
     return [path.with_suffix(".png"), _write_csv(path, tuple(rows[0]), rows)]
+
+
+def _title(config: ActConfig) -> str:
+    how = config.halting
+    updates = f"tau = {how.tau}" if isinstance(how, Adaptive) else f"{how.num_updates} updates at every step"
+    return f"{config.data.kind}, {config.cell} of {config.hidden_size}, {updates}"
 
 
 def _visible(byte: int) -> str:
