@@ -108,7 +108,7 @@ SORT = Task(
 )
 TEXT = Task(
     "text",
-    ActConfig(data=Text(), cell="lstm", hidden_size=1500, training=Optimisation(batch_size=16)),
+    ActConfig(data=Text(), cell="lstm", hidden_size=1500, training=Optimisation(batch_size=16, report_every=1000)),
     ActConfig(
         data=Text(num_steps=50),
         cell="lstm",

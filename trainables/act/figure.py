@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trainables.act.batch import Batch
-from trainables.act.config import ActConfig, Adaptive, Text
+from trainables.act.config import ActConfig, Adaptive, Fixed, LearntTau, Text
 from trainables.act.testing import Results
 
 NUM_SHOWN = 100
@@ -97,8 +97,13 @@ def _draw_passage(config: ActConfig, results: Results, sequences: Batch, path: P
 
 
 def _title(config: ActConfig) -> str:
-    how = config.halting
-    updates = f"tau = {how.tau}" if isinstance(how, Adaptive) else f"{how.num_updates} updates at every step"
+    match config.halting:
+        case Fixed(num_updates=count):
+            updates = f"updates at every step: {count}"
+        case Adaptive(tau=LearntTau(mean_updates=budget)):
+            updates = f"updates held to {budget:g} on average"
+        case Adaptive(tau=tau):
+            updates = f"tau = {tau}"
     return f"{config.data.kind}, {config.cell} of {config.hidden_size}, {updates}"
 
 
