@@ -113,8 +113,8 @@ TEXT = Task(
         data=Text(num_steps=50),
         cell="lstm",
         hidden_size=128,
-        halting=Adaptive(max_updates=5),
-        training=_laptop(2e-3, 32, 1_500),
+        halting=Adaptive(max_updates=8),
+        training=_laptop(2e-3, 32, 1_000),
     ),
     error="bits_per_character",
 )
