@@ -40,6 +40,7 @@ class Task:
         few: dict[str, Config | int | tuple[Config, ...]] = {
             "training.num_iterations": 60,
             "training.report_every": 30,
+            "training.batch_size": 8,
             "num_validation_sequences": 100,
             "evaluations": (Evaluation(num_sequences=200),),
         }
