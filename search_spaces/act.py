@@ -3,18 +3,18 @@
 `NAME` and `NAME_short` are at the paper's sizes, `NAME_laptop` at sizes that take minutes a run.
 """
 
-from typing import Final, Literal
+from typing import Final
 
-from search_spaces.act_sizes import ADDITION, LOGIC, PARITY, SORT, TEXT, Task
+from search_spaces.act_sizes import ADDITION, LOGIC, PARITY, SORT, TEXT, Size, Task
 from search_spaces.distributions import Choice, Distribution, Real
 from search_spaces.sweep import Condition, Objective, Search, Sweep
 from trainables.act.config import Fixed, LearntTau
 
-Size = Literal["graves", "laptop"]
 GRID: Final = tuple(sorted({round(i * 10.0**-j, 4) for i in range(1, 11) for j in range(1, 5)}))
 """Graves' time penalties: i * 10^-j for i from 1 to 10 and j from 1 to 4, each once."""
 
 SHORT_GRID: Final = (1e-4, 1e-3, 1e-2, 1e-1)
+SIZES: Final[dict[Size, str]] = {"graves": "Graves' sizes", "laptop": "laptop sizes"}
 NO_ACT: Final = Condition("no_act", {"halting": Fixed()})
 
 
@@ -190,9 +190,6 @@ def _fixed_updates(task: Task, size: Size, smoke: bool) -> Sweep:
     about = f"{task.title.capitalize()}: 1 to 10 updates at every step, ACT held to 2, 4 and 8; {SIZES[size]}."
     name = f"fixed_updates_{task.title}" + "_laptop" * (size == "laptop")
     return _sweep(name, about, task, size, conditions, smoke)
-
-
-SIZES: Final = {"graves": "Graves' sizes", "laptop": "laptop sizes"}
 
 
 def _sweep(

@@ -1,6 +1,7 @@
 """Base configs of the sweeps on Adaptive Computation Time: Graves' sizes, and sizes for a laptop."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from search_spaces.sweep import Objective
 from trainables.act.config import (
@@ -14,7 +15,8 @@ from trainables.act.config import (
     Sort,
     Text,
 )
-from trainables.config import Config
+
+Size = Literal["graves", "laptop", "smoke"]
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,11 @@ class Task:
     laptop: ActConfig
     error: str = "sequence_error"
 
-    def base(self, size: str) -> ActConfig:
+    def base(self, size: Size) -> ActConfig:
         """The config of a size: graves, laptop or smoke; the last is the laptop's with next to no training."""
         if size != "smoke":
             return self.graves if size == "graves" else self.laptop
-        few: dict[str, Config | int | tuple[Config, ...]] = {
+        few: dict[str, object] = {
             "training.num_iterations": 60,
             "training.report_every": 30,
             "training.batch_size": 8,

@@ -79,11 +79,15 @@ class _Named(Protocol):
     def name(self) -> str: ...
 
 
-def check_names_differ(evaluations: Iterable[_Named]) -> None:
-    """Raises ValueError where two evaluations have one name."""
+Evaluations = TypeVar("Evaluations", bound=Iterable[_Named])
+
+
+def names_differ(evaluations: Evaluations) -> Evaluations:
+    """The `evaluations`; raises ValueError where two of them have one name."""
     names = [evaluation.name for evaluation in evaluations]
     if len(set(names)) < len(names):
         raise ValueError(f"the names of evaluations must differ, but got {', '.join(names)}")
+    return evaluations
 
 
 def key_content(config: Config) -> dict[str, Any]:

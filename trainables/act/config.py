@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from trainables.config import NOT_IN_KEY, Config, Count, Name, Place, Positive, check_names_differ
+from trainables.config import NOT_IN_KEY, Config, Count, Name, Place, Positive, names_differ
 
 
 class Parity(Config):
@@ -137,10 +137,7 @@ class ActConfig(Config):
     halting: Annotated[Adaptive | Fixed, Field(discriminator="kind")] = Adaptive()
     training: Optimisation = Optimisation()
     num_validation_sequences: Count = 1000
-    evaluations: Annotated[tuple[Evaluation, ...], NOT_IN_KEY, Field(min_length=1)] = (Evaluation(),)
+    evaluations: Annotated[tuple[Evaluation, ...], NOT_IN_KEY, Field(min_length=1), AfterValidator(names_differ)] = (
+        Evaluation(),
+    )
     seed: Annotated[int, NOT_IN_KEY] = 1
-
-    @model_validator(mode="after")
-    def _evaluations_have_names_of_their_own(self) -> Self:
-        check_names_differ(self.evaluations)
-        return self

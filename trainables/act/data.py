@@ -1,5 +1,6 @@
 """Batches of every task, for training, validation and test."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,12 +54,14 @@ def fingerprint(data: Data) -> str:
     return text.fingerprint(data) if isinstance(data, Text) else "generated"
 
 
-def training_batch(config: ActConfig, iteration: int) -> Batch:
-    """The batch of one iteration: always the same for a seed."""
-    random = rng.numpy_generator(config.seed, "train", iteration)
-    if isinstance(config.data, Text):
-        return text.excerpts(config.data, text.split(config.data).train, config.training.batch_size, random)
-    return make(config.data, config.training.batch_size, random)
+def training_batches(config: ActConfig, iterations: Iterable[int]) -> Iterator[Batch]:
+    """The batch of each of the `iterations`, always the same for a seed; a text is looked at once for all of them."""
+    task, size = config.data, config.training.batch_size
+    streams = (rng.numpy_generator(config.seed, "train", iteration) for iteration in iterations)
+    if isinstance(task, Text):
+        part = text.split(task).train
+        return (text.excerpts(task, part, size, random) for random in streams)
+    return (make(task, size, random) for random in streams)
 
 
 def validation_set(config: ActConfig) -> Batch:

@@ -98,8 +98,8 @@ def _train_until(
     started, size = time.perf_counter(), config.training.batch_size
     rank, num_processes = distributed.rank(), distributed.world_size()
     loss_sum = norm_sum = updates_sum = steps_sum = 0.0
-    for iteration in range(done + 1, last + 1):
-        whole = data.training_batch(config, iteration)
+    iterations = range(done + 1, last + 1)
+    for iteration, whole in zip(iterations, data.training_batches(config, iterations), strict=True):
         batch = whole.rows(slice(rank, None, num_processes)).to(distributed.device())
         optimizer.zero_grad()
         nats, num_updates, run_state = 0.0, 0, None

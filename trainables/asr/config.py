@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from trainables.asr.data_config import Data, Features, LibriSpeech, Timit
-from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, check_names_differ
+from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, names_differ
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -218,13 +218,10 @@ class AsrConfig(Config):
         description="trains the AR model on: times the mean over utterances of their summed surprisal; None: frozen",
     )
     validation_decoding: Decoding = GREEDY
-    evaluations: Annotated[tuple[Evaluation, ...], NOT_IN_KEY, Field(min_length=1)] = (Evaluation(),)
+    evaluations: Annotated[tuple[Evaluation, ...], NOT_IN_KEY, Field(min_length=1), AfterValidator(names_differ)] = (
+        Evaluation(),
+    )
     seed: Annotated[int, NOT_IN_KEY] = 1
-
-    @model_validator(mode="after")
-    def _evaluations_have_names_of_their_own(self) -> Self:
-        check_names_differ(self.evaluations)
-        return self
 
     @model_validator(mode="after")
     def _routing_depends_on_the_input(self) -> Self:

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import distributed, multiprocessing
 
 from tests.trainables.act.test_train import CONFIG
-from tests.trainables.folder_trial import TIMED, FolderTrial
+from tests.trainables.folder_trial import FolderTrial
+from tests.trainables.processes import assert_same_reports, in_one_and_two, process_group
 from trainables import checkpoint
 from trainables.act import testing, train
 from trainables.act.config import Fixed, Sort, Text
@@ -25,41 +25,27 @@ CONFIGS = {
 
 def run_all(rank: int, num_processes: int, folder: Path) -> None:
     """Every config one after the other; rank 0 keeps what it reports."""
-    torch.set_num_threads(1)
     testing.MAX_SEQUENCES = 11 * num_processes  # several turns for each process
-    if num_processes > 1:
-        store = distributed.FileStore(str(folder / "store"), num_processes)
-        distributed.init_process_group("gloo", store=store, rank=rank, world_size=num_processes)
-    reports = {}
-    for name, config in CONFIGS.items():
-        trial = FolderTrial(folder / f"{name}{rank}")
-        train.train(config, trial)
-        tested = FolderTrial(folder / f"{name}{rank}")
-        train.evaluate(config, trial.folder / "20.pt", config.evaluations[0], tested)
-        reports[name] = trial.reports | {"test": tested.reports[20]}
-    if rank == 0:
-        checkpoint.save(folder / "reports.pt", reports)
-    if num_processes > 1:
-        distributed.destroy_process_group()
+    with process_group(rank, num_processes, folder):
+        reports = {}
+        for name, config in CONFIGS.items():
+            trial = FolderTrial(folder / f"{name}{rank}")
+            train.train(config, trial)
+            tested = FolderTrial(folder / f"{name}{rank}")
+            train.evaluate(config, trial.folder / "20.pt", config.evaluations[0], tested)
+            reports[name] = trial.reports | {"test": tested.reports[20]}
+        if rank == 0:
+            checkpoint.save(folder / "reports.pt", reports)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory) -> tuple[Path, Path]:
-    one, two = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
-    multiprocessing.spawn(run_all, (2, two), nprocs=2)
-    multiprocessing.spawn(run_all, (1, one), nprocs=1)
-    return one, two
+    return in_one_and_two(run_all, tmp_path_factory)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_two_processes_do_what_one_does(folders, name):
-    one, two = (checkpoint.load(folder / "reports.pt")[name] for folder in folders)
-    assert one.keys() == two.keys()
-    for step, metrics in one.items():
-        assert metrics.keys() == two[step].keys()
-        for metric, value in metrics.items():
-            if not metric.endswith(TIMED):
-                assert two[step][metric] == pytest.approx(value, rel=2e-3, abs=1e-6), (step, metric)
+    assert_same_reports(folders, name)
     tables = [next((folder / f"{name}0").glob("*.csv")) for folder in folders]
     values = [np.genfromtxt(table, delimiter=",", skip_header=1) for table in tables]
     np.testing.assert_allclose(*values, rtol=2e-3)

@@ -168,10 +168,10 @@ def config_of(task, **changes) -> ActConfig:
 @pytest.mark.parametrize("task", [Parity(num_bits=5), Logic(), Addition(), Sort(), Text(num_steps=30)])
 def test_batches_are_fixed_by_seed_and_iteration_and_fit_the_sizes_of_the_task(task):
     config = config_of(task)
-    batch, again = data.training_batch(config, 3), data.training_batch(config, 3)
+    batch, again = next(data.training_batches(config, [3])), next(data.training_batches(config, [3]))
     torch.testing.assert_close(batch.inputs, again.inputs, rtol=0, atol=0)
     torch.testing.assert_close(batch.targets, again.targets, rtol=0, atol=0)
-    others = data.training_batch(config, 4), data.training_batch(config.with_value("seed", 2), 3)
+    others = next(data.training_batches(config, [4])), next(data.training_batches(config.with_value("seed", 2), [3]))
     assert not any(torch.equal(batch.inputs, other.inputs) for other in others)
     sizes = data.sizes(task)
     assert batch.targets.shape == (6, batch.inputs.shape[1], sizes.num_outputs)
@@ -214,7 +214,7 @@ def test_text_is_cut_into_parts_and_sequences_without_a_gap(story):
     assert (batch.targets[2, 10:] == NO_TARGET).all()
     assert len(data.test_set(config, Evaluation(num_sequences=1))) == 1
     assert len(data.validation_set(config)) == 5
-    training = data.training_batch(config, 1)
+    training = next(data.training_batches(config, [1]))
     for row in range(6):
         assert bytes(training.inputs[row].tolist()) in parts.train.tobytes()
     assert torch.equal(training.inputs[:, 1:], training.targets[:, :-1, 0])

@@ -237,7 +237,7 @@ def test_the_loss_is_the_cross_entropy_and_tau_times_the_ponder_cost_of_a_sequen
     expected.load_state_dict(network.state_dict())
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
     metrics, _ = train._train_until(config, network, optimizer, 0.3, 0, 1)
-    batch = data.training_batch(config, 1)
+    batch = next(data.training_batches(config, [1]))
     run = expected(batch.inputs, batch.num_steps, batch.has_target)
     nats = torch.nn.functional.nll_loss(run.log_probs[:, 0], batch.targets[batch.has_target][:, 0], reduction="sum")
     loss = (nats + 0.3 * (run.num_updates.sum() + run.remainder.sum())) / len(batch)
@@ -259,7 +259,7 @@ def test_gradients_do_not_reach_back_over_a_window():
     network, expected = Network(config), Network(config)
     expected.load_state_dict(network.state_dict())
     train._train_until(config, network, torch.optim.SGD(network.parameters(), lr=1.0), 0.01, 0, 1)
-    batch, state, total = data.training_batch(config, 1), None, torch.zeros(())
+    batch, state, total = next(data.training_batches(config, [1])), None, torch.zeros(())
     for start in (0, 2, 4):
         steps = slice(start, start + 2)
         wanted = batch.has_target[:, steps]

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import distributed, multiprocessing
 
 from tests.trainables.asr.test_train import CONFIG
-from tests.trainables.folder_trial import TIMED, FolderTrial
+from tests.trainables.folder_trial import FolderTrial
+from tests.trainables.processes import assert_same_reports, in_one_and_two, process_group
 from trainables import checkpoint
 from trainables.asr import pretrain, train
 from trainables.asr.config import Evaluation, Learned, MaskedSelfAttention, Random
@@ -25,42 +25,31 @@ PRETRAINING = CONFIG.pretraining.with_value("dropout", 0.0).with_value("encoder"
 
 def run_all(rank: int, num_processes: int, folder: Path) -> None:
     """Every config one after the other; rank 0 keeps what it reports."""
-    torch.set_num_threads(1)
-    if num_processes > 1:
-        store = distributed.FileStore(str(folder / "store"), num_processes)
-        distributed.init_process_group("gloo", store=store, rank=rank, world_size=num_processes)
-    ar = FolderTrial(folder / f"ar{rank}")
-    pretrain.train(PRETRAINING, ar)
-    reports = {"pretraining": ar.reports}
-    for name, config in CONFIGS.items():
-        config = config.with_value("ar", PRETRAINING)
-        trial = FolderTrial(folder / f"{name}{rank}", folder / "ar0/3.pt" if num_processes == 1 else ar.folder / "3.pt")
-        train.train(config, trial)
-        tested = FolderTrial(folder / f"{name}{rank}", trial.product)
-        train.evaluate(config, trial.folder / "4.pt", config.evaluations[0], tested)
-        reports[name] = trial.reports | {"test": tested.reports[4]}
-    if rank == 0:
-        checkpoint.save(folder / "reports.pt", reports)
-    if num_processes > 1:
-        distributed.destroy_process_group()
+    with process_group(rank, num_processes, folder):
+        ar = FolderTrial(folder / f"ar{rank}")
+        pretrain.train(PRETRAINING, ar)
+        reports = {"pretraining": ar.reports}
+        for name, config in CONFIGS.items():
+            config = config.with_value("ar", PRETRAINING)
+            trial = FolderTrial(
+                folder / f"{name}{rank}", folder / "ar0/3.pt" if num_processes == 1 else ar.folder / "3.pt"
+            )
+            train.train(config, trial)
+            tested = FolderTrial(folder / f"{name}{rank}", trial.product)
+            train.evaluate(config, trial.folder / "4.pt", config.evaluations[0], tested)
+            reports[name] = trial.reports | {"test": tested.reports[4]}
+        if rank == 0:
+            checkpoint.save(folder / "reports.pt", reports)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory) -> tuple[Path, Path]:
-    one, two = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
-    multiprocessing.spawn(run_all, (2, two), nprocs=2)
-    multiprocessing.spawn(run_all, (1, one), nprocs=1)
-    return one, two
+    return in_one_and_two(run_all, tmp_path_factory)
 
 
 @pytest.mark.parametrize("name", ["pretraining", *CONFIGS])
 def test_two_processes_report_what_one_reports(folders, name):
-    one, two = (checkpoint.load(folder / "reports.pt")[name] for folder in folders)
-    assert one.keys() == two.keys()
-    for step, metrics in one.items():
-        for metric, value in metrics.items():
-            if not metric.endswith(TIMED):
-                assert two[step][metric] == pytest.approx(value, rel=2e-3, abs=1e-6), (step, metric)
+    assert_same_reports(folders, name)
 
 
 @pytest.mark.parametrize(("name", "part"), [(name, "recogniser") for name in CONFIGS] + [("joint", "ar")])
