@@ -1,0 +1,190 @@
+"""Closed-form recoding against autograd, written separately, for every error signal; and against `nn.LSTM`."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.trainables.lm import autograd_reference as reference
+from trainables.lm import noise
+from trainables.lm.config import (
+    AnchoredEnsemble,
+    Chance,
+    Dropout,
+    FiniteDifference,
+    FixedStep,
+    LearnedStep,
+    LipschitzStep,
+    LmConfig,
+    McDropout,
+    PredictedStep,
+    Recoder,
+    SecondOrder,
+    Surprisal,
+    Threshold,
+    Variational,
+    WeakSupervision,
+)
+from trainables.lm.network import Attached, Network, attach
+from trainables.lm.probe import Supervision
+from trainables.lm.streams import Window
+
+T, B, H, V, K = 4, 3, 5, 11, 3
+SIGNALS = {
+    "nll": Surprisal(),
+    "nll_argmax": Surprisal(target="argmax"),
+    "eq44": Surprisal(variant="eq44"),
+    "eq44_argmax": Surprisal(variant="eq44", target="argmax"),
+    "sigmoid": Surprisal(variant="sigmoid"),
+    "sigmoid_argmax": Surprisal(variant="sigmoid", target="argmax"),
+    "mc_units": McDropout(num_samples=K, rate=0.4),
+    "mc_weights": McDropout(num_samples=K, rate=0.4, masks="weights"),
+    "mc_moments": McDropout(rate=0.4, estimator="moments"),
+    "ensemble": AnchoredEnsemble(num_members=K),
+    "ensemble_released": AnchoredEnsemble(num_members=K, entropy="batch", loss="mean_logits", anchors="shared"),
+    "variational": Variational(num_samples=K, rate=0.3),
+    "probe_low": WeakSupervision(layer=1),
+    "probe_high": WeakSupervision(layer=2),
+}
+
+
+def config_for(recoder: Recoder | None, **changes) -> LmConfig:
+    dropout = Dropout(embeddings=0.2, between_layers=0.2, decoder_input=0.2)
+    return LmConfig(embedding_size=4, hidden_size=H, recoder=recoder, dropout=dropout).model_copy(update=changes)
+
+
+def make(recoder, seed=0, **changes):
+    torch.manual_seed(seed)
+    network = Network(config_for(recoder, **changes), V).double()
+    with torch.no_grad():  # larger weights than at the start, so that all gradients count
+        for parameter in network.parameters():
+            parameter.mul_(2)
+    return network
+
+
+def case(recoder, seed=0, is_training=True, **changes):
+    """A network in float64, a window, a state and noise."""
+    network = make(recoder, seed, **changes)
+    window = Window(torch.randint(V, (T, B)), torch.randint(V, (T, B)))
+    state = torch.randn(network.zeros(B, recoder).shape, dtype=torch.float64) / 2
+    drawn = noise.draw(network.config, recoder, (T, B), V, torch.Generator().manual_seed(seed), is_training)
+    return network, window, state, drawn
+
+
+def doubled(value):
+    if isinstance(value, list):
+        return [doubled(one) for one in value]
+    return value.double() if isinstance(value, torch.Tensor) else value
+
+
+def own(network, recoder):
+    if not isinstance(recoder.signal, WeakSupervision):
+        return network.own
+    weight, bias = torch.randn(H, dtype=torch.float64), torch.randn((), dtype=torch.float64)
+    labels = torch.tensor([1.0, 0.0, math.nan], dtype=torch.float64)
+    return Attached(recoder, network.steps, None, Supervision(weight, bias, labels))
+
+
+def expected(network, recoder, window, state, drawn, attached=None, probs_read=False):
+    """The reference on the same weights, masks and step sizes."""
+    copies = noise.num_copies(recoder)
+    inputs = network.embedding(window.inputs).repeat(1, copies, 1)
+    inputs = inputs if drawn.embeddings is None else inputs * drawn.embeddings
+    masks = reference.Masks(
+        between=doubled(list(drawn.between)) or None,
+        decoder_input=doubled(drawn.decoder),
+        recurrent=doubled(list(drawn.recurrent)) or None,
+    )
+    if drawn.samples is not None:
+        samples = torch.stack([drawn.samples[t].double() for t in range(T)]) / (1 - recoder.signal.rate)
+        setattr(masks, "weights" if recoder.signal.masks == "weights" else "samples", samples)
+    layers = [reference.Layer(*layer.parameters()) for layer in network.layers]
+    steps = network.steps
+
+    def step_size(step, layer, kind, activation, log_probs):
+        number = 2 * layer + (kind == "c")
+        if isinstance(steps.config, FixedStep):
+            return torch.tensor(steps.config.size, dtype=torch.float64)
+        if isinstance(steps.config, LearnedStep):
+            return F.softplus(steps.theta[number])
+        values = activation
+        if steps.config.source == "output":
+            values = log_probs.exp().repeat(copies, 1)
+        for i in range(3):
+            weight, bias = getattr(steps, f"weight_{i}")[number], getattr(steps, f"bias_{i}")[number]
+            values = values @ weight.t() + bias
+            values = F.softplus(values) if i == 2 else F.relu(values)
+        return values[:, 0]
+
+    supervision = attached.supervision if attached else None
+    return reference.run(
+        inputs,
+        window.targets,
+        [(state[2 * i], state[2 * i + 1]) for i in range(len(network.layers))],
+        layers,
+        network.decoder_weight,
+        network.decoder_bias,
+        recoder,
+        step_size,
+        masks,
+        (supervision.weight, supervision.bias) if supervision else None,
+        supervision.labels if supervision else None,
+        doubled(drawn.gates),
+    )
+
+
+def gradients(network, loss):
+    network.zero_grad()
+    loss.backward()
+    return {name: p.grad.clone() for name, p in network.named_parameters() if p.grad is not None}
+
+
+def assert_equal(recoder, is_training=True, seed=0):
+    network, window, state, drawn = case(recoder, seed, is_training)
+    weights = torch.rand(T, B, dtype=torch.float64)
+    attached = own(network, recoder)
+    run = network(window, state, drawn, attached, measures_after=True)
+    found = gradients(network, (run.loss * weights).sum())
+    wanted = expected(network, recoder, window, state, drawn, attached)
+    exact = {"rtol": 1e-9, "atol": 1e-12}
+    torch.testing.assert_close(run.loss, wanted.loss, **exact)
+    torch.testing.assert_close(run.nats, wanted.predictive.detach(), **exact)
+    torch.testing.assert_close(torch.stack(run.trace.before), wanted.delta_before, **exact)
+    torch.testing.assert_close(torch.stack(run.trace.after), wanted.delta_after, **exact)
+    state_wanted = torch.stack([part for pair in wanted.state for part in pair])
+    torch.testing.assert_close(run.state, state_wanted.detach(), **exact)
+    norms = [[part.norm(dim=-1) for pair in step for part in pair] for step in wanted.gradients]
+    torch.testing.assert_close(torch.stack(run.trace.norms), torch.stack([torch.stack(row) for row in norms]), **exact)
+    wanted_gradients = gradients(network, (wanted.loss * weights).sum())
+    assert found.keys() == wanted_gradients.keys()
+    for name, gradient in found.items():
+        torch.testing.assert_close(gradient, wanted_gradients[name], rtol=1e-9, atol=1e-11, msg=name)
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+@pytest.mark.parametrize("is_training", [True, False], ids=["training", "testing"])
+def test_every_signal_equals_autograd_in_values_and_all_gradients(name, is_training):
+    assert_equal(Recoder(signal=SIGNALS[name], step=FixedStep(size=0.3)), is_training)
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+@pytest.mark.parametrize(
+    "step", [LearnedStep(start=0.4), PredictedStep(), PredictedStep(source="output")], ids=["learned", "seen", "output"]
+)
+def test_learnt_step_sizes_get_the_gradient_that_autograd_finds(name, step):
+    if name.startswith("probe") and getattr(step, "source", "") == "output":
+        pytest.skip("a probe has no output distribution")
+    assert_equal(Recoder(signal=SIGNALS[name], step=step), seed=1)
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_graph_through_the_recoding_gradient_equals_autograd(name):
+    assert_equal(Recoder(signal=SIGNALS[name], step=LearnedStep(start=0.4), gradient=SecondOrder()))
+
+
+@pytest.mark.parametrize("gate", [Threshold(min_delta=2.0), Chance(), Chance(each="batch")], ids=str)
+@pytest.mark.parametrize("name", ["nll", "mc_units", "variational"])
+def test_gates(name, gate):
+    assert_equal(Recoder(signal=SIGNALS[name], step=LearnedStep(start=0.4), gate=gate))

@@ -1,0 +1,170 @@
+"""Back-propagation through a recoded window, in closed form: BPTT in which recoding passes gradients on unchanged.
+
+With a' = a - alpha g and g a constant, the gradient of a is that of a', and the gradient of alpha is -g . da'.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from trainables.lm.config import FixedStep, LipschitzStep
+from trainables.lm.lstm import Layer, gates_gradient, memory_gradient, product
+from trainables.lm.recoding import Recoding, Tape, Trace, forward, step_inputs
+from trainables.lm.steps import sizes
+from trainables.lm.surprisal import SurprisalSignal
+
+
+@dataclass(frozen=True, eq=False)
+class Gradients:
+    """Of all that a window reads; `alphas` is (T A R), None where step sizes are not learnt."""
+
+    inputs: Tensor
+    layers: list[Layer]
+    alphas: Tensor | None
+
+
+def backward(
+    recoding: Recoding,
+    tape: Tape,
+    inputs: Float[Tensor, "T R E"],
+    layers: list[Layer],
+    of_tops: Float[Tensor, "T R H"],
+    of_losses: Tensor,
+) -> Gradients:
+    """From the gradients of the recoded top states and of the losses at all steps."""
+    learns = not isinstance(recoding.recoder.step, FixedStep | LipschitzStep)
+    weights = [layers[0].weight_hh] + [torch.cat([layer.weight_ih, layer.weight_hh], 1) for layer in layers[1:]]
+    of_state = torch.zeros_like(tape.states[0])
+    of_gates: list[list[Tensor]] = [[] for _ in layers]
+    of_alphas: list[Tensor] = []
+    for step in reversed(range(len(inputs))):
+        of_state[-2] += of_tops[step]
+        if learns:
+            of_alphas.append(-torch.linalg.vecdot(of_state, tape.moves[step]))
+        output = tape.readings[step].output
+        if output and output.loss_gradient is not None:
+            of_state[-2].addcmul_(output.loss_gradient, of_losses[step][:, None])
+        of_state = _step(recoding, tape, step, weights, of_state, of_gates)
+    gates = [torch.stack(parts[::-1]) for parts in of_gates]
+    return Gradients(
+        inputs=product(gates[0], layers[0].weight_ih.t()),
+        layers=[_weights(recoding, tape, number, one, inputs) for number, one in enumerate(gates)],
+        alphas=torch.stack(of_alphas[::-1]) if learns else None,
+    )
+
+
+def _step(
+    recoding: Recoding,
+    tape: Tape,
+    step: int,
+    weights: list[Tensor],
+    of_activations: Tensor,
+    of_gates: list[list[Tensor]],
+) -> Tensor:
+    """The gradient of the state before `step`; appends those of each layer's gates."""
+    of_state = torch.empty_like(of_activations)
+    from_above: Tensor | None = None
+    size = of_activations.shape[-1]
+    for number in reversed(range(len(weights))):
+        cell = tape.cells[step][number]
+        hidden = of_activations[2 * number] if from_above is None else of_activations[2 * number] + from_above
+        memory = of_activations[2 * number + 1] + memory_gradient(cell, hidden)
+        gates = gates_gradient(cell, hidden, memory)
+        of_gates[number].append(gates)
+        read = product(gates, weights[number].t())
+        recurrent = recoding.noise.recurrent_at(number)
+        of_state[2 * number] = read[:, -size:] if recurrent is None else read[:, -size:] * recurrent
+        of_state[2 * number + 1] = memory * cell.forget
+        if number:
+            mask = recoding.noise.between_at(number - 1, step)
+            from_above = read[:, :-size] if mask is None else read[:, :-size] * mask
+    return of_state
+
+
+def _weights(recoding: Recoding, tape: Tape, number: int, of_gates: Tensor, inputs: Tensor) -> Layer:
+    """Gradients of the weights of layer `number`, each one product over all steps."""
+    if number:
+        inputs = torch.stack([cells[number - 1].hidden for cells in tape.cells])
+        mask = recoding.noise.between[number - 1] if recoding.noise.between else None
+        inputs = inputs if mask is None else inputs * mask
+    hidden = torch.stack([state[2 * number] for state in tape.states])
+    recurrent = recoding.noise.recurrent_at(number)
+    hidden = hidden if recurrent is None else hidden * recurrent
+    rows = of_gates.flatten(0, 1).t()
+    return Layer(product(rows, inputs.flatten(0, 1).t()), product(rows, hidden.flatten(0, 1).t()), of_gates.sum((0, 1)))
+
+
+def decoder_gradients(recoding: Recoding, tape: Tape, of_losses: Float[Tensor, "T B"]) -> tuple[Tensor, Tensor]:
+    """Of weights (1 V H) and biases (1 V), from those of the losses; uses up the kept distributions."""
+    signal = recoding.signal
+    assert isinstance(signal, SurprisalSignal)
+    outputs = [reading.output for reading in tape.readings if reading.output]
+    distributions = [reading.probs for reading in tape.readings if reading.probs is not None]
+    slopes = signal.kept if signal.kept is not None else torch.stack(distributions)
+    slopes = slopes.mul_(of_losses[:, :, None]).flatten(0, 1)
+    gold = recoding.targets.clamp_min(0).flatten()[:, None]
+    slopes.scatter_add_(1, gold, -of_losses.flatten()[:, None])
+    decoded = torch.stack([output.decoded for output in outputs]).flatten(0, 1)
+    return product(slopes.t(), decoded.t())[None], slopes.sum(0)[None]
+
+
+def step_gradients(
+    recoding: Recoding, tape: Tape, tensors: list[Tensor], of_alphas: Float[Tensor, "T A R"]
+) -> list[Tensor]:
+    """Of the tensors that the step sizes come from."""
+    config = recoding.recoder.step
+    read = [
+        step_inputs(config, activations, reading.probs)
+        for activations, reading in zip(tape.activations, tape.readings, strict=True)
+    ]
+    rows = torch.cat(read, 1).detach()
+    with torch.enable_grad():
+        leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+        alphas = sizes(config, leaves, rows)
+        wanted = of_alphas.transpose(0, 1).flatten(1)
+        return list(torch.autograd.grad((alphas * wanted).sum(), leaves))
+
+
+class RecodedWindow(torch.autograd.Function):
+    """The recoded top states (T R H) and the losses (T B; none where outputs are recomputed) of a window."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        recoding: Recoding,
+        trace: Trace,
+        num_layers: int,
+        inputs: Tensor,
+        state: Tensor,
+        decoder_weight: Tensor,
+        decoder_bias: Tensor,
+        *tensors: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Runs `forward` with `tensors` = three of each layer, then those of the step sizes."""
+        layers = [Layer(*tensors[3 * number : 3 * number + 3]) for number in range(num_layers)]
+        ctx.recoding, ctx.tape, ctx.layers, ctx.inputs = recoding, Tape(), layers, inputs
+        ctx.steps = list(tensors[3 * num_layers :])
+        ctx.autocast = torch.is_autocast_enabled(inputs.device.type)
+        trace.state = forward(recoding, inputs, state, layers, ctx.steps, trace, ctx.tape)
+        losses = torch.stack(trace.losses) if trace.losses else inputs.new_zeros(0)
+        return torch.stack(trace.recoded_tops), losses
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_tops: Tensor, of_losses: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients of the inputs and of all weights; only once, because it uses up what was kept."""
+        recoding, tape, ctx.tape = ctx.recoding, ctx.tape, None
+        with torch.autocast(of_tops.device.type, torch.bfloat16, enabled=ctx.autocast):
+            found = backward(recoding, tape, ctx.inputs, ctx.layers, of_tops, of_losses)
+            of_steps: list[Tensor] = []
+            if found.alphas is not None:
+                of_steps = step_gradients(recoding, tape, ctx.steps, found.alphas)
+            of_decoder: tuple[Tensor | None, Tensor | None] = (None, None)
+            if len(of_losses):
+                of_decoder = decoder_gradients(recoding, tape, of_losses)
+        of_layers = [part for layer in found.layers for part in (layer.weight_ih, layer.weight_hh, layer.bias)]
+        return None, None, None, found.inputs, None, *of_decoder, *of_layers, *of_steps

@@ -1,0 +1,294 @@
+"""What can be set of a recoding language model (Ulmer 2019, "Recoding latent sentence representations")."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from trainables.config import NOT_IN_KEY, Config, Count, Name, Place, Positive, names_differ
+
+Rate = Annotated[float, Field(ge=0, lt=1)]
+Share = Annotated[float, Field(gt=0, lt=0.5)]
+Tokens = Literal["spaces", "words"]
+
+
+class Files(Config):
+    """Three text files, such as WikiText-2 or Mikolov's Penn Treebank, as they are; every line ends in `<eos>`."""
+
+    kind: Literal["files"] = "files"
+    root: Place = Field(None, description="default: the setting PONDERAY_DATA")
+    train: str = Field("wikitext2/train.txt", description="path below the root")
+    validation: str = "wikitext2/valid.txt"
+    test: str = "wikitext2/test.txt"
+    tokens: Tokens = Field(
+        "spaces", description="spaces: what stands between blanks; words: words and signs of punctuation, for raw text"
+    )
+
+
+class OneFile(Config):
+    """One text file; its last lines are for validation and test."""
+
+    kind: Literal["one_file"] = "one_file"
+    path: Place = Field(
+        None, description="any text; default: the documentation of Python's language that comes with Python"
+    )
+    validation_share: Share = Field(0.05, description="of the lines")
+    test_share: Share = 0.05
+    tokens: Tokens = "words"
+
+
+class Vocabulary(Config):
+    """Which words of the training text have a number of their own; all others are `<unk>`."""
+
+    max_size: Annotated[int, Field(ge=2)] | None = Field(None, description="with `<eos>` and `<unk>`; default: all")
+    min_count: Count = 1
+
+
+class Data(Config):
+    """A text in three parts, and its vocabulary."""
+
+    text: Annotated[Files | OneFile, Field(discriminator="kind")] = OneFile()
+    vocabulary: Vocabulary = Vocabulary()
+    num_train_tokens: Annotated[int, Field(ge=2)] | None = Field(None, description="the first so many; default: all")
+    num_validation_tokens: Annotated[int, Field(ge=2)] | None = None
+    num_test_tokens: Annotated[int, Field(ge=2)] | None = None
+
+
+class Surprisal(Config):
+    """How unexpected the token that came is: delta of p, its probability.
+
+    nll: -log p. eq44: p^-p - 1 (thesis Eq. 4.4), which falls when p falls below 1/e. sigmoid: the same of the sigmoid
+    of its logit (the released code until August 2019).
+    """
+
+    kind: Literal["surprisal"] = "surprisal"
+    variant: Literal["nll", "eq44", "sigmoid"] = "nll"
+    target: Literal["gold", "argmax"] = Field("gold", description="argmax: what the released training loop used")
+
+
+class McDropout(Config):
+    """Entropy in nats of the mean of K softmaxes under K dropout masks (thesis Eq. 4.5 to 4.7)."""
+
+    kind: Literal["mc_dropout"] = "mc_dropout"
+    num_samples: Count = Field(15, description="K")
+    rate: Rate = Field(0.42, description="probability of dropping")
+    masks: Literal["units", "weights"] = Field(
+        "units", description="units: of the hidden vector, each row its own; weights: of the decoder (thesis Eq. 4.6)"
+    )
+    estimator: Literal["samples", "moments"] = Field(
+        "samples", description="moments: from mean and variance of the logits under masks of units, without samples"
+    )
+
+
+class AnchoredEnsemble(Config):
+    """Entropy in nats of the mean of K decoders' softmaxes; they start at, and are pulled to, draws from a prior.
+
+    Pearce, Zaki, Brintrup and Neely 2018 (arXiv:1805.11324); thesis Eq. 4.8 to 4.11.
+    """
+
+    kind: Literal["anchored_ensemble"] = "anchored_ensemble"
+    num_members: Count = Field(15, description="K")
+    prior_std: Positive = 0.29
+    pull: Annotated[float, Field(ge=0)] = Field(4.82e-5, description="lambda of Eq. 4.11")
+    entropy: Literal["members", "batch"] = Field(
+        "members", description="batch: of the mean over the batch's rows of the members' mean logits (released)"
+    )
+    anchors: Literal["own", "shared"] = Field("own", description="shared: one for all members (thesis)")
+    loss: Literal["mean_loss", "mean_logits"] = Field(
+        "mean_loss", description="mean_logits: cross-entropy of the members' mean logits (released)"
+    )
+
+
+class Variational(Config):
+    """Entropy in nats of the mean of K softmaxes under K sets of masks, each kept for a whole window.
+
+    Gal and Ghahramani 2016 (arXiv:1512.05287): one mask for each kind of connection and layer, and K states.
+    """
+
+    kind: Literal["variational"] = "variational"
+    num_samples: Count = 5
+    rate: Rate = Field(0.15, description="probability of dropping, in place of the model's dropout")
+
+
+class WeakSupervision(Config):
+    """Binary cross-entropy of a logistic probe on the hidden state of a layer (thesis Eq. 4.2).
+
+    Giulianelli et al. 2018 (arXiv:1808.08079). Only items with a label are recoded: those of an agreement corpus in an
+    evaluation. Running text has no labels, so that there the model is the one without a recoder.
+    """
+
+    kind: Literal["weak_supervision"] = "weak_supervision"
+    layer: Count = Field(1, description="counted from the bottom")
+
+
+Signal = Annotated[
+    Surprisal | McDropout | AnchoredEnsemble | Variational | WeakSupervision, Field(discriminator="kind")
+]
+
+
+class FixedStep(Config):
+    """The same size for every activation."""
+
+    kind: Literal["fixed"] = "fixed"
+    size: Annotated[float, Field(ge=0)] = 5.0
+
+
+class LearnedStep(Config):
+    """Softplus of a parameter for h and c of every layer."""
+
+    kind: Literal["learned"] = "learned"
+    start: Positive | Literal["released"] = Field(
+        5.0, description="the size at the start; released: softplus of a draw from U[0, 1)"
+    )
+
+
+class PredictedStep(Config):
+    """Softplus of a network N-300-100-1 with ReLU for h and c of every layer.
+
+    It reads, as a constant, the activation (thesis) or the model's output distribution.
+    """
+
+    kind: Literal["predicted"] = "predicted"
+    source: Literal["activation", "output"] = "activation"
+
+
+class LipschitzStep(Config):
+    """alpha = share / L, with L the gradient's Lipschitz constant in the top hidden state, estimated at every token.
+
+    The estimate is the norm of the Hessian's product with the gradient's direction, after more iterations with its
+    largest eigenvector. A step is promised not to raise delta for alpha up to 2 / L (thesis theorem 1).
+    """
+
+    kind: Literal["lipschitz"] = "lipschitz"
+    share: Positive = 1.0
+    num_iterations: Count = 1
+
+
+Step = Annotated[FixedStep | LearnedStep | PredictedStep | LipschitzStep, Field(discriminator="kind")]
+
+
+class Always(Config):
+    """Every token is recoded."""
+
+    kind: Literal["always"] = "always"
+
+
+class Threshold(Config):
+    """Tokens whose delta exceeds a bound are recoded."""
+
+    kind: Literal["threshold"] = "threshold"
+    min_delta: float = 5.0
+
+
+class Chance(Config):
+    """Tokens are recoded with a probability, each by itself or the whole batch at once."""
+
+    kind: Literal["chance"] = "chance"
+    probability: Annotated[float, Field(ge=0, le=1)] = 0.5
+    each: Literal["token", "batch"] = "token"
+
+
+Gate = Annotated[Always | Threshold | Chance, Field(discriminator="kind")]
+
+
+class ClosedForm(Config):
+    """The exact gradient, a constant for back-propagation."""
+
+    kind: Literal["closed_form"] = "closed_form"
+
+
+class SecondOrder(Config):
+    """The exact gradient, through which back-propagation goes as well."""
+
+    kind: Literal["second_order"] = "second_order"
+
+
+class FiniteDifference(Config):
+    """Mean over random directions of the central difference along each, a constant for back-propagation.
+
+    For each activation by itself; the entries of a direction are +1 or -1.
+    """
+
+    kind: Literal["finite_difference"] = "finite_difference"
+    num_directions: Count = 1
+    distance: Positive = Field(0.01, description="how far to go to each side")
+
+
+Gradient = Annotated[ClosedForm | SecondOrder | FiniteDifference, Field(discriminator="kind")]
+
+
+class Recoder(Config):
+    """After every token, h and c of every layer take a step down the gradient of an error signal (thesis Eq. 4.1)."""
+
+    signal: Signal = Surprisal()
+    step: Step = FixedStep()
+    gate: Gate = Always()
+    gradient: Gradient = ClosedForm()
+    not_finite: Literal["left", "one"] = Field(
+        "left", description="an activation with such a gradient is left as it is; one: such entries become 1 (released)"
+    )
+
+
+class Dropout(Config):
+    """Probabilities of dropping; the thesis has .15, its baseline .2."""
+
+    embeddings: Rate = 0.15
+    between_layers: Rate = Field(0.15, description="released: 0")
+    decoder_input: Rate = 0.15
+
+
+class HalveEachEpoch(Config):
+    """The learning rate is multiplied by `factor` after an epoch that did not improve validation (thesis)."""
+
+    kind: Literal["epoch"] = "epoch"
+    factor: Annotated[float, Field(gt=0, lt=1)] = 0.5
+
+
+class CutOnPlateau(Config):
+    """The learning rate is multiplied by `factor` at every `patience`-th validation that did not improve (released)."""
+
+    kind: Literal["plateau"] = "plateau"
+    factor: Annotated[float, Field(gt=0, lt=1)] = 0.25
+    patience: Count = 2
+
+
+class Optimisation(Config):
+    """Stochastic gradient descent on windows of parallel streams of text."""
+
+    learning_rate: Positive = 20.0
+    schedule: Annotated[HalveEachEpoch | CutOnPlateau, Field(discriminator="kind")] = HalveEachEpoch()
+    max_gradient_norm: Positive = 0.25
+    weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="not of step sizes")
+    batch_size: Count = Field(64, description="streams")
+    window: Count = Field(35, description="tokens that gradients reach back over")
+    num_epochs: Count = 8
+    reports_per_epoch: Count = Field(1, description="validations and checkpoints; a step of the record is one of them")
+    num_plain_epochs: Annotated[int, Field(ge=0)] = Field(0, description="so many at first without the recoder")
+    precision: Literal["float32", "bfloat16"] = Field("float32", description="of products, on CUDA alone")
+
+
+class Evaluation(Config):
+    """One test of a trained model, with its own recoder, another one or none."""
+
+    name: Name = "test"
+    recoder: Recoder | Literal["own", "none"] = "own"
+    batch_size: Count = Field(64, description="streams")
+    seed: int = Field(1, description="of its masks")
+
+
+class LmConfig(Config):
+    """An LSTM language model with or without a recoder."""
+
+    data: Data = Data()
+    embedding_size: Count = 650
+    hidden_size: Count = 650
+    num_layers: Count = 2
+    dropout: Dropout = Dropout()
+    decoder_std: Positive | None = Field(
+        None, description="of a normal start of decoder weights and biases; default: torch's; released: .534"
+    )
+    recoder: Recoder | None = None
+    training: Optimisation = Optimisation()
+    evaluations: Annotated[tuple[Evaluation, ...], NOT_IN_KEY, Field(min_length=1), AfterValidator(names_differ)] = (
+        Evaluation(),
+    )
+    seed: Annotated[int, NOT_IN_KEY] = 1

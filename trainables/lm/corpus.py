@@ -1,0 +1,233 @@
+"""Texts in three parts as numbers of words: three files, or one file that is cut."""
+
+import hashlib
+import importlib
+import io
+import os
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from trainables.errors import DataWarning, InputError
+from trainables.lm.config import Data, Files, OneFile, Tokens, Vocabulary
+
+EOS: Final = "<eos>"
+UNK: Final = "<unk>"
+PARTS: Final = ("train", "validation", "test")
+MAX_UNKNOWN: Final = 0.1
+"""Share of a part's tokens above which the user is warned."""
+
+_WORD = re.compile(rf"{EOS}|{UNK}|\w+(?:[-'\u2019]\w+)*|\S")
+
+Numbers: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """A text in three parts.
+
+    Attributes:
+        words: the vocabulary; a word's index is its number.
+        train: numbers of the running tokens, as are `validation` and `test`.
+        num_unknown: by part, how many of its tokens are `<unk>` for want of a number; not those that the text says.
+    """
+
+    words: tuple[str, ...]
+    train: Int[Tensor, " N"]
+    validation: Int[Tensor, " M"]
+    test: Int[Tensor, " K"]
+    num_unknown: Mapping[str, int]
+
+    @property
+    def size(self) -> int:
+        """Of the vocabulary: V."""
+        return len(self.words)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    def encode(self, words: Sequence[str]) -> list[int]:
+        """The numbers of `words`; of one without a number that of `<unk>`."""
+        return [self.index.get(word, self.index[UNK]) for word in words]
+
+
+@dataclass(frozen=True)
+class _File:
+    """A part's text (of one file: all parts'), the settings that name it, and what tells that it has changed."""
+
+    path: Path
+    settings: str
+    modified_ns: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Text:
+    """All tokens of a text by part, numbered in the order in which they first occur."""
+
+    words: list[str]
+    parts: Mapping[str, Numbers]
+    digest: str
+
+
+def tokens_of(text: str, tokens: Tokens) -> list[str]:
+    """The tokens of all lines, each line with one `<eos>` at its end."""
+    split = _WORD.findall if tokens == "words" else str.split
+    found: list[str] = []
+    for line in io.StringIO(text, newline=None):
+        words = split(line)
+        found += words if words and words[-1] == EOS else [*words, EOS]
+    return found
+
+
+def load(config: Data) -> Corpus:
+    """The corpus that `config` names, kept in this process until a file changes.
+
+    Raises:
+        InputError: if a text cannot be read, is not in UTF-8 or is too short.
+    """
+    corpus = _load(config, _find(config.text))
+    for part in PARTS[1:]:
+        share = corpus.num_unknown[part] / len(getattr(corpus, part))
+        if share > MAX_UNKNOWN:
+            warnings.warn(
+                f"{share:.1%} of the tokens of the {part} part are unknown words, more than {MAX_UNKNOWN:.0%}; "
+                "train on more of the text, or let more words in with `data.vocabulary`.",
+                DataWarning,
+                stacklevel=2,
+            )
+    return corpus
+
+
+def fingerprint(config: Data) -> str:
+    """Of the bytes of all files.
+
+    Raises:
+        InputError: if a text cannot be read, is not in UTF-8 or is too short.
+    """
+    load(config)
+    return _read(config.text, _find(config.text)).digest
+
+
+@lru_cache(maxsize=2)
+def _load(config: Data, files: tuple[_File, ...]) -> Corpus:
+    text = _read(config.text, files)
+    parts = {part: text.parts[part][: getattr(config, f"num_{part}_tokens")] for part in PARTS}
+    chosen = _choose(text.words, parts["train"], config.vocabulary)
+    words = tuple(text.words[number] for number in chosen)
+    numbers = np.full(len(text.words), -1, np.int64)
+    numbers[chosen] = np.arange(len(chosen))
+    num_unknown = {part: int((numbers[parts[part]] < 0).sum()) for part in PARTS}
+    numbers[numbers < 0] = words.index(UNK)
+    train, validation, test = (torch.from_numpy(numbers[parts[part]]) for part in PARTS)
+    return Corpus(words, train, validation, test, num_unknown)
+
+
+def _choose(words: Sequence[str], train: Numbers, limits: Vocabulary) -> Numbers:
+    """The numbers of the words in the vocabulary by falling count, then by first occurrence."""
+    counts = np.bincount(train, minlength=len(words))
+    order = np.argsort(-counts, kind="stable")
+    is_special = np.isin(order, [words.index(EOS), words.index(UNK)])
+    is_in = is_special | (counts[order] >= limits.min_count)
+    if limits.max_size is not None:
+        is_in &= is_special | (np.cumsum(~is_special) <= limits.max_size - 2)
+    return order[is_in]
+
+
+@lru_cache(maxsize=2)
+def _read(text: Files | OneFile, files: tuple[_File, ...]) -> _Text:
+    contents = [_content(file) for file in files] or [_documentation()]
+    digests = b"".join(hashlib.sha256(content.encode()).digest() for content in contents)
+    cut = _cut(text, contents[0]) if isinstance(text, OneFile) else contents
+    numbers: dict[str, int] = {}
+    parts = {}
+    for part, content in zip(PARTS, cut, strict=True):
+        tokens = tokens_of(content, text.tokens)
+        _check_length(text, part, len(tokens))
+        parts[part] = np.array([numbers.setdefault(token, len(numbers)) for token in tokens], np.int64)
+    for special in (EOS, UNK):
+        numbers.setdefault(special, len(numbers))
+    return _Text(list(numbers), parts, hashlib.sha256(digests).hexdigest()[:16])
+
+
+def _check_length(text: Files | OneFile, part: str, num_tokens: int) -> None:
+    if num_tokens < 2:
+        remedy = (
+            "give a text of more lines with `data.text.path`, or set `data.text.validation_share` and "
+            "`data.text.test_share`"
+            if isinstance(text, OneFile)
+            else f"give a longer text with `data.text.root` or `data.text.{part}`"
+        )
+        raise InputError(f"The {part} part of the text must have at least 2 tokens, but has {num_tokens}; {remedy}.")
+
+
+def _cut(text: OneFile, content: str) -> list[str]:
+    """Training first, then validation, then test."""
+    lines = list(io.StringIO(content, newline=None))
+    to_test = len(lines) - int(len(lines) * text.test_share)
+    to_validation = to_test - int(len(lines) * text.validation_share)
+    return ["".join(part) for part in (lines[:to_validation], lines[to_validation:to_test], lines[to_test:])]
+
+
+def _find(text: Files | OneFile) -> tuple[_File, ...]:
+    """One file for all parts, or one for each; none is Python's documentation."""
+    if isinstance(text, OneFile):
+        return (_file(text.path, "`data.text.path`"),) if text.path else ()
+    root = _root(text.root)
+    return tuple(_file(root / getattr(text, part), f"`data.text.root` or `data.text.{part}`") for part in PARTS)
+
+
+def _root(root: Path | None) -> Path:
+    base = root or (Path(os.environ["PONDERAY_DATA"]) if os.environ.get("PONDERAY_DATA") else None)
+    remedy = "give `--set data.text.root=PATH` or set PONDERAY_DATA"
+    if base is None:
+        raise InputError(f"No data folder is set; {remedy}.")
+    if not base.is_dir():
+        raise InputError(f"The data folder {base} does not exist; {remedy}.")
+    return base
+
+
+def _file(path: Path, settings: str) -> _File:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise _unreadable(path, settings, error) from None
+    return _File(path, settings, found.st_mtime_ns, found.st_size)
+
+
+def _content(file: _File) -> str:
+    """The text; a byte order mark is none of it."""
+    try:
+        return file.path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise _unreadable(file.path, file.settings, error) from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"The text {file.path} must be in UTF-8, but its byte {error.start} is {error.object[error.start]:#04x}; "
+            f"convert it, or set {file.settings}."
+        ) from None
+
+
+def _unreadable(path: Path, settings: str, error: OSError) -> InputError:
+    return InputError(f"The text {path} cannot be read: {error.strerror}; set {settings}.")
+
+
+def _documentation() -> str:
+    """Python's own language reference in alphabetical order of its topics."""
+    try:
+        topics: dict[str, str] = importlib.import_module("pydoc_data.topics").topics
+    except ImportError:
+        raise InputError("This Python comes without pydoc_data.topics; give a text with `data.text.path`.") from None
+    return "\n".join(topics[name] for name in sorted(topics))

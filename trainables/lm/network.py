@@ -1,0 +1,260 @@
+"""An LSTM language model, with a recoder attached to it or not."""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from trainables import rng
+from trainables.lm.backpropagation import RecodedWindow
+from trainables.lm.config import (
+    AnchoredEnsemble,
+    LmConfig,
+    PredictedStep,
+    Recoder,
+    SecondOrder,
+    WeakSupervision,
+)
+from trainables.lm.lstm import Layer
+from trainables.lm.noise import Noise, num_copies
+from trainables.lm.probe import Supervision
+from trainables.lm.reading import Decoders
+from trainables.lm.recoding import Recoding, Trace, forward
+from trainables.lm.signals import error_signal
+from trainables.lm.steps import StepSizes
+from trainables.lm.streams import NO_TARGET, Window
+
+
+@dataclass(frozen=True, eq=False)
+class Attached:
+    """A recoder with all that it brings along.
+
+    Attributes:
+        steps: its step sizes.
+        members: decoders for its error signal, where they are not the model's own.
+        supervision: of its probe.
+    """
+
+    recoder: Recoder
+    steps: StepSizes
+    members: Decoders | None = None
+    supervision: Supervision | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a model made of a window.
+
+    Attributes:
+        loss: what training minimises the mean of; 0 where nothing is asked.
+        nats: -log of the predictive probability of what came.
+        state: h and c of each layer behind the last step, detached.
+        trace: of the recoder.
+    """
+
+    loss: Float[Tensor, "T B"]
+    nats: Float[Tensor, "T B"]
+    state: Float[Tensor, "A R H"]
+    trace: Trace | None
+
+
+class Network(nn.Module):
+    """Embedding, LSTM layers and decoder (one, or the members of an ensemble), all started as torch does."""
+
+    anchor_weight: Tensor
+    anchor_bias: Tensor
+
+    def __init__(self, config: LmConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config, self.vocabulary_size = config, vocabulary_size
+        sizes = [config.embedding_size] + [config.hidden_size] * config.num_layers
+        self.embedding = nn.Embedding(vocabulary_size, config.embedding_size)
+        self.layers = nn.ModuleList([nn.LSTM(a, b) for a, b in itertools.pairwise(sizes)])
+        signal = config.recoder.signal if config.recoder else None
+        members = signal.num_members if isinstance(signal, AnchoredEnsemble) else 1
+        self.decoder_weight = nn.Parameter(torch.empty(members, vocabulary_size, config.hidden_size))
+        self.decoder_bias = nn.Parameter(torch.empty(members, vocabulary_size))
+        for parameter in (self.decoder_weight, self.decoder_bias):
+            _start(parameter, config)
+        if isinstance(signal, AnchoredEnsemble):
+            for name, parameter in (("weight", self.decoder_weight), ("bias", self.decoder_bias)):
+                anchor = _anchor(parameter.detach(), signal)
+                self.register_buffer(f"anchor_{name}", anchor)
+                parameter.data.copy_(anchor)
+        self.steps = make_steps(config, config.recoder, vocabulary_size) if config.recoder else None
+
+    @property
+    def decoders(self) -> Decoders:
+        """Its own."""
+        return Decoders(self.decoder_weight, self.decoder_bias)
+
+    @property
+    def own(self) -> Attached | None:
+        """The recoder that it was made with."""
+        return Attached(self.config.recoder, self.steps) if self.config.recoder and self.steps else None
+
+    def zeros(self, batch_size: int, recoder: Recoder | None) -> Float[Tensor, "A R H"]:
+        """The state before a text."""
+        num_rows = batch_size * num_copies(recoder)
+        return self.decoder_weight.new_zeros(2 * self.config.num_layers, num_rows, self.config.hidden_size)
+
+    def forward(
+        self,
+        window: Window,
+        state: Float[Tensor, "A R H"],
+        noise: Noise,
+        attached: Attached | None = None,
+        measures_after: bool = False,
+    ) -> Run:
+        """Reads a window from `state` on.
+
+        Args:
+            window: T steps of B streams.
+            state: h and c of each layer; the copies of a stream, if there are some, lie B rows apart.
+            noise: drawn for the same recoder.
+            attached: the recoder to use.
+            measures_after: whether delta is wanted of the recoded activations, which costs another decoding.
+        """
+        copies = num_copies(attached.recoder if attached else None)
+        inputs = self.embedding(window.inputs).repeat(1, copies, 1)
+        inputs = inputs if noise.embeddings is None else inputs * noise.embeddings
+        if attached is None or _has_nothing_to_go_by(attached):
+            return self._plain(inputs, window.targets, state, noise)
+        return self._recoded(inputs, window.targets, state, noise, attached, measures_after)
+
+    def _plain(self, inputs: Tensor, targets: Tensor, state: Tensor, noise: Noise) -> Run:
+        parts = []
+        for number, layer in enumerate(self.layers):
+            if number and noise.between and (mask := noise.between[number - 1]) is not None:
+                inputs = inputs * mask
+            before = (state[2 * number][None].contiguous(), state[2 * number + 1][None].contiguous())
+            inputs, after = layer(inputs, before)
+            parts += [part[0].detach() for part in after]
+        loss, nats = self._outputs(inputs, targets, noise, 1)
+        return Run(loss, nats, torch.stack(parts), None)
+
+    def _recoded(
+        self, inputs: Tensor, targets: Tensor, state: Tensor, noise: Noise, attached: Attached, measures_after: bool
+    ) -> Run:
+        recoder, trace = attached.recoder, Trace()
+        is_second_order = isinstance(recoder.gradient, SecondOrder)
+        keeps = torch.is_grad_enabled() and not is_second_order
+        copies = num_copies(recoder)
+        layers = [_weights(layer) for layer in self.layers]
+        decoders = attached.members or self.decoders
+
+        def recoding(own: Decoders) -> Recoding:
+            signal = error_signal(recoder.signal, own, targets, noise, keeps, attached.supervision)
+            return Recoding(recoder, signal, noise, targets, copies, measures_after)
+
+        tensors = attached.steps.tensors()
+        if is_second_order or not torch.is_grad_enabled():
+            trace.state = forward(recoding(decoders), inputs, state, layers, tensors, trace)
+            tops = torch.stack(trace.recoded_tops)
+            losses = torch.stack(trace.losses) if trace.losses else tops.new_zeros(0)
+        else:
+            flat = [part for layer in layers for part in (layer.weight_ih, layer.weight_hh, layer.bias)]
+            with torch.no_grad():
+                prepared = recoding(decoders)
+            own = (decoders.weight, decoders.bias)
+            tops, losses = RecodedWindow.apply(  # type: ignore[no-untyped-call]
+                prepared, trace, len(layers), inputs, state, *own, *flat, *tensors
+            )
+        assert trace.state is not None
+        if trace.losses:
+            loss = torch.where(targets == NO_TARGET, 0.0, losses)
+            return Run(loss, loss.detach(), trace.state.detach(), trace)
+        loss, nats = self._outputs(tops, targets, noise, copies)
+        return Run(loss, nats, trace.state.detach(), trace)
+
+    def _outputs(
+        self, tops: Float[Tensor, "T R H"], targets: Int[Tensor, "T B"], noise: Noise, copies: int
+    ) -> tuple[Tensor, Tensor]:
+        """Loss and -log predictive probability, over all copies and members."""
+        tops = tops if noise.decoder is None else tops * noise.decoder
+        num_members = len(self.decoder_weight)
+        if copies * num_members == 1:
+            losses = _cross_entropy(F.linear(tops, self.decoder_weight[0], self.decoder_bias[0]), targets)
+            return losses, losses.detach()
+        recoder = self.config.recoder
+        if recoder and isinstance(recoder.signal, AnchoredEnsemble) and recoder.signal.loss == "mean_logits":
+            losses = _cross_entropy(F.linear(tops, self.decoder_weight.mean(0), self.decoder_bias.mean(0)), targets)
+            return losses, losses.detach()
+        each = torch.stack(
+            [
+                _cross_entropy(F.linear(rows, weight, bias), targets)
+                for rows in tops.chunk(copies, 1)
+                for weight, bias in zip(self.decoder_weight, self.decoder_bias, strict=True)
+            ]
+        )
+        nats = math.log(len(each)) - (-each.detach()).logsumexp(0)
+        return each.mean(0), torch.where(targets == NO_TARGET, 0.0, nats)
+
+    def pull(self, num_tokens: int) -> Float[Tensor, ""] | float:
+        """lambda / N times the members' mean squared distance to their anchors (thesis Eq. 4.11); 0 without any."""
+        signal = self.config.recoder.signal if self.config.recoder else None
+        if not isinstance(signal, AnchoredEnsemble):
+            return 0.0
+        distance = (self.decoder_weight - self.anchor_weight).square().sum()
+        distance = distance + (self.decoder_bias - self.anchor_bias).square().sum()
+        return distance * (signal.pull / num_tokens / len(self.decoder_weight))
+
+
+def _weights(layer: nn.Module) -> Layer:
+    """Those of one LSTM layer, its two biases added; gradients reach both."""
+    weight_ih, weight_hh, bias_ih, bias_hh = layer.parameters()
+    return Layer(weight_ih, weight_hh, bias_ih + bias_hh)
+
+
+def _cross_entropy(logits: Float[Tensor, "T B V"], targets: Int[Tensor, "T B"]) -> Float[Tensor, "T B"]:
+    losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NO_TARGET, reduction="none")
+    return losses.view_as(targets)
+
+
+def _has_nothing_to_go_by(attached: Attached) -> bool:
+    """A probe recodes only what has a label."""
+    return isinstance(attached.recoder.signal, WeakSupervision) and attached.supervision is None
+
+
+def make_steps(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> StepSizes:
+    """Step sizes as they are before training."""
+    reads_output = isinstance(recoder.step, PredictedStep) and recoder.step.source == "output"
+    return StepSizes(recoder.step, 2 * config.num_layers, vocabulary_size if reads_output else config.hidden_size)
+
+
+def attach(network: Network, recoder: Recoder, seed: int, supervision: Supervision | None = None) -> Attached:
+    """A recoder for a model that was trained without it; what it has to learn is as it starts, drawn from `seed`.
+
+    The members of an ensemble are the model's decoder with noise of the prior's standard deviation.
+    """
+    device = network.decoder_weight.device
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(rng.derive(seed, "attached"))
+        steps = make_steps(network.config, recoder, network.vocabulary_size).to(device)
+    members = None
+    if isinstance(recoder.signal, AnchoredEnsemble):
+        generator = rng.generator(seed, "members")
+        parts = []
+        for own in (network.decoder_weight, network.decoder_bias):
+            draws = torch.randn((recoder.signal.num_members, *own.shape[1:]), generator=generator).to(own)
+            parts.append(own.detach()[0] + recoder.signal.prior_std * draws)
+        members = Decoders(*parts)
+    return Attached(recoder, steps, members, supervision)
+
+
+def _start(parameter: nn.Parameter, config: LmConfig) -> None:
+    if config.decoder_std is not None:
+        nn.init.normal_(parameter, std=config.decoder_std)
+    else:
+        bound = 1 / math.sqrt(config.hidden_size)
+        nn.init.uniform_(parameter, -bound, bound)
+
+
+def _anchor(parameter: Tensor, signal: AnchoredEnsemble) -> Tensor:
+    """Draws from the prior for all members, or one for all of them."""
+    anchor = torch.randn_like(parameter) * signal.prior_std
+    return anchor[:1].expand_as(anchor).clone() if signal.anchors == "shared" else anchor

@@ -1,0 +1,158 @@
+"""All that is random in one window: dropout masks, samples, gates and directions, drawn before it runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from trainables.lm.config import Chance, FiniteDifference, LmConfig, McDropout, Recoder, Variational
+
+
+class Masks(Protocol):
+    """Masks of K samples at each step."""
+
+    def __getitem__(self, step: int) -> Tensor:
+        """Of one step: units (K B H) or weights (K V H), True where kept; always the same at the same step."""
+
+
+@dataclass(frozen=True)
+class WeightMasks:
+    """Masks of the decoder's weights, made when they are asked for: those of a whole window are too many to keep."""
+
+    seed: int
+    shape: tuple[int, int, int]
+    keep: float
+    device: torch.device
+
+    def __getitem__(self, step: int) -> Tensor:
+        """As `Masks`."""
+        generator = torch.Generator(self.device).manual_seed((self.seed + step) % 2**63)
+        return torch.empty(self.shape, dtype=torch.bool, device=self.device).bernoulli_(self.keep, generator=generator)
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """Multiplicative masks are 0 or 1 / (1 - rate); None stands for ones. T steps, R rows, A = 2 L activations.
+
+    Attributes:
+        embeddings: (T R E).
+        between: between layers l and l + 1 (T R H).
+        decoder: on what is decoded (T R H).
+        recurrent: on h where it enters each layer again (R H).
+        samples: of MC dropout, not scaled.
+        gates: which tokens are recoded, 0 or 1 (T B).
+        directions: of finite differences, +1 or -1 (T N A R H).
+    """
+
+    embeddings: Tensor | None = None
+    between: Sequence[Tensor | None] = ()
+    decoder: Tensor | None = None
+    recurrent: Sequence[Tensor | None] = ()
+    samples: Masks | None = None
+    gates: Float[Tensor, "T B"] | None = None
+    directions: Tensor | None = None
+
+    def at_decoder(self, step: int) -> Tensor | None:
+        """The mask (R H) of what is decoded at `step`."""
+        return None if self.decoder is None else self.decoder[step]
+
+    def between_at(self, layer: int, step: int) -> Tensor | None:
+        """The mask (R H) between `layer` and the next at `step`."""
+        mask = self.between[layer] if self.between else None
+        return None if mask is None else mask[step]
+
+    def recurrent_at(self, layer: int) -> Tensor | None:
+        """The mask (R H) of what enters `layer` from the step before."""
+        return self.recurrent[layer] if self.recurrent else None
+
+
+def num_copies(recoder: Recoder | None) -> int:
+    """How many states each sequence has: K under variational dropout, else 1."""
+    return recoder.signal.num_samples if recoder and isinstance(recoder.signal, Variational) else 1
+
+
+def draw(
+    config: LmConfig,
+    recoder: Recoder | None,
+    shape: tuple[int, int],
+    vocabulary_size: int,
+    generator: torch.Generator,
+    is_training: bool,
+) -> Noise:
+    """The noise of a window of `shape` (T, B), always in the same order; ordinary dropout in training alone."""
+    num_steps, batch_size = shape
+    signal, rows = recoder.signal if recoder else None, batch_size * num_copies(recoder)
+    hidden, num_layers = config.hidden_size, config.num_layers
+
+    def mask(rate: float, *shape: int) -> Tensor | None:
+        if not rate:
+            return None
+        kept = torch.empty(shape, device=generator.device).bernoulli_(1 - rate, generator=generator)
+        return kept.div_(1 - rate)
+
+    if isinstance(signal, Variational):  # one set of masks for the whole window
+
+        def whole(size: int) -> Tensor | None:
+            found = mask(signal.rate, rows, size)
+            return None if found is None else found.expand(num_steps, rows, size)
+
+        ordinary = Noise(
+            whole(config.embedding_size),
+            [whole(hidden) for _ in range(num_layers - 1)],
+            whole(hidden),
+            [mask(signal.rate, rows, hidden) for _ in range(num_layers)],
+        )
+    elif is_training:
+        rates = config.dropout
+        ordinary = Noise(
+            mask(rates.embeddings, num_steps, rows, config.embedding_size),
+            [mask(rates.between_layers, num_steps, rows, hidden) for _ in range(num_layers - 1)],
+            mask(rates.decoder_input, num_steps, rows, hidden),
+        )
+    else:
+        ordinary = Noise()
+    if recoder is None:
+        return ordinary
+    return Noise(
+        ordinary.embeddings,
+        ordinary.between,
+        ordinary.decoder,
+        ordinary.recurrent,
+        _samples(signal, (num_steps, batch_size, hidden), vocabulary_size, generator),
+        _gates(recoder, shape, generator),
+        _directions(recoder, (num_steps, 2 * num_layers, rows, hidden), generator),
+    )
+
+
+def _samples(
+    signal: object, shape: tuple[int, int, int], vocabulary_size: int, generator: torch.Generator
+) -> Masks | None:
+    if not isinstance(signal, McDropout) or signal.estimator == "moments":
+        return None
+    num_steps, batch_size, hidden = shape
+    if signal.masks == "weights":
+        seed = int(torch.randint(2**62, (), device=generator.device, generator=generator))
+        weights = (signal.num_samples, vocabulary_size, hidden)
+        return WeightMasks(seed, weights, 1 - signal.rate, generator.device)
+    units = (num_steps, signal.num_samples, batch_size, hidden)
+    kept = torch.empty(units, dtype=torch.bool, device=generator.device)
+    return kept.bernoulli_(1 - signal.rate, generator=generator)
+
+
+def _gates(recoder: Recoder, shape: tuple[int, int], generator: torch.Generator) -> Tensor | None:
+    if not isinstance(recoder.gate, Chance):
+        return None
+    drawn = (shape[0], 1) if recoder.gate.each == "batch" else shape
+    gates = torch.empty(drawn, device=generator.device)
+    return gates.bernoulli_(recoder.gate.probability, generator=generator).expand(shape)
+
+
+def _directions(recoder: Recoder, shape: tuple[int, int, int, int], generator: torch.Generator) -> Tensor | None:
+    if not isinstance(recoder.gradient, FiniteDifference):
+        return None
+    steps, *rest = shape
+    signs = torch.empty((steps, recoder.gradient.num_directions, *rest), device=generator.device)
+    return signs.bernoulli_(0.5, generator=generator).mul_(2).sub_(1)

@@ -1,0 +1,77 @@
+"""What every error signal gives: delta and its gradient at one step."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from trainables.lm.lstm import product
+
+
+@dataclass(frozen=True, eq=False)
+class Decoders:
+    """Weights and biases of M decoders from H hidden units to V words."""
+
+    weight: Float[Tensor, "M V H"]
+    bias: Float[Tensor, "M V"]
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """The output at a step, from which the loss follows.
+
+    Attributes:
+        loss: -log p of what came.
+        loss_gradient: of the loss in the top hidden state, if asked for.
+        decoded: the top hidden state as it was decoded.
+    """
+
+    loss: Float[Tensor, " B"]
+    loss_gradient: Float[Tensor, "B H"] | None
+    decoded: Float[Tensor, "B H"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What an error signal says at a step.
+
+    Attributes:
+        delta: of each of B rows.
+        gradient: of delta with respect to the hidden state of `layer`, in each of R = K B rows.
+        layer: counted from 0; those above are not asked.
+        probs: the distribution of the next token behind delta; None where the signal has none.
+        output: the model's output, where it is what delta is of.
+    """
+
+    delta: Float[Tensor, " B"]
+    gradient: Float[Tensor, "R H"]
+    layer: int
+    probs: Float[Tensor, "B V"] | None
+    output: Output | None = None
+
+
+class ErrorSignal(Protocol):
+    """An error signal over the steps of one window."""
+
+    def read(self, step: int, hidden: list[Tensor]) -> Reading:
+        """Delta and its gradient from the hidden states (R H) of all layers at `step`."""
+
+    def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
+        """Delta (B) alone, from other hidden states at the same step, with the same masks and targets."""
+
+
+class Workspace:
+    """A big array that is written again and again, where no graph is kept and a CPU would have to make it anew."""
+
+    def __init__(self) -> None:
+        self._array: Tensor | None = None
+
+    def product(self, bias: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
+        """`rows` times the transposed `weight`, plus `bias`; overwrites the last such product."""
+        if torch.is_grad_enabled() or rows.is_cuda:
+            return product(rows, weight, bias)
+        if self._array is None:
+            self._array = rows.new_empty(len(rows), len(weight))
+        return torch.addmm(bias, rows, weight.t(), out=self._array)
