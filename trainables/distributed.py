@@ -1,5 +1,6 @@
 """One process or several: the few collective operations that the trainables need."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -41,6 +42,17 @@ def sum_over_processes(*values: float) -> list[float]:
     total = torch.tensor(values, dtype=torch.float64, device=device())
     distributed.all_reduce(total)
     return [float(value) for value in total]
+
+
+def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
+    """Adds up each parameter's gradient over the processes, which have the same of them."""
+    found = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    if not active() or not found:
+        return
+    flat = torch.cat([gradient.flatten() for gradient in found])
+    distributed.all_reduce(flat)
+    for gradient, total in zip(found, flat.split([gradient.numel() for gradient in found]), strict=True):
+        gradient.copy_(total.view_as(gradient))
 
 
 def is_peer_failure(error: Exception) -> bool:

@@ -34,8 +34,9 @@ def backward(
     layers: list[Layer],
     of_tops: Float[Tensor, "T R H"],
     of_losses: Tensor,
+    gates: list[Tensor],
 ) -> Gradients:
-    """From the gradients of the recoded top states and of the losses at all steps."""
+    """From the gradients of the recoded top states and of the losses at all steps; `gates` (R) as in `Trace`."""
     learns = not isinstance(recoding.recoder.step, FixedStep | LipschitzStep)
     weights = [layers[0].weight_hh] + [torch.cat([layer.weight_ih, layer.weight_hh], 1) for layer in layers[1:]]
     of_state = torch.zeros_like(tape.states[0])
@@ -44,7 +45,7 @@ def backward(
     for step in reversed(range(len(inputs))):
         of_state[-2] += of_tops[step]
         if learns:
-            of_alphas.append(-torch.linalg.vecdot(of_state, tape.moves[step]))
+            of_alphas.append(-torch.linalg.vecdot(of_state, tape.gradients[step]) * gates[step])
         output = tape.readings[step].output
         if output and output.loss_gradient is not None:
             of_state[-2].addcmul_(output.loss_gradient, of_losses[step][:, None])
@@ -150,6 +151,7 @@ class RecodedWindow(torch.autograd.Function):
         ctx.steps = list(tensors[3 * num_layers :])
         ctx.autocast = torch.is_autocast_enabled(inputs.device.type)
         trace.state = forward(recoding, inputs, state, layers, ctx.steps, trace, ctx.tape)
+        ctx.gates = trace.gates
         losses = torch.stack(trace.losses) if trace.losses else inputs.new_zeros(0)
         return torch.stack(trace.recoded_tops), losses
 
@@ -159,7 +161,7 @@ class RecodedWindow(torch.autograd.Function):
         """Gradients of the inputs and of all weights; only once, because it uses up what was kept."""
         recoding, tape, ctx.tape = ctx.recoding, ctx.tape, None
         with torch.autocast(of_tops.device.type, torch.bfloat16, enabled=ctx.autocast):
-            found = backward(recoding, tape, ctx.inputs, ctx.layers, of_tops, of_losses)
+            found = backward(recoding, tape, ctx.inputs, ctx.layers, of_tops, of_losses, ctx.gates)
             of_steps: list[Tensor] = []
             if found.alphas is not None:
                 of_steps = step_gradients(recoding, tape, ctx.steps, found.alphas)

@@ -1,8 +1,8 @@
 """What can be set of a recoding language model (Ulmer 2019, "Recoding latent sentence representations")."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from trainables.config import NOT_IN_KEY, Config, Count, Name, Place, Positive, names_differ
 
@@ -77,6 +77,12 @@ class McDropout(Config):
     estimator: Literal["samples", "moments"] = Field(
         "samples", description="moments: from mean and variance of the logits under masks of units, without samples"
     )
+
+    @model_validator(mode="after")
+    def _moments_are_of_units(self) -> Self:
+        if self.estimator == "moments" and self.masks != "units":
+            raise ValueError(f"masks must be units where the estimator is moments, but got {self.masks}")
+        return self
 
 
 class AnchoredEnsemble(Config):
@@ -227,6 +233,13 @@ class Recoder(Config):
         "left", description="an activation with such a gradient is left as it is; one: such entries become 1 (released)"
     )
 
+    @model_validator(mode="after")
+    def _the_step_can_be_predicted(self) -> Self:
+        reads_output = isinstance(self.step, PredictedStep) and self.step.source == "output"
+        if reads_output and isinstance(self.signal, WeakSupervision):
+            raise ValueError("step.source must be activation with a probe, which has no output, but got output")
+        return self
+
 
 class Dropout(Config):
     """Probabilities of dropping; the thesis has .15, its baseline .2."""
@@ -292,3 +305,18 @@ class LmConfig(Config):
         Evaluation(),
     )
     seed: Annotated[int, NOT_IN_KEY] = 1
+
+    @model_validator(mode="after")
+    def _recoders_fit(self) -> Self:
+        """Probes need a layer to read, and error signals the decoders that they are of."""
+        own = self.recoder.signal if self.recoder else None
+        recoders = [self.recoder, *(one.recoder for one in self.evaluations)]
+        for signal in (recoder.signal for recoder in recoders if isinstance(recoder, Recoder)):
+            if isinstance(signal, WeakSupervision) and signal.layer > self.num_layers:
+                raise ValueError(f"signal.layer must be at most num_layers = {self.num_layers}, but got {signal.layer}")
+            if isinstance(own, AnchoredEnsemble) and getattr(signal, "num_members", None) != own.num_members:
+                raise ValueError(
+                    f"a model with an ensemble can be tested with the recoder own, none or another one with its "
+                    f"{own.num_members} members, but got {signal.kind}"
+                )
+        return self

@@ -41,9 +41,9 @@ def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def cell(gates: Float[Tensor, "R G"], old_memory: Float[Tensor, "R H"]) -> Cell:
     """c = f c_old + i g and h = o tanh(c), of R rows whose `gates` are not yet squashed."""
-    input, forget, candidate, output = gates.chunk(4, dim=1)
-    input, forget, output = input.sigmoid(), forget.sigmoid(), output.sigmoid()
-    candidate = candidate.tanh()
+    size = gates.shape[1] // 4
+    input, forget = gates[:, : 2 * size].sigmoid().chunk(2, dim=1)
+    candidate, output = gates[:, 2 * size : 3 * size].tanh(), gates[:, 3 * size :].sigmoid()
     memory = torch.addcmul(input * candidate, forget, old_memory)
     squashed = memory.tanh()
     return Cell(input, forget, candidate, output, old_memory, memory, squashed, output * squashed)
@@ -51,8 +51,7 @@ def cell(gates: Float[Tensor, "R G"], old_memory: Float[Tensor, "R H"]) -> Cell:
 
 def memory_gradient(cell: Cell, hidden: Float[Tensor, "R H"]) -> Float[Tensor, "R H"]:
     """The gradient of the memory c that the gradient `hidden` of h implies: dh o (1 - tanh(c)^2)."""
-    through: Tensor = hidden * cell.output
-    return torch.addcmul(through, through, cell.squashed * cell.squashed, value=-1)
+    return _through_tanh(hidden * cell.output, cell.squashed)
 
 
 def gates_gradient(cell: Cell, hidden: Float[Tensor, "R H"], memory: Float[Tensor, "R H"]) -> Float[Tensor, "R G"]:
@@ -65,10 +64,22 @@ def gates_gradient(cell: Cell, hidden: Float[Tensor, "R H"], memory: Float[Tenso
     """
     return torch.cat(
         [
-            memory * cell.candidate * (cell.input * (1 - cell.input)),
-            memory * cell.old_memory * (cell.forget * (1 - cell.forget)),
-            memory * cell.input * (1 - cell.candidate * cell.candidate),
-            hidden * cell.squashed * (cell.output * (1 - cell.output)),
+            _through_sigmoid(memory * cell.candidate, cell.input),
+            _through_sigmoid(memory * cell.old_memory, cell.forget),
+            _through_tanh(memory * cell.input, cell.candidate),
+            _through_sigmoid(hidden * cell.squashed, cell.output),
         ],
         dim=1,
     )
+
+
+def _through_sigmoid(gradient: Tensor, output: Tensor) -> Tensor:
+    """gradient * output * (1 - output), in one pass."""
+    found: Tensor = torch.ops.aten.sigmoid_backward(gradient, output)
+    return found
+
+
+def _through_tanh(gradient: Tensor, output: Tensor) -> Tensor:
+    """gradient * (1 - output^2), in one pass."""
+    found: Tensor = torch.ops.aten.tanh_backward(gradient, output)
+    return found

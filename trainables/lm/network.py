@@ -134,7 +134,7 @@ class Network(nn.Module):
             before = (state[2 * number][None].contiguous(), state[2 * number + 1][None].contiguous())
             inputs, after = layer(inputs, before)
             parts += [part[0].detach() for part in after]
-        loss, nats = self._outputs(inputs, targets, noise, 1)
+        loss, nats = self.outputs(inputs, targets, noise, 1)
         return Run(loss, nats, torch.stack(parts), None)
 
     def _recoded(
@@ -168,13 +168,13 @@ class Network(nn.Module):
         if trace.losses:
             loss = torch.where(targets == NO_TARGET, 0.0, losses)
             return Run(loss, loss.detach(), trace.state.detach(), trace)
-        loss, nats = self._outputs(tops, targets, noise, copies)
+        loss, nats = self.outputs(tops, targets, noise, copies)
         return Run(loss, nats, trace.state.detach(), trace)
 
-    def _outputs(
+    def outputs(
         self, tops: Float[Tensor, "T R H"], targets: Int[Tensor, "T B"], noise: Noise, copies: int
     ) -> tuple[Tensor, Tensor]:
-        """Loss and -log predictive probability, over all copies and members."""
+        """Loss and -log predictive probability of the targets from top states, over all copies and members."""
         tops = tops if noise.decoder is None else tops * noise.decoder
         num_members = len(self.decoder_weight)
         if copies * num_members == 1:
@@ -229,14 +229,14 @@ def make_steps(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> Step
 def attach(network: Network, recoder: Recoder, seed: int, supervision: Supervision | None = None) -> Attached:
     """A recoder for a model that was trained without it; what it has to learn is as it starts, drawn from `seed`.
 
-    The members of an ensemble are the model's decoder with noise of the prior's standard deviation.
+    The members of an ensemble are the model's own, or its only decoder with noise of the prior's standard deviation.
     """
     device = network.decoder_weight.device
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(rng.derive(seed, "attached"))
         steps = make_steps(network.config, recoder, network.vocabulary_size).to(device)
     members = None
-    if isinstance(recoder.signal, AnchoredEnsemble):
+    if isinstance(recoder.signal, AnchoredEnsemble) and len(network.decoder_weight) == 1:
         generator = rng.generator(seed, "members")
         parts = []
         for own in (network.decoder_weight, network.decoder_bias):

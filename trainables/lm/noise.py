@@ -55,6 +55,25 @@ class Noise:
     gates: Float[Tensor, "T B"] | None = None
     directions: Tensor | None = None
 
+    def streams(self, rows: Tensor, batch_size: int) -> "Noise":
+        """What the streams `rows` of a batch get of it, in all their copies."""
+
+        def cut(values: Tensor | None, axis: int) -> Tensor | None:
+            if values is None:
+                return None
+            copies = torch.arange(0, values.shape[axis], batch_size, device=rows.device)
+            return values.index_select(axis, (copies[:, None] + rows).flatten())
+
+        return Noise(
+            cut(self.embeddings, 1),
+            [cut(mask, 1) for mask in self.between],
+            cut(self.decoder, 1),
+            [cut(mask, 0) for mask in self.recurrent],
+            _Rows(self.samples, rows) if self.samples is not None else None,
+            cut(self.gates, 1),
+            cut(self.directions, 3),
+        )
+
     def at_decoder(self, step: int) -> Tensor | None:
         """The mask (R H) of what is decoded at `step`."""
         return None if self.decoder is None else self.decoder[step]
@@ -67,6 +86,19 @@ class Noise:
     def recurrent_at(self, layer: int) -> Tensor | None:
         """The mask (R H) of what enters `layer` from the step before."""
         return self.recurrent[layer] if self.recurrent else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Masks of some rows of a batch."""
+
+    masks: Masks
+    rows: Tensor
+
+    def __getitem__(self, step: int) -> Tensor:
+        """As `Masks`."""
+        whole = self.masks[step]
+        return whole[:, self.rows] if not isinstance(self.masks, WeightMasks) else whole
 
 
 def num_copies(recoder: Recoder | None) -> int:

@@ -50,12 +50,12 @@ class Trace:
 
 @dataclass(eq=False)
 class Tape:
-    """What back-propagation needs of each step: its cells, the states before it, and by how much it was recoded."""
+    """What back-propagation needs of each step: its cells, the states before it, and how it was recoded."""
 
     cells: list[list[Cell]] = field(default_factory=list)
     states: list[Tensor] = field(default_factory=list)
     activations: list[Tensor] = field(default_factory=list)
-    moves: list[Tensor] = field(default_factory=list)
+    gradients: list[Tensor] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
 
 
@@ -92,14 +92,13 @@ def forward(
         gradient, norms = _finite(recoding.recoder, gradient)
         alphas = _alphas(recoding, step, reading, activations, cells, step_tensors)
         gates = _gates(recoding, step, reading)
-        moves = gradient * gates[:, None]
         if tape is not None:
             tape.cells.append(cells)
             tape.states.append(state)
             tape.activations.append(activations)
-            tape.moves.append(moves)
+            tape.gradients.append(gradient)
             tape.readings.append(reading)
-        state = torch.addcmul(activations, moves, alphas[:, :, None], value=-1)
+        state = torch.addcmul(activations, gradient, (alphas * gates)[:, :, None], value=-1)
         trace.before.append(reading.delta)
         trace.norms.append(norms)
         trace.alphas.append(alphas)
@@ -162,6 +161,8 @@ def _finite(recoder: Recoder, gradient: Tensor) -> tuple[Tensor, Tensor]:
     norms = torch.linalg.vector_norm(gradient, dim=-1)
     if recoder.not_finite == "one":
         return torch.where(gradient.isfinite(), gradient, 1.0), norms
+    if not norms.is_cuda and norms.isfinite().all():  # a look costs less than a copy, where it makes none wait
+        return gradient, norms
     return torch.where(norms.isfinite()[:, :, None], gradient, 0.0), norms
 
 

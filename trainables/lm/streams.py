@@ -45,6 +45,11 @@ class Streams:
         self._targets = _streams(tokens[1:], batch_size, NO_TARGET)
 
     @property
+    def num_tokens(self) -> int:
+        """That are asked."""
+        return int((self._targets != NO_TARGET).sum())
+
+    @property
     def num_windows(self) -> int:
         """Of which the last may be shorter than the others."""
         return -(-len(self._inputs) // self._window)

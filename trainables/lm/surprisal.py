@@ -42,15 +42,18 @@ class SurprisalSignal:
         """As `ErrorSignal`."""
         weight, gold = self.decoders.weight[0], self.targets[step].clamp_min(0)
         top, logits = self._logits(step, hidden)
-        largest, likeliest = logits.max(-1)
-        target = self.chosen.setdefault(step, gold if self.config.target == "gold" else likeliest)
+        largest = logits.amax(-1)
+        target = self.chosen.setdefault(step, gold if self.config.target == "gold" else logits.argmax(-1))
         gold_logit, logit = (logits.gather(1, which[:, None])[:, 0] for which in (gold, target))
         probs = softmax(logits)
-        normaliser = largest - probs.gather(1, likeliest[:, None])[:, 0].log()  # logsumexp, for one look at all
-        mean_weight = product(probs, weight.t())
+        normaliser = largest - probs.amax(-1).log()  # logsumexp, without exponentials of its own
+        is_logit = self.config.variant == "sigmoid"
+        mean_weight = None if is_logit and not self.keeps else product(probs, weight.t())
         delta, slope = self._delta(logit, normaliser)
-        towards = weight[target] if self.config.variant == "sigmoid" else weight[target] - mean_weight
-        loss_gradient = self._masked(step, mean_weight - weight[gold]) if self.keeps else None
+        towards = weight[target] if is_logit or mean_weight is None else weight[target] - mean_weight
+        loss_gradient = None
+        if self.keeps and mean_weight is not None:
+            loss_gradient = self._masked(step, mean_weight - weight[gold])
         output = Output(normaliser - gold_logit, loss_gradient, top)
         return Reading(delta, self._masked(step, slope[:, None] * towards), len(hidden) - 1, probs, output)
 

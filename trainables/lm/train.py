@@ -1,0 +1,206 @@
+"""Training and testing of one language model, with a recoder or without, read from top to bottom."""
+
+import math
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trainables import checkpoint, distributed, rng
+from trainables.errors import DivergedError, InputError
+from trainables.lm import corpus, cost, noise, passage, testing
+from trainables.lm.config import Evaluation, LmConfig
+from trainables.lm.memory import peak_memory_mb
+from trainables.lm.network import Attached, Network, attach
+from trainables.lm.schedule import learning_rate
+from trainables.lm.streams import NO_TARGET, Streams
+from trainables.lm.tally import Tally
+from trainables.trial import Trial
+
+VALIDATION_SEED = 0
+
+
+def fingerprint(config: LmConfig) -> str:
+    """Of the text."""
+    return corpus.fingerprint(config.data)
+
+
+def selection(config: LmConfig) -> dict[str, str]:
+    """Names of the checkpoints to keep, one for each evaluation, each with the metric that it minimises."""
+    return {one.name: "valid_loss_nats" for one in config.evaluations}
+
+
+def num_steps(config: LmConfig) -> int:
+    """The last step that `train` reports: a step is one validation."""
+    return config.training.num_epochs * config.training.reports_per_epoch
+
+
+def train(config: LmConfig, trial: Trial) -> None:
+    """Gradient descent on the mean of -log p; state runs on through the windows of an epoch.
+
+    The untrained model is validated and reported as step 0, then `reports_per_epoch` times an epoch.
+
+    Raises:
+        DivergedError: when the loss or its gradient is no finite number.
+        InputError: when the text cannot be read, or has fewer windows than reports in an epoch.
+    """
+    text = corpus.load(config.data)
+    streams = Streams(text.train, config.training.batch_size, config.training.window)
+    if streams.num_windows < config.training.reports_per_epoch:
+        raise InputError(
+            f"training.reports_per_epoch must be at most the {streams.num_windows} windows of an epoch, "
+            f"but got {config.training.reports_per_epoch}."
+        )
+    rng.seed_everything(config.seed)
+    network = Network(config, text.size).to(distributed.device())
+    losses: list[float] = []
+    state = network.zeros(testing.num_mine(config.training.batch_size), None)
+    if path := trial.restore():
+        saved = checkpoint.load(path)
+        network.load_state_dict(saved["network"])
+        losses, state = saved["losses"], _my_streams(saved["state"])
+    else:
+        _report(config, network, text, losses, state, {}, trial)
+    while len(losses) <= num_steps(config):
+        metrics, state = _train_part(config, network, streams, losses, state)
+        _report(config, network, text, losses, state, metrics, trial)
+
+
+def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
+    """Reports perplexity, delta, cost and speed on the test text, and a passage of it word by word."""
+    saved = checkpoint.load(checkpoint_path)
+    text = corpus.load(config.data)
+    network = Network(config, text.size).to(distributed.device())
+    network.load_state_dict(saved["network"])
+    attached = equipment(network, evaluation)
+    valid, test = (
+        testing.score(network, part, attached, evaluation.batch_size, evaluation.seed)
+        for part in (text.validation, text.test)
+    )
+    metrics = _valid_metrics(valid) | {
+        "perplexity": test.perplexity,
+        "test_loss_nats": test.loss_nats,
+        "unknown_share": text.num_unknown["test"] / len(text.test),
+        "num_not_finite": test.num_not_finite,
+        "macs_per_token": cost.macs_per_token(config, attached.recoder if attached else None, text.size),
+        "eval_tokens_per_s": test.tokens_per_s,
+        "peak_memory_mb": peak_memory_mb(),
+    }
+    if test.before is not None and test.after is not None:
+        metrics |= {"delta_before": test.before, "delta_after": test.after}
+    with tempfile.TemporaryDirectory() as folder:
+        files = passage.draw(network, text, attached, evaluation, Path(folder))
+        trial.report(metrics, step=len(saved["losses"]) - 1, artifacts=files)
+
+
+def equipment(network: Network, evaluation: Evaluation) -> Attached | None:
+    """The recoder of an evaluation: the model's own, none, or one that the model was trained without."""
+    if evaluation.recoder == "own":
+        return network.own
+    return None if evaluation.recoder == "none" else attach(network, evaluation.recoder, evaluation.seed)
+
+
+def _train_part(
+    config: LmConfig, network: Network, streams: Streams, losses: list[float], state: Tensor
+) -> tuple[dict[str, float], Tensor]:
+    """The windows up to the next report; returns what to report of them, and the state behind them."""
+    training, done = config.training, len(losses) - 1
+    epoch, part = divmod(done, training.reports_per_epoch)
+    attached = network.own if epoch >= training.num_plain_epochs else None
+    recoder = attached.recoder if attached else None
+    rate = learning_rate(training, losses)
+    optimizer = torch.optim.SGD(_parameter_groups(network, training.weight_decay), lr=rate)
+    if part == 0:
+        state = network.zeros(testing.num_mine(training.batch_size), recoder)
+    first, last = (streams.num_windows * i // training.reports_per_epoch for i in (part, part + 1))
+    device, tally, started = distributed.device(), Tally(), time.perf_counter()
+    network.train()
+    for index in range(first, last):
+        whole = streams.window(index).to(device)
+        generator = torch.Generator(device).manual_seed(rng.derive(config.seed, "train", epoch, index))
+        shape = (whole.inputs.shape[0], whole.inputs.shape[1])
+        drawn = noise.draw(config, recoder, shape, network.vocabulary_size, generator, is_training=True)
+        num_tokens = int((whole.targets != NO_TARGET).sum())
+        window, drawn = testing.mine(whole, drawn)
+        optimizer.zero_grad()
+        with torch.autocast(device.type, torch.bfloat16, enabled=_is_half(config, device)):
+            run = network(window, state, drawn, attached)
+            total = run.loss.sum() / num_tokens
+            pull = network.pull(streams.num_tokens) / distributed.world_size()
+        (total + pull).backward()
+        distributed.sum_gradients(network.parameters())
+        norm = float(nn.utils.clip_grad_norm_(network.parameters(), training.max_gradient_norm))
+        if not math.isfinite(norm):
+            raise DivergedError(
+                f"The loss is {total.item():g} and its gradient {norm} at window {index} of epoch {epoch + 1}."
+            )
+        optimizer.step()
+        state = run.state
+        tally.add(run, window.targets != NO_TARGET, num_tokens, norm)
+    metrics = tally.metrics()
+    metrics["train_tokens_per_s"] = tally.num_tokens / (time.perf_counter() - started)
+    metrics["learning_rate"] = rate
+    return metrics, state
+
+
+def _is_half(config: LmConfig, device: torch.device) -> bool:
+    return config.training.precision == "bfloat16" and device.type == "cuda"
+
+
+def _parameter_groups(network: Network, weight_decay: float) -> list[dict[str, Any]]:
+    """Step sizes do not decay."""
+    steps = set(network.steps.parameters()) if network.steps else set()
+    others = [parameter for parameter in network.parameters() if parameter not in steps]
+    return (
+        [{"params": others, "weight_decay": weight_decay}, {"params": list(steps)}]
+        if steps
+        else [{"params": others, "weight_decay": weight_decay}]
+    )
+
+
+def _report(
+    config: LmConfig,
+    network: Network,
+    text: corpus.Corpus,
+    losses: list[float],
+    state: Tensor,
+    metrics: dict[str, float],
+    trial: Trial,
+) -> None:
+    """Validates with the recoder in use, appends the loss to `losses`, and reports with a checkpoint."""
+    valid = testing.score(network, text.validation, network.own, config.training.batch_size, VALIDATION_SEED)
+    losses.append(valid.loss_nats)
+    metrics |= _valid_metrics(valid) | {
+        "peak_memory_mb": peak_memory_mb(),
+        "train_macs_per_token": cost.training_macs_per_token(config, text.size),
+    }
+    saved = {
+        "network": network.state_dict(),
+        "losses": losses,
+        "state": _all_streams(state, config.training.batch_size),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = checkpoint.save(Path(folder) / "state.pt", saved)
+        trial.report(metrics, step=len(losses) - 1, checkpoint=path)
+
+
+def _valid_metrics(valid: testing.Score) -> dict[str, float]:
+    return {"valid_loss_nats": valid.loss_nats, "valid_perplexity": valid.perplexity}
+
+
+def _all_streams(state: Tensor, batch_size: int) -> Tensor:
+    """The state of the streams of all processes in their order (A, copies, streams, H)."""
+    num_mine = testing.num_mine(batch_size)
+    parts = distributed.gather(state.view(len(state), -1, num_mine, state.shape[-1]).cpu())
+    whole = state.new_empty((*parts[0].shape[:2], batch_size, state.shape[-1]), device="cpu")
+    for rank, part in enumerate(parts):
+        whole[:, :, rank :: len(parts)] = part
+    return whole
+
+
+def _my_streams(whole: Tensor) -> Tensor:
+    """This process's share of that (A R H)."""
+    return whole[:, :, distributed.rank() :: distributed.world_size()].flatten(1, 2).to(distributed.device())
