@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from ray.tune.search import Searcher
 
 from orchestrator.plan import Plan
-from search_spaces.distributions import Distribution, Integer, Real
+from search_spaces.distributions import Distribution, Exponential, Integer, Real
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
 from trainables.config import content_hash
 
@@ -66,10 +66,11 @@ class SearchedConditions:
             self._study.tell(number, values, state=None if values else TrialState.FAIL)
 
     def _condition(self, trial: FrozenTrial) -> Condition:
-        name = f"{trial.number:04d} {condition_name(trial.params, num_digits=3)}"
+        values = {path: _value(self._search.space[path], drawn) for path, drawn in trial.params.items()}
+        name = f"{trial.number:04d} {condition_name(values, num_digits=3)}"
         self._numbers[name] = trial.number
         self._open.add(name)
-        return Condition(name, trial.params)
+        return Condition(name, values)
 
 
 def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
@@ -94,8 +95,15 @@ def _one_to_optuna(distribution: Distribution) -> BaseDistribution:
             return FloatDistribution(distribution.low, distribution.high, log=distribution.log)
         case Integer():
             return IntDistribution(distribution.low, distribution.high, log=distribution.log)
+        case Exponential():
+            return FloatDistribution(0.0, 1.0)
         case _:
             return CategoricalDistribution(distribution.values)
+
+
+def _value(distribution: Distribution, drawn: Any) -> Any:
+    """What Optuna has drawn; of a distribution that it does not know it draws the quantile."""
+    return distribution.quantile(drawn) if isinstance(distribution, Exponential) else drawn
 
 
 class PlanSearcher(Searcher):

@@ -1,5 +1,6 @@
 """Typed ranges that a search draws from."""
 
+import math
 from dataclasses import dataclass
 
 Scalar = bool | int | float | str
@@ -52,7 +53,26 @@ class Choice:
         return self.values
 
 
-Distribution = Real | Integer | Choice
+@dataclass(frozen=True)
+class Exponential:
+    """A real number in [low, high] whose density falls from `low` on, over (high - low) / 4 by the factor e."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high, log=False)
+
+    def ends(self) -> tuple[Scalar, ...]:
+        """Values that must be valid for every value to be."""
+        return (self.low, self.high)
+
+    def quantile(self, share: float) -> float:
+        """The value below which `share` of the draws lie."""
+        return self.low - (self.high - self.low) / 4 * math.log1p(share * math.expm1(-4))
+
+
+Distribution = Real | Integer | Choice | Exponential
 
 
 def _check_range(low: float, high: float, log: bool) -> None:

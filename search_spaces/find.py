@@ -7,7 +7,7 @@ from collections.abc import Callable
 from search_spaces.sweep import Sweep
 from trainables.errors import InputError
 
-FAMILIES = ("asr", "act")
+FAMILIES = ("asr", "act", "lm")
 
 
 def sweep_functions() -> dict[str, Callable[..., Sweep]]:

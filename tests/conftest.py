@@ -16,6 +16,10 @@ TENSOR_MODULES = {
         "recognition", "released", "routing", "testing",
     ),
     "act": ("batch", "cells", "deferred", "halting", "network", "testing"),
+    "lm": (
+        "backpropagation", "corpus", "differences", "entropy", "lstm", "network", "noise", "probe", "reading",
+        "recoding", "steps", "streams", "surprisal", "tally", "testing", "uncertainty", "words",
+    ),
 }  # fmt: skip
 MODULE_NAMES = [f"trainables.{family}.{name}" for family, names in TENSOR_MODULES.items() for name in names]
 install_import_hook(MODULE_NAMES, "beartype.beartype")

@@ -242,11 +242,10 @@ class Recoder(Config):
 
 
 class Dropout(Config):
-    """Probabilities of dropping; the thesis has .15, its baseline .2."""
+    """On the embeddings and on what is decoded, and between the layers as well (released: not)."""
 
-    embeddings: Rate = 0.15
-    between_layers: Rate = Field(0.15, description="released: 0")
-    decoder_input: Rate = 0.15
+    rate: Rate = Field(0.15, description="probability of dropping")
+    between_layers: bool = True
 
 
 class HalveEachEpoch(Config):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -11,6 +11,7 @@ from torch import Tensor
 from trainables.lm.config import Chance, FiniteDifference, LmConfig, McDropout, Recoder, Variational
 
 
+@runtime_checkable
 class Masks(Protocol):
     """Masks of K samples at each step."""
 
@@ -138,11 +139,12 @@ def draw(
             [mask(signal.rate, rows, hidden) for _ in range(num_layers)],
         )
     elif is_training:
-        rates = config.dropout
+        rate = config.dropout.rate
+        between = rate if config.dropout.between_layers else 0.0
         ordinary = Noise(
-            mask(rates.embeddings, num_steps, rows, config.embedding_size),
-            [mask(rates.between_layers, num_steps, rows, hidden) for _ in range(num_layers - 1)],
-            mask(rates.decoder_input, num_steps, rows, hidden),
+            mask(rate, num_steps, rows, config.embedding_size),
+            [mask(between, num_steps, rows, hidden) for _ in range(num_layers - 1)],
+            mask(rate, num_steps, rows, hidden),
         )
     else:
         ordinary = Noise()

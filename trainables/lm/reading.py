@@ -1,7 +1,7 @@
 """What every error signal gives: delta and its gradient at one step."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -52,6 +52,7 @@ class Reading:
     output: Output | None = None
 
 
+@runtime_checkable
 class ErrorSignal(Protocol):
     """An error signal over the steps of one window."""
 

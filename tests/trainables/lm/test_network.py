@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from tests.trainables.lm import autograd_reference as reference
@@ -13,10 +12,8 @@ from trainables.lm.config import (
     AnchoredEnsemble,
     Chance,
     Dropout,
-    FiniteDifference,
     FixedStep,
     LearnedStep,
-    LipschitzStep,
     LmConfig,
     McDropout,
     PredictedStep,
@@ -27,7 +24,7 @@ from trainables.lm.config import (
     Variational,
     WeakSupervision,
 )
-from trainables.lm.network import Attached, Network, attach
+from trainables.lm.network import Attached, Network
 from trainables.lm.probe import Supervision
 from trainables.lm.streams import Window
 
@@ -51,7 +48,7 @@ SIGNALS = {
 
 
 def config_for(recoder: Recoder | None, **changes) -> LmConfig:
-    dropout = Dropout(embeddings=0.2, between_layers=0.2, decoder_input=0.2)
+    dropout = Dropout(rate=0.2)
     return LmConfig(embedding_size=4, hidden_size=H, recoder=recoder, dropout=dropout).model_copy(update=changes)
 
 

@@ -1,0 +1,255 @@
+"""Sweeps of recoding language models: the studies of Ulmer 2019, and some more.
+
+All are on WikiText-2 (below PONDERAY_DATA) at the thesis's sizes, unless another text is set; `laptop` is smaller.
+"""
+
+from typing import Any, Final, Literal
+
+from search_spaces.distributions import Distribution, Exponential, Integer, Real
+from search_spaces.lm_sizes import (
+    DECODER_STD,
+    DROPOUT,
+    ENSEMBLE,
+    EQ44,
+    MC_DROPOUT,
+    SURPRISAL,
+    WEIGHT_DECAY,
+    Size,
+    base,
+)
+from search_spaces.sweep import Condition, Objective, Search, Sweep
+from trainables.config import Config
+from trainables.lm.config import (
+    AnchoredEnsemble,
+    Evaluation,
+    FixedStep,
+    LearnedStep,
+    LipschitzStep,
+    LmConfig,
+    McDropout,
+    PredictedStep,
+    Recoder,
+    Surprisal,
+    Variational,
+)
+
+OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
+BASELINE: Final = Condition("baseline", {"recoder": None})
+RECODERS: Final = {"surprisal": SURPRISAL, "eq44": EQ44, "mc_dropout": MC_DROPOUT, "ensemble": ENSEMBLE}
+STEP_SIZES: Final = (1e-4, 1e-3, 1e-2, 0.1, 1.0, 5.0, 10.0, 25.0)
+NUM_SAMPLES: Final = (1, 5, 10, 25, 50)
+RATES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+
+
+def step_size(smoke: bool = False) -> Sweep:
+    """Table 5.1: eight fixed step sizes for each error signal."""
+    sizes = STEP_SIZES[1::4] if smoke else STEP_SIZES
+    conditions = [
+        Condition(f"{name},step={size:g}", {"recoder": _with(recoder, "step.size", size)})
+        for name, recoder in RECODERS.items()
+        for size in sizes
+    ]
+    return _sweep("step_size", "Table 5.1: error signals x fixed step sizes.", (BASELINE, *conditions), smoke)
+
+
+def samples(smoke: bool = False) -> Sweep:
+    """Table 5.2: how many samples of MC dropout, or members of an ensemble; and moments in place of samples."""
+    counts = NUM_SAMPLES[:2] if smoke else NUM_SAMPLES
+    conditions = [
+        Condition(f"{name},K={count}", {"recoder": _with(RECODERS[name], f"signal.{path}", count)})
+        for name, path in (("mc_dropout", "num_samples"), ("ensemble", "num_members"))
+        for count in counts
+    ]
+    moments = Condition("mc_dropout,moments", {"recoder": _with(MC_DROPOUT, "signal.estimator", "moments")})
+    about = "Table 5.2: samples of MC dropout and members of ensembles; moments beside."
+    return _sweep("samples", about, (BASELINE, moments, *conditions), smoke)
+
+
+def mc_dropout_rate(smoke: bool = False) -> Sweep:
+    """Figure 5.4: the rate of MC dropout."""
+    rates = RATES[::3] if smoke else RATES
+    conditions = (Condition(f"rate={rate}", {"recoder": _with(MC_DROPOUT, "signal.rate", rate)}) for rate in rates)
+    return _sweep("mc_dropout_rate", "Fig. 5.4: rates of MC dropout.", (BASELINE, *conditions), smoke)
+
+
+def dynamic_step(smoke: bool = False) -> Sweep:
+    """Figure 5.5: step sizes fixed, learned, predicted, or bounded by the gradient's Lipschitz constant."""
+    conditions = [
+        Condition(f"{name},{kind}", {"recoder": recoder.model_copy(update={"step": step})})
+        for name, recoder in RECODERS.items()
+        for kind, step in _steps(recoder).items()
+    ]
+    about = "Fig. 5.5: fixed, learned, predicted and Lipschitz-bounded step sizes."
+    return _sweep("dynamic_step", about, (BASELINE, *conditions), smoke)
+
+
+def ablation(smoke: bool = False) -> Sweep:
+    """Figure 5.6: tested without the recoder it was trained with, and the baseline with recoders it was not."""
+    added, trained = [Evaluation()], []
+    for name, recoder in RECODERS.items():
+        for kind in ("fixed", "learned", "predicted"):
+            equipped = recoder.model_copy(update={"step": _steps(recoder)[kind]})
+            added.append(Evaluation(name=f"{name}_{kind}", recoder=equipped))
+            own = (Evaluation(), Evaluation(name="without", recoder="none"))
+            trained.append(Condition(f"{name},{kind}", {"recoder": equipped, "evaluations": own}))
+    baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(added[:: 6 if smoke else 1])})
+    about = "Fig. 5.6: tested without the recoder trained with; the baseline tested with each."
+    return _sweep("ablation", about, (baseline, *(trained[::3] if smoke else trained)), smoke)
+
+
+def confounds(smoke: bool = False) -> Sweep:
+    """What else differs between the released models: decoder's start, weight decay and dropout, one by one and all."""
+    decoder: dict[str, Any] = {"decoder_std": DECODER_STD}
+    decay: dict[str, Any] = {"training.weight_decay": WEIGHT_DECAY}
+    rates: dict[str, dict[str, Any]] = {name: {"dropout.rate": rate} for name, rate in DROPOUT.items()}
+    mc_dropout = decoder | decay | rates["others"]
+    ensemble = decoder | rates["others"]
+    conditions = (
+        Condition("baseline", rates["baseline"]),
+        Condition("dropout_of_surprisal", rates["surprisal"]),
+        Condition("dropout_of_others", rates["others"]),
+        Condition("decoder_start", rates["baseline"] | decoder),
+        Condition("weight_decay", rates["baseline"] | decay),
+        Condition("as_mc_dropout_without", mc_dropout),
+        Condition("as_ensemble_without", ensemble),
+        Condition("surprisal", rates["surprisal"] | {"recoder": SURPRISAL}),
+        Condition("mc_dropout", mc_dropout | {"recoder": MC_DROPOUT}),
+        Condition("mc_dropout_as_baseline", rates["baseline"] | {"recoder": MC_DROPOUT}),
+        Condition("ensemble", rates["others"] | {"recoder": ENSEMBLE}),
+    )
+    about = "The released models' other differences, each without the recoder."
+    return _sweep("confounds", about, conditions, smoke)
+
+
+def signals(smoke: bool = False) -> Sweep:
+    """Variants of each error signal side by side: as in the thesis, as released, and corrected."""
+    found: dict[str, Recoder] = {}
+    variants: tuple[Literal["nll", "eq44", "sigmoid"], ...] = ("nll", "eq44", "sigmoid")
+    targets: tuple[Literal["gold", "argmax"], ...] = ("gold", "argmax")
+    for variant in variants:
+        for target in targets:
+            found[f"surprisal,{variant},{target}"] = Recoder(signal=Surprisal(variant=variant, target=target))
+    small = FixedStep(size=0.001)
+    for name, signal in {
+        "mc_dropout,units": McDropout(num_samples=10),
+        "mc_dropout,weights": McDropout(num_samples=10, masks="weights"),
+        "mc_dropout,moments": McDropout(estimator="moments"),
+        "ensemble,corrected": AnchoredEnsemble(num_members=5),
+        "ensemble,shared_anchor": AnchoredEnsemble(num_members=5, anchors="shared"),
+        "ensemble,released": AnchoredEnsemble(num_members=5, entropy="batch", loss="mean_logits"),
+        "variational": Variational(),
+    }.items():
+        found[name] = Recoder(signal=signal, step=small)
+    conditions = [Condition(name, {"recoder": recoder}) for name, recoder in found.items()]
+    return _sweep("signals", "Variants of each error signal.", (BASELINE, *conditions), smoke)
+
+
+def search(smoke: bool = False) -> Sweep:
+    """Appendix B.3: random search for surprisal, 64 samples of step size and dropout."""
+    space: dict[str, Distribution] = {"recoder.step.size": Exponential(0.5, 75.0)}
+    return _search("search", "surprisal", SURPRISAL, space, smoke)
+
+
+def search_mc_dropout(smoke: bool = False) -> Sweep:
+    """Appendix B.3: random search for MC dropout, 64 samples of K, its rate, dropout and weight decay."""
+    space: dict[str, Distribution] = {
+        "recoder.signal.num_samples": Integer(2, 50),
+        "recoder.signal.rate": Real(0.1, 0.6),
+        "training.weight_decay": Exponential(1e-4, 1e-2),
+    }
+    return _search("search_mc_dropout", "MC dropout", MC_DROPOUT, space, smoke)
+
+
+def search_ensemble(smoke: bool = False) -> Sweep:
+    """Appendix B.3: random search for anchored ensembles, 64 samples of K, prior, pull and dropout."""
+    space: dict[str, Distribution] = {
+        "recoder.signal.num_members": Integer(2, 50),
+        "recoder.signal.prior_std": Real(0.1, 0.4),
+        "recoder.signal.pull": Exponential(1e-4, 1e-2),
+    }
+    return _search("search_ensemble", "anchored ensembles", ENSEMBLE, space, smoke)
+
+
+def search_pareto(smoke: bool = False) -> Sweep:
+    """Optuna over MC dropout's K, rate and step size and the model's width: perplexity against cost per token."""
+    space: dict[str, Distribution] = {
+        "recoder.signal.num_samples": Integer(1, 3) if smoke else Integer(1, 50, log=True),
+        "recoder.signal.rate": Real(0.1, 0.6),
+        "recoder.step.size": Real(1e-4, 1.0, log=True),
+        "hidden_size": Integer(8, 24) if smoke else Integer(200, 800, log=True),
+    }
+    config = _base(smoke).with_value("recoder", MC_DROPOUT)
+    return Sweep(
+        name="lm.search_pareto" + ".smoke" * smoke,
+        description="Optuna: MC dropout's K, rate, step size, and width; perplexity against cost.",
+        trainable="trainables.lm.train",
+        base=config,
+        search=Search(space, num_trials=3 if smoke else 60),
+        objectives=OBJECTIVES,
+        seeds=(1,) if smoke else (1, 2, 3),
+    )
+
+
+def laptop(smoke: bool = False) -> Sweep:
+    """Surprisal, corrected and as in the thesis, at two step sizes, on 500,000 words of WikiText-2."""
+    conditions = [
+        Condition(f"{name},step={size:g}", {"recoder": _with(RECODERS[name], "step.size", size)})
+        for name in ("surprisal", "eq44")
+        for size in (1.0, 5.0)
+    ]
+    about = "Surprisal (nll, eq44) at two step sizes on a part of WikiText-2; a small model."
+    return _sweep("laptop", about, (BASELINE, *conditions), smoke, "laptop", seeds=(1, 2, 3))
+
+
+def _steps(recoder: Recoder) -> dict[str, Config]:
+    """Ways to find a step size; a learned one starts at the fixed one."""
+    fixed = recoder.step.size if isinstance(recoder.step, FixedStep) else 1.0
+    return {
+        "fixed": FixedStep(size=fixed),
+        "learned": LearnedStep(start=fixed),
+        "learned_released": LearnedStep(start="released"),
+        "predicted": PredictedStep(),
+        "lipschitz": LipschitzStep(),
+    }
+
+
+def _with(recoder: Recoder, path: str, value: object) -> Recoder:
+    return recoder.with_value(path, value)
+
+
+def _base(smoke: bool, size: Size = "thesis") -> LmConfig:
+    return base("smoke" if smoke else size)
+
+
+def _sweep(
+    name: str,
+    description: str,
+    conditions: tuple[Condition, ...],
+    smoke: bool,
+    size: Size = "thesis",
+    seeds: tuple[int, ...] = (1, 2, 3, 4, 5),
+) -> Sweep:
+    return Sweep(
+        name=f"lm.{name}" + ".smoke" * smoke,
+        description=description,
+        trainable="trainables.lm.train",
+        base=_base(smoke, size),
+        conditions=conditions,
+        objectives=OBJECTIVES,
+        seeds=(1,) if smoke else seeds,
+        reference="baseline",
+    )
+
+
+def _search(name: str, title: str, recoder: Recoder, space: dict[str, Distribution], smoke: bool) -> Sweep:
+    """Four epochs, one seed, validation perplexity."""
+    config = _base(smoke).with_value("recoder", recoder).with_value("training.num_epochs", 1 if smoke else 4)
+    return Sweep(
+        name=f"lm.{name}" + ".smoke" * smoke,
+        description=f"Appendix B.3: random search for {title}, 64 samples, 4 epochs.",
+        trainable="trainables.lm.train",
+        base=config,
+        search=Search(space | {"dropout.rate": Real(0.1, 0.6)}, num_trials=3 if smoke else 64, sampler="random"),
+        objectives=(Objective("valid_perplexity"), Objective("macs_per_token")),
+        seeds=(1,),
+    )
