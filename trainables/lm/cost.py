@@ -61,7 +61,7 @@ def _reading(signal: Signal, decode: int) -> float:
         case Surprisal():
             return decode if signal.variant == "sigmoid" else 2 * decode
         case McDropout():
-            return 4 * decode if signal.estimator == "moments" else 2 * signal.num_samples * decode
+            return 8 * decode if signal.estimator == "moments" else 2 * signal.num_samples * decode
         case AnchoredEnsemble():
             return 2 * signal.num_members * decode
         case Variational():

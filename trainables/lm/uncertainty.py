@@ -1,6 +1,5 @@
 """Error signals that say how uncertain the model is: the entropy of a mean over samples, members or copies."""
 
-import math
 from dataclasses import dataclass, field
 
 import torch
@@ -8,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from trainables.lm.config import AnchoredEnsemble, McDropout, Variational
-from trainables.lm.entropy import entropy_of_mean, entropy_over_batch
+from trainables.lm.entropy import entropy_of_mean, entropy_over_batch, softmax
 from trainables.lm.lstm import product
 from trainables.lm.noise import Noise
 from trainables.lm.reading import Decoders, Reading, Workspace
@@ -55,48 +54,46 @@ class DropoutSignal:
 class MomentsSignal:
     """The same as under masks of units without end, from mean and variance of every logit.
 
-    Under unit dropout the logit of word v has mean mu_v = w_v . h and variance r / (1 - r) sum_j w_vj^2 h_j^2. What all
-    words' weights have in common moves all logits together and no probability, so it is taken off first. The mean
-    softmax is then taken to be that of mu_v / sqrt(1 + pi / 8 var_v), MacKay's approximation of a mean sigmoid (1992,
-    "The evidence framework applied to classification networks"), for each word by itself.
+    Under unit dropout logit v is mu_v + e_v, with mu = W h + b and Cov(e_v, e_u) = c sum_j w_vj w_uj h_j^2, where
+    c = rate / (1 - rate). To first order log p_v = log p0_v + e_v - p0 . e, with p0 the softmax of mu. Were that
+    normal, its exponential's mean would be p0_v exp(s_v / 2), with s_v = c sum_j (w_vj - m_j)^2 h_j^2 its variance and
+    m = W^T p0; normalised, this is taken for the mean softmax. What s_v / 2 has the same for all words does not matter.
     """
 
     config: McDropout
     decoders: Decoders
-    centred: Tensor = field(init=False)
     squared: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
-        weight = self.decoders.weight[0]
-        self.centred = weight - weight.mean(0)
-        self.squared = self.centred * self.centred
+        self.squared = self.decoders.weight[0].square()
 
     def read(self, step: int, hidden: list[Tensor]) -> Reading:
         """As `ErrorSignal`."""
-        top = hidden[-1]
-        mean, spread = self._moments(top)
-        delta, slopes, probs = entropy_of_mean((mean / spread)[None])
-        of_mean = slopes[0] / spread
-        of_variance = -math.pi / 16 * mean * of_mean / (spread * spread)
-        gradient = product(of_mean, self.centred.t())
-        gradient = gradient + 2 * self._odds * top * product(of_variance, self.squared.t())
-        return Reading(delta, gradient, len(hidden) - 1, probs)
+        top, weight = hidden[-1], self.decoders.weight[0]
+        plain, centre, logits = self._logits(top)
+        delta, slopes, probs = entropy_of_mean(logits[None])
+        along, across = product(slopes[0], weight.t()), product(slopes[0], self.squared.t())
+        of_plain = product(-self._odds * top * top * along, weight)  # through the centre
+        of_mean = plain * (of_plain - (plain * of_plain).sum(-1, keepdim=True))
+        gradient = along * (1 - 2 * self._odds * top * centre) + self._odds * top * across
+        return Reading(delta, gradient + product(of_mean, weight.t()), len(hidden) - 1, probs)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
-        mean, spread = self._moments(hidden[-1])
-        return entropy_of_mean((mean / spread)[None])[0]
+        return entropy_of_mean(self._logits(hidden[-1])[2][None])[0]
 
     @property
     def _odds(self) -> float:
         return self.config.rate / (1 - self.config.rate)
 
-    def _moments(self, top: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean, and sqrt(1 + pi / 8 variance), of every logit."""
-        bias = self.decoders.bias[0]
-        mean = product(top, self.centred, bias - bias.mean())
-        variance = self._odds * product(top * top, self.squared)
-        return mean, (1 + math.pi / 8 * variance).sqrt()
+    def _logits(self, top: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The plain softmax, the weights' mean under it, and logits of the mean softmax."""
+        weight, bias = self.decoders.weight[0], self.decoders.bias[0]
+        plain = softmax(product(top, weight, bias))
+        centre = product(plain, weight.t())
+        squares = top * top
+        moved = product(top - self._odds * squares * centre, weight, bias)
+        return plain, centre, moved + self._odds / 2 * product(squares, self.squared)
 
 
 @dataclass(eq=False)

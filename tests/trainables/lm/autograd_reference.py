@@ -112,11 +112,6 @@ def member_logits(token: Token, top: Tensor) -> Tensor:
     return logits
 
 
-def moments_logits(mu: Tensor, var: Tensor) -> Tensor:
-    """Logits whose softmax stands for the mean softmax of normal logits."""
-    return mu / torch.sqrt(1 + math.pi / 8 * var)
-
-
 def log_mean(log_probs: Tensor) -> Tensor:
     """Logarithm of the mean over the first axis of exp."""
     return torch.logsumexp(log_probs, dim=0) - math.log(log_probs.shape[0])
@@ -135,18 +130,22 @@ def dropout_logits(token: Token, signal: McDropout, sample: int, top: Tensor) ->
     return top @ weight.T + token.bias[0]
 
 
-def dropout_moments(token: Token, signal: McDropout, top: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance of the logits, less their mean over the vocabulary, under masks of units; each [B, V]."""
-    weight = token.weight[0] - token.weight[0].mean(dim=0, keepdim=True)
-    bias = token.bias[0] - token.bias[0].mean()
-    return top @ weight.T + bias, signal.rate / (1 - signal.rate) * (top**2 @ (weight**2).T)
+def dropout_moments(token: Token, signal: McDropout, top: Tensor) -> Tensor:
+    """Mean logits plus half the variance that each has, under masks of units, beside their mean by softmax; [B, V]."""
+    weight, rows = token.weight[0], []
+    for one in top:
+        mean = weight @ one + token.bias[0]
+        expected = mean.softmax(dim=0) @ weight
+        variances = [(((word - expected) * one) ** 2).sum() * signal.rate / (1 - signal.rate) for word in weight]
+        rows.append(mean + torch.stack(variances) / 2)
+    return torch.stack(rows)
 
 
 def log_distribution(token: Token, top: Tensor) -> Tensor:
     """Log-probabilities that the signal looks at, [B, V]: of the mean where there are several."""
     match token.signal:
         case McDropout(estimator="moments") as signal:
-            return F.log_softmax(moments_logits(*dropout_moments(token, signal, top)), dim=-1)
+            return F.log_softmax(dropout_moments(token, signal, top), dim=-1)
         case McDropout() as signal:
             logits = torch.stack([dropout_logits(token, signal, k, top) for k in range(signal.num_samples)])
             return log_mean(F.log_softmax(logits, dim=-1))

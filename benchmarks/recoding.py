@@ -1,0 +1,178 @@
+"""Speed of recoding language models, beside the same model without a recoder and beside recoding by autograd.
+
+    python benchmarks/recoding.py [--repeats 3] [--hidden-size 650] [--vocabulary 10000] [--only NAME ...]
+
+One window of T = 35 steps and B = 64 streams, 2 layers, forward and backward in training, forward in evaluation, no
+dropout. "fused" is `nn.LSTM` with two layers, `nn.Embedding` and `nn.Linear`; every ratio is over it. "autograd" takes
+the gradient of surprisal at every step with `torch.autograd.grad`, on `nn.LSTMCell`, as is plainest. All rows are timed
+in turns in one process with one torch thread; medians. "floor" counts multiply-accumulates alone.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from trainables.lm import cost, noise
+from trainables.lm.config import (
+    AnchoredEnsemble,
+    Dropout,
+    LearnedStep,
+    LmConfig,
+    McDropout,
+    PredictedStep,
+    Recoder,
+    Surprisal,
+    Variational,
+)
+from trainables.lm.network import Network
+from trainables.lm.streams import Window
+
+NUM_STEPS, NUM_STREAMS, STEP_SIZE = 35, 64, 5.0
+RECODERS: dict[str, Recoder | None] = {
+    "none": None,
+    "surprisal": Recoder(),
+    "surprisal, eq44": Recoder(signal=Surprisal(variant="eq44")),
+    "surprisal, learned": Recoder(step=LearnedStep()),
+    "surprisal, predicted": Recoder(step=PredictedStep()),
+    "mc_dropout, moments": Recoder(signal=McDropout(estimator="moments")),
+    "mc_dropout, K=5": Recoder(signal=McDropout(num_samples=5)),
+    "mc_dropout, K=10": Recoder(signal=McDropout(num_samples=10)),
+    "mc_dropout, K=50": Recoder(signal=McDropout(num_samples=50)),
+    "ensemble, K=5": Recoder(signal=AnchoredEnsemble(num_members=5)),
+    "variational, K=5": Recoder(signal=Variational(num_samples=5)),
+}
+Step = Callable[[], Tensor]
+
+
+class Fused(nn.Module):
+    """The plainest language model."""
+
+    def __init__(self, size: int, vocabulary: int) -> None:
+        super().__init__()
+        self.embedding, self.lstm = nn.Embedding(vocabulary, size), nn.LSTM(size, size, 2)
+        self.decoder = nn.Linear(size, vocabulary)
+
+    def forward(self, window: Window) -> Tensor:
+        """The mean loss."""
+        logits = self.decoder(self.lstm(self.embedding(window.inputs))[0])
+        return F.cross_entropy(logits.flatten(0, 1), window.targets.flatten())
+
+
+class ByAutograd(nn.Module):
+    """Surprisal recoding with a graph of every step."""
+
+    def __init__(self, size: int, vocabulary: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, size)
+        self.cells = nn.ModuleList([nn.LSTMCell(size, size) for _ in range(2)])
+        self.decoder = nn.Linear(size, vocabulary)
+
+    def forward(self, window: Window) -> Tensor:
+        """The mean loss."""
+        zeros = self.decoder.weight.new_zeros(NUM_STREAMS, self.decoder.in_features)
+        states, losses = [(zeros, zeros) for _ in self.cells], []
+        for tokens, targets in zip(window.inputs, window.targets, strict=True):
+            value, parts = self.embedding(tokens), []
+            with torch.enable_grad():
+                for cell, (hidden, memory) in zip(self.cells, states, strict=True):
+                    value, memory = cell(value, (hidden, memory))
+                    parts += [value, memory]
+                loss = F.cross_entropy(self.decoder(value), targets, reduction="none")
+                gradients = torch.autograd.grad(loss.sum(), parts, retain_graph=True)
+            losses.append(loss)
+            parts = [part - STEP_SIZE * gradient for part, gradient in zip(parts, gradients, strict=True)]
+            if not torch.is_grad_enabled():
+                parts = [part.detach() for part in parts]
+            states = list(zip(parts[::2], parts[1::2], strict=True))
+        return torch.stack(losses).mean()
+
+
+def ours(name: str, size: int, vocabulary: int, window: Window, is_training: bool) -> tuple[nn.Module, Step]:
+    """A model and the function that gives its mean loss."""
+    recoder = RECODERS[name]
+    config = LmConfig(embedding_size=size, hidden_size=size, recoder=recoder, dropout=Dropout(rate=0.0))
+    network = Network(config, vocabulary).to(window.inputs.device)
+    state, generator = network.zeros(NUM_STREAMS, recoder), torch.Generator(window.inputs.device)
+
+    def step() -> Tensor:
+        drawn = noise.draw(config, recoder, (NUM_STEPS, NUM_STREAMS), vocabulary, generator, is_training)
+        return network(window, state, drawn, network.own).loss.mean()
+
+    return network, step
+
+
+def duration(model: nn.Module, step: Step, is_training: bool) -> float:
+    """Seconds of one window."""
+    model.zero_grad()
+    is_cuda = next(model.parameters()).is_cuda
+    started = time.perf_counter()
+    with torch.set_grad_enabled(is_training):
+        loss = step()
+        if is_training:
+            loss.backward()
+    if is_cuda:
+        torch.cuda.synchronize()
+    return time.perf_counter() - started
+
+
+def floors(name: str, size: int, vocabulary: int) -> tuple[float, float]:
+    """Multiply-accumulates over those of "fused", in training and in evaluation; of autograd not counted."""
+    if name not in RECODERS:
+        return (1.0, 1.0) if name == "fused" else (float("nan"),) * 2
+    config, plain = (LmConfig(embedding_size=size, hidden_size=size, recoder=one) for one in (RECODERS[name], None))
+    training = [cost.training_macs_per_token(one, vocabulary) for one in (config, plain)]
+    testing = [cost.macs_per_token(one, one.recoder, vocabulary) for one in (config, plain)]
+    return training[0] / training[1], testing[0] / testing[1]
+
+
+def measure(names: list[str], size: int, vocabulary: int, window: Window, repeats: int) -> dict[str, list[float]]:
+    """Median seconds of a window in training and in evaluation."""
+    times: dict[str, list[list[float]]] = {name: [[], []] for name in names}
+    for way, is_training in enumerate((True, False)):
+        models: dict[str, tuple[nn.Module, Step]] = {}
+        for name in names:
+            if name in RECODERS:
+                models[name] = ours(name, size, vocabulary, window, is_training)
+            else:
+                model = (Fused if name == "fused" else ByAutograd)(size, vocabulary).to(window.inputs.device)
+                models[name] = (model, lambda model=model: model(window))
+        for repeat in range(repeats + 1):
+            for name, (model, step) in models.items():
+                seconds = duration(model, step, is_training)
+                if repeat:  # the first is a warm-up
+                    times[name][way].append(seconds)
+    return {name: [statistics.median(parts) for parts in both] for name, both in times.items()}
+
+
+def main() -> None:
+    """Prints one row for each model."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--hidden-size", type=int, default=650)
+    parser.add_argument("--vocabulary", type=int, default=10_000)
+    parser.add_argument("--only", nargs="*", help=f"some of: autograd, {', '.join(RECODERS)}")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    size, vocabulary = arguments.hidden_size, arguments.vocabulary
+    tokens = [torch.randint(vocabulary, (NUM_STEPS, NUM_STREAMS), device=device) for _ in range(2)]
+    names = ["fused", *(arguments.only or ["autograd", *RECODERS])]
+    found = measure(names, size, vocabulary, Window(*tokens), arguments.repeats)
+    print(f"{device}, torch {torch.__version__}, 2 x {size}, V = {vocabulary}, {arguments.repeats} repeats, tokens/s")
+    print(f"{'model':22} {'training':>9} {'ratio':>6} {'floor':>6} {'evaluation':>11} {'ratio':>6} {'floor':>6}")
+    for name, (training, evaluation) in found.items():
+        floor = floors(name, size, vocabulary)
+        speeds = [NUM_STEPS * NUM_STREAMS / seconds for seconds in (training, evaluation)]
+        ratios = [training / found["fused"][0], evaluation / found["fused"][1]]
+        first = f"{name:22} {speeds[0]:9.0f} {ratios[0]:6.2f} {floor[0]:6.2f}"
+        print(f"{first} {speeds[1]:11.0f} {ratios[1]:6.2f} {floor[1]:6.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
