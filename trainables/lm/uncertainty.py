@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from trainables.lm.config import AnchoredEnsemble, McDropout, Variational
-from trainables.lm.entropy import entropy_of_mean, entropy_over_batch, softmax
+from trainables.lm.entropy import entropy_of_mean, entropy_over_batch
 from trainables.lm.lstm import product
 from trainables.lm.noise import Noise
 from trainables.lm.reading import Decoders, Reading, Workspace
@@ -55,9 +55,10 @@ class MomentsSignal:
     """The same as under masks of units without end, from mean and variance of every logit.
 
     Under unit dropout logit v is mu_v + e_v, with mu = W h + b and Cov(e_v, e_u) = c sum_j w_vj w_uj h_j^2, where
-    c = rate / (1 - rate). To first order log p_v = log p0_v + e_v - p0 . e, with p0 the softmax of mu. Were that
-    normal, its exponential's mean would be p0_v exp(s_v / 2), with s_v = c sum_j (w_vj - m_j)^2 h_j^2 its variance and
-    m = W^T p0; normalised, this is taken for the mean softmax. What s_v / 2 has the same for all words does not matter.
+    c = rate / (1 - rate). To first order log p_v = log p0_v + e_v - p0 . e, with p0 the softmax of mu and, of what is
+    added to it, the variance s_v = c sum_j (w_vj - m_j)^2 h_j^2, m = W^T p0. Were that normal and small, p_v would have
+    the mean p0_v exp(s_v / 2). The mean softmax is taken to be that of log p0_v + 2 (1 - exp(-s_v / 4)), which begins
+    as s_v / 2 and is bounded because no probability exceeds 1; `benchmarks/moments.py` says how well.
     """
 
     config: McDropout
@@ -70,30 +71,36 @@ class MomentsSignal:
     def read(self, step: int, hidden: list[Tensor]) -> Reading:
         """As `ErrorSignal`."""
         top, weight = hidden[-1], self.decoders.weight[0]
-        plain, centre, logits = self._logits(top)
+        plain, centre, variance, logits = self._logits(top)
         delta, slopes, probs = entropy_of_mean(logits[None])
-        along, across = product(slopes[0], weight.t()), product(slopes[0], self.squared.t())
-        of_plain = product(-self._odds * top * top * along, weight)  # through the centre
-        of_mean = plain * (of_plain - (plain * of_plain).sum(-1, keepdim=True))
-        gradient = along * (1 - 2 * self._odds * top * centre) + self._odds * top * across
-        return Reading(delta, gradient + product(of_mean, weight.t()), len(hidden) - 1, probs)
+        of_mean = slopes[0]
+        of_variance = self._odds * of_mean * (-variance / 4).exp() / 2
+        along, across = product(of_variance, weight.t()), product(of_variance, self.squared.t())
+        total = of_variance.sum(-1, keepdim=True)
+        of_centre = 2 * top * top * (centre * total - along)
+        of_plain = product(of_centre, weight)
+        of_mean = of_mean + plain * (of_plain - (plain * of_plain).sum(-1, keepdim=True))
+        gradient = product(of_mean, weight.t()) + 2 * top * (across + centre * (centre * total - 2 * along))
+        return Reading(delta, gradient, len(hidden) - 1, probs)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
-        return entropy_of_mean(self._logits(hidden[-1])[2][None])[0]
+        return entropy_of_mean(self._logits(hidden[-1])[3][None])[0]
 
     @property
     def _odds(self) -> float:
         return self.config.rate / (1 - self.config.rate)
 
-    def _logits(self, top: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The plain softmax, the weights' mean under it, and logits of the mean softmax."""
+    def _logits(self, top: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The plain softmax, the weights' mean under it, the variances s, and logits of the mean softmax."""
         weight, bias = self.decoders.weight[0], self.decoders.bias[0]
-        plain = softmax(product(top, weight, bias))
+        mean, squares = product(top, weight, bias), top * top
+        plain = mean.softmax(-1)
         centre = product(plain, weight.t())
-        squares = top * top
-        moved = product(top - self._odds * squares * centre, weight, bias)
-        return plain, centre, moved + self._odds / 2 * product(squares, self.squared)
+        crossed = product(squares * centre, weight)
+        variance = product(squares, self.squared) - 2 * crossed + (squares * centre * centre).sum(-1, keepdim=True)
+        variance = self._odds * variance
+        return plain, centre, variance, mean + 2 * (1 - (-variance / 4).exp())
 
 
 @dataclass(eq=False)

@@ -131,13 +131,13 @@ def dropout_logits(token: Token, signal: McDropout, sample: int, top: Tensor) ->
 
 
 def dropout_moments(token: Token, signal: McDropout, top: Tensor) -> Tensor:
-    """Mean logits plus half the variance that each has, under masks of units, beside their mean by softmax; [B, V]."""
+    """Mean logits, each plus 2 (1 - exp(-s / 4)), s its variance, under masks of units, beside their mean; [B, V]."""
     weight, rows = token.weight[0], []
     for one in top:
         mean = weight @ one + token.bias[0]
         expected = mean.softmax(dim=0) @ weight
         variances = [(((word - expected) * one) ** 2).sum() * signal.rate / (1 - signal.rate) for word in weight]
-        rows.append(mean + torch.stack(variances) / 2)
+        rows.append(mean + 2 * (1 - torch.exp(-torch.stack(variances) / 4)))
     return torch.stack(rows)
 
 
