@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from orchestrator import data_commands
+from orchestrator.analyse import analyse
 from orchestrator.printing import Format, OutputFormat, err, out, print_rows
 from trainables.errors import DataWarning, InputError
 
@@ -30,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_commands.app, name="data")
+app.command(epilog=EPILOG)(analyse)
 _shown_warnings: set[str] = set()
 
 

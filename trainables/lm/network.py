@@ -54,12 +54,14 @@ class Run:
         nats: -log of the predictive probability of what came.
         state: h and c of each layer behind the last step, detached.
         trace: of the recoder.
+        tops: the top hidden state, where there was no recoder.
     """
 
     loss: Float[Tensor, "T B"]
     nats: Float[Tensor, "T B"]
     state: Float[Tensor, "A R H"]
     trace: Trace | None
+    tops: Float[Tensor, "T R H"] | None = None
 
 
 class Network(nn.Module):
@@ -135,7 +137,7 @@ class Network(nn.Module):
             inputs, after = layer(inputs, before)
             parts += [part[0].detach() for part in after]
         loss, nats = self.outputs(inputs, targets, noise, 1)
-        return Run(loss, nats, torch.stack(parts), None)
+        return Run(loss, nats, torch.stack(parts), None, inputs.detach())
 
     def _recoded(
         self, inputs: Tensor, targets: Tensor, state: Tensor, noise: Noise, attached: Attached, measures_after: bool

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterable
 from pathlib import Path
 
 from trainables.errors import InputError

@@ -1,6 +1,6 @@
 """A model on sentences, word by word: what it expected before and after recoding."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from trainables import rng
 from trainables.lm import noise
-from trainables.lm.network import Attached, Network
+from trainables.lm.config import Surprisal
+from trainables.lm.network import Attached, Network, Run
+from trainables.lm.noise import Noise
 from trainables.lm.probe import Supervision
 from trainables.lm.streams import NO_TARGET, Window
 
@@ -19,16 +21,18 @@ MAX_SENTENCES = 64
 """Read at once."""
 
 Numbers = NDArray[np.float64]
+Sentences = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
 class WordRecord:
-    """Of the words of one sentence; without a recoder nothing changes, and delta is 0.
+    """Of the N words of one sentence; without a recoder nothing changes, and delta is 0.
 
     Attributes:
-        nats_before: -log p of each word (N), from the state as it was.
+        nats_before: -log p of each word, from the state as it was.
         nats_after: of the same word, from the state that was recoded because of it.
-        delta_before, delta_after: the error signal.
+        delta_before: the error signal of each word.
+        delta_after: of the recoded state.
     """
 
     nats_before: Numbers
@@ -40,7 +44,7 @@ class WordRecord:
 @torch.no_grad()
 def read(
     network: Network,
-    sentences: Sequence[Sequence[int]],
+    sentences: Sentences,
     start: int,
     attached: Attached | None,
     seed: int,
@@ -56,51 +60,108 @@ def read(
         seed: of masks.
         recode_at: recode only where the word of this index, from 0, has come; by default everywhere.
     """
-    network.eval()
+    chosen = None if recode_at is None else [recode_at] * len(sentences)
     records = []
-    for first in range(0, len(sentences), MAX_SENTENCES):
-        part = slice(first, first + MAX_SENTENCES)
-        records += _read_batch(network, sentences[part], start, _labelled(attached, part), seed + first, recode_at)
+    for part, window, run, drawn in _runs(network, sentences, start, attached, seed, chosen):
+        rows = [run.nats, run.nats, torch.zeros_like(run.nats), torch.zeros_like(run.nats)]
+        if run.trace and attached:
+            copies = noise.num_copies(attached.recoder)
+            tops = (torch.stack(tops) for tops in (run.trace.tops, run.trace.recoded_tops))
+            nats = [network.outputs(top, window.targets, drawn, copies)[1] for top in tops]
+            rows = [*nats, torch.stack(run.trace.before), torch.stack(run.trace.after)]
+        arrays = [row.double().cpu().numpy() for row in rows]
+        records += [WordRecord(*(array[: len(words), i] for array in arrays)) for i, words in enumerate(part)]
     return records
 
 
-def _labelled(attached: Attached | None, part: slice) -> Attached | None:
-    if attached is None or attached.supervision is None:
-        return attached
-    told = attached.supervision
-    return replace(attached, supervision=Supervision(told.weight, told.bias, told.labels[part]))
-
-
-def _read_batch(
+@torch.no_grad()
+def compare(
     network: Network,
-    sentences: Sequence[Sequence[int]],
+    prefixes: Sentences,
+    candidates: Sentences,
     start: int,
     attached: Attached | None,
     seed: int,
-    recode_at: int | None,
-) -> list[WordRecord]:
+    recode_at: Sequence[int] | None = None,
+) -> Numbers:
+    """-log p of each of C candidates for the word behind each prefix (N C).
+
+    It is the model's output: of surprisal that of the state before recoding, else of the recoded one.
+
+    Args:
+        network: the model.
+        prefixes: numbers of words.
+        candidates: of each prefix; the first is what has come, where an error signal asks.
+        start: the token that stands before each prefix.
+        attached: the recoder; the labels of its probe, if it has one, are of the prefixes in their order.
+        seed: of masks.
+        recode_at: of each prefix, the only index from 0 where it is recoded; the last is len(prefix).
+    """
+    sentences = [[*prefix, choices[0]] for prefix, choices in zip(prefixes, candidates, strict=True)]
+    found: list[Numbers] = []
+    for part, window, run, drawn in _runs(network, sentences, start, attached, seed, recode_at):
+        last = torch.tensor([len(words) - 1 for words in part], device=window.targets.device)
+        streams = torch.arange(len(part), device=last.device)
+        choices = torch.tensor([list(row) for row in candidates[len(found) : len(found) + len(part)]]).to(last.device)
+        columns = []
+        for column in choices.t():
+            targets = torch.full_like(window.targets, NO_TARGET)
+            targets[last, streams] = column
+            columns.append(_nats(network, run, targets, drawn, attached)[last, streams])
+        found += list(torch.stack(columns, 1).double().cpu().numpy())
+    return np.array(found)
+
+
+def _nats(network: Network, run: Run, targets: Tensor, drawn: Noise, attached: Attached | None) -> Tensor:
+    """-log p of `targets` (T B) as the model gives it out."""
+    if run.trace and attached:
+        is_before = isinstance(attached.recoder.signal, Surprisal)
+        tops = torch.stack(run.trace.tops if is_before else run.trace.recoded_tops)
+        return network.outputs(tops, targets, drawn, noise.num_copies(attached.recoder))[1]
+    assert run.tops is not None
+    return network.outputs(run.tops, targets, drawn, 1)[1]
+
+
+def _runs(
+    network: Network,
+    sentences: Sentences,
+    start: int,
+    attached: Attached | None,
+    seed: int,
+    recode_at: Sequence[int] | None,
+) -> Iterator[tuple[Sentences, Window, Run, Noise]]:
+    """The sentences in batches, each with its window, what the model made of it, and its noise."""
+    network.eval()
     device = network.decoder_weight.device
-    window = _window(sentences, start).to(device)
-    shape = (window.targets.shape[0], window.targets.shape[1])
     recoder = attached.recoder if attached else None
-    generator = torch.Generator(device).manual_seed(rng.derive(seed, "words"))
-    drawn = noise.draw(network.config, recoder, shape, network.vocabulary_size, generator, is_training=False)
-    if recode_at is not None:
-        only = torch.zeros(shape, device=device)
-        only[recode_at : recode_at + 1] = 1.0
-        drawn = replace(drawn, gates=only if drawn.gates is None else only * drawn.gates)
-    run = network(window, network.zeros(shape[1], recoder), drawn, attached, measures_after=True)
-    rows: list[Tensor] = [run.nats, run.nats, torch.zeros_like(run.nats), torch.zeros_like(run.nats)]
-    if run.trace and recoder:
-        copies = noise.num_copies(recoder)
-        tops = (torch.stack(tops) for tops in (run.trace.tops, run.trace.recoded_tops))
-        nats = [network.outputs(top, window.targets, drawn, copies)[1] for top in tops]
-        rows = [*nats, torch.stack(run.trace.before), torch.stack(run.trace.after)]
-    arrays = [row.double().cpu().numpy() for row in rows]
-    return [WordRecord(*(array[: len(words), i] for array in arrays)) for i, words in enumerate(sentences)]
+    for first in range(0, len(sentences), MAX_SENTENCES):
+        rows = slice(first, first + MAX_SENTENCES)
+        window = _window(sentences[rows], start).to(device)
+        shape = (window.targets.shape[0], window.targets.shape[1])
+        generator = torch.Generator(device).manual_seed(rng.derive(seed, "words", first))
+        drawn = noise.draw(network.config, recoder, shape, network.vocabulary_size, generator, is_training=False)
+        if recode_at is not None and recoder:
+            drawn = _only_at(drawn, recode_at[rows], window.targets)
+        zeros = network.zeros(shape[1], recoder)
+        run = network(window, zeros, drawn, _labelled(attached, rows), measures_after=True)
+        yield sentences[rows], window, run, drawn
 
 
-def _window(sentences: Sequence[Sequence[int]], start: int) -> Window:
+def _only_at(drawn: Noise, indices: Sequence[int], targets: Tensor) -> Noise:
+    """The noise with the gates shut but at one index of each stream."""
+    steps = torch.arange(len(targets), device=targets.device)[:, None]
+    only = (steps == torch.tensor(list(indices), device=targets.device)).float()
+    return replace(drawn, gates=only if drawn.gates is None else only * drawn.gates)
+
+
+def _labelled(attached: Attached | None, rows: slice) -> Attached | None:
+    if attached is None or attached.supervision is None:
+        return attached
+    told = attached.supervision
+    return replace(attached, supervision=Supervision(told.weight, told.bias, told.labels[rows]))
+
+
+def _window(sentences: Sentences, start: int) -> Window:
     """The sentences as streams, each behind `start`; shorter ones are filled up."""
     inputs = pad_sequence([torch.tensor([start, *words[:-1]]) for words in sentences])
     targets = pad_sequence([torch.tensor(list(words)) for words in sentences], padding_value=NO_TARGET)
