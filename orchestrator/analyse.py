@@ -11,6 +11,19 @@ from trainables.errors import InputError
 if TYPE_CHECKING:
     from orchestrator.analysis import Question
 
+SHORT = {
+    "sentence": "",
+    "position": "at",
+    "is_critical": "*",
+    "bits_without": "without",
+    "bits_before": "before",
+    "bits_after": "after",
+    "delta_before": "delta",
+    "delta_after": "delta'",
+    "p_holm": "p (Holm)",
+}
+"""Of columns, in tables for people."""
+
 Sentences = Annotated[
     Path | None,
     typer.Option(help="One sentence a line, * before its critical word; default: classic garden paths."),
@@ -51,7 +64,12 @@ def analyse(
     if format is not Format.table:
         print_rows(rows, format, title="")
         return
-    print_rows([_shown(row) for row in rows], format, f"{sweep.name}, {condition}: {question.kind}", ("word",))
+    filled = [column for column in rows[0] if any(row[column] is not None for row in rows)]
+    print_rows(
+        [_shown({column: row[column] for column in filled}) for row in rows],
+        format,
+        f"{sweep.name}, {condition}: {question.kind}",
+    )
     path = analysis_figure.draw(rows, question.columns, question.kind, sweep.name, condition, settings.figures)
     Tracking(settings).store_figures(sweep.name, [path])
     out.print(f"Figure: {path}", soft_wrap=True, markup=False)
@@ -76,18 +94,19 @@ def _question(
 
 
 def _shown(row: dict[str, Any]) -> dict[str, str]:
-    """The row with each mean and standard deviation in one column."""
+    """The row with each mean and standard deviation in one column, under a short name."""
     shown = {}
     for column, value in row.items():
+        name = SHORT.get(column, column)
         if f"{column}_std" in row:
             spread = row[f"{column}_std"]
-            shown[column] = _readable(value) + (f" ± {_readable(spread)}" if spread is not None else "")
+            shown[name] = _readable(value) + (f" ± {_readable(spread)}" if spread is not None else "")
         elif not column.endswith("_std"):
-            shown[column] = _readable(value)
+            shown[name] = _readable(value)
     return shown
 
 
 def _readable(value: object) -> str:
     if isinstance(value, bool):
         return "*" if value else ""
-    return f"{value:.4g}" if isinstance(value, float) else str("" if value is None else value)
+    return f"{value:.3g}" if isinstance(value, float) else str("" if value is None else value)

@@ -34,7 +34,7 @@ def print_rows(rows: list[dict[str, Any]], format: Format, title: str, whole: tu
     else:
         table = Table(title=title)
         for column in rows[0] if rows else ():
-            table.add_column(column, no_wrap=column in whole)
+            table.add_column(column, no_wrap=column in whole, overflow="fold")
         for row in rows:
             table.add_row(*(str(value) for value in row.values()))
         out.print(table, markup=False)

@@ -24,7 +24,7 @@ from trainables.lm.config import Data, Files, OneFile, Tokens, Vocabulary
 EOS: Final = "<eos>"
 UNK: Final = "<unk>"
 PARTS: Final = ("train", "validation", "test")
-MAX_UNKNOWN: Final = 0.1
+MAX_UNKNOWN: Final = 0.2
 """Share of a part's tokens above which the user is warned."""
 
 _WORD = re.compile(rf"{EOS}|{UNK}|\w+(?:[-'\u2019]\w+)*|\S")

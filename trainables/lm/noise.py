@@ -1,6 +1,6 @@
 """All that is random in one window: dropout masks, samples, gates and directions, drawn before it runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -55,6 +55,38 @@ class Noise:
     samples: Masks | None = None
     gates: Float[Tensor, "T B"] | None = None
     directions: Tensor | None = None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether all of it is there; the masks of weights are drawn at their step."""
+        return self.samples is None or isinstance(self.samples, Tensor)
+
+    def mapped(self, function: Callable[[Tensor], Tensor]) -> "Noise":
+        """`function` of every tensor; only of noise that `is_drawn`."""
+
+        def one(values: Tensor | None) -> Tensor | None:
+            return None if values is None else function(values)
+
+        return Noise(
+            one(self.embeddings),
+            [one(mask) for mask in self.between],
+            one(self.decoder),
+            [one(mask) for mask in self.recurrent],
+            one(self.samples) if isinstance(self.samples, Tensor) else None,
+            one(self.gates),
+            one(self.directions),
+        )
+
+    def tensors(self) -> list[Tensor]:
+        """Those that are there, always in the same order."""
+        found: list[Tensor] = []
+
+        def note(values: Tensor) -> Tensor:
+            found.append(values)
+            return values
+
+        self.mapped(note)
+        return found
 
     def streams(self, rows: Tensor, batch_size: int) -> "Noise":
         """What the streams `rows` of a batch get of it, in all their copies."""

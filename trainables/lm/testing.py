@@ -11,6 +11,7 @@ from torch import Tensor
 
 from trainables import distributed, rng
 from trainables.lm import noise
+from trainables.lm.captured import Captured
 from trainables.lm.config import LmConfig
 from trainables.lm.network import Attached, Network, Run
 from trainables.lm.noise import Noise
@@ -81,8 +82,9 @@ def score(network: Network, tokens: Int[Tensor, " N"], attached: Attached | None
     recoder = attached.recoder if attached else None
     state = network.zeros(num_mine(batch_size), recoder)
     nats, num_not_finite, started = 0.0, 0, time.perf_counter()
+    read = Captured(lambda window, state, drawn: network(window, state, drawn, attached), [])
     for window, drawn in windows_with_noise(*arguments, streams.num_windows):
-        run = network(window, state, drawn, attached)
+        run = read(window, state, drawn)
         state = run.state
         nats += run.nats.double().sum().item()
         num_not_finite += _num_not_finite(run)

@@ -12,11 +12,13 @@ from torch import Tensor, nn
 from trainables import checkpoint, distributed, rng
 from trainables.errors import DivergedError, InputError
 from trainables.lm import corpus, cost, noise, passage, testing
+from trainables.lm.captured import Captured, Work
 from trainables.lm.config import Evaluation, LmConfig
 from trainables.lm.memory import peak_memory_mb
-from trainables.lm.network import Attached, Network, attach
+from trainables.lm.network import Attached, Network, Run, attach
+from trainables.lm.noise import Noise
 from trainables.lm.schedule import learning_rate
-from trainables.lm.streams import NO_TARGET, Streams
+from trainables.lm.streams import NO_TARGET, Streams, Window
 from trainables.lm.tally import Tally
 from trainables.trial import Trial
 
@@ -117,25 +119,23 @@ def _train_part(
         state = network.zeros(testing.num_mine(training.batch_size), recoder)
     first, last = (streams.num_windows * i // training.reports_per_epoch for i in (part, part + 1))
     device, tally, started = distributed.device(), Tally(), time.perf_counter()
+    num_asked = torch.ones((), device=device)
+    learn = Captured(_learning(config, network, attached, streams, num_asked), list(network.parameters()))
     network.train()
     for index in range(first, last):
-        whole = streams.window(index).to(device)
+        whole = streams.window(index)
+        num_tokens = int((whole.targets != NO_TARGET).sum())
+        num_asked.fill_(num_tokens)
         generator = torch.Generator(device).manual_seed(rng.derive(config.seed, "train", epoch, index))
         shape = (whole.inputs.shape[0], whole.inputs.shape[1])
         drawn = noise.draw(config, recoder, shape, network.vocabulary_size, generator, is_training=True)
-        num_tokens = int((whole.targets != NO_TARGET).sum())
-        window, drawn = testing.mine(whole, drawn)
-        optimizer.zero_grad()
-        with torch.autocast(device.type, torch.bfloat16, enabled=_is_half(config, device)):
-            run = network(window, state, drawn, attached)
-            total = run.loss.sum() / num_tokens
-            pull = network.pull(streams.num_tokens) / distributed.world_size()
-        (total + pull).backward()
+        window, drawn = testing.mine(whole.to(device), drawn)
+        run = learn(window, state, drawn)
         distributed.sum_gradients(network.parameters())
         norm = float(nn.utils.clip_grad_norm_(network.parameters(), training.max_gradient_norm))
         if not math.isfinite(norm):
             raise DivergedError(
-                f"The loss is {total.item():g} and its gradient {norm} at window {index} of epoch {epoch + 1}."
+                f"The loss's gradient is {norm} at window {index} of epoch {epoch + 1}; lower the learning rate."
             )
         optimizer.step()
         state = run.state
@@ -146,8 +146,21 @@ def _train_part(
     return metrics, state
 
 
-def _is_half(config: LmConfig, device: torch.device) -> bool:
-    return config.training.precision == "bfloat16" and device.type == "cuda"
+def _learning(
+    config: LmConfig, network: Network, attached: Attached | None, streams: Streams, num_asked: Tensor
+) -> Work:
+    """Leaves the gradients of the mean loss over `num_asked` tokens, of all processes together, in the parameters."""
+    is_half = config.training.precision == "bfloat16" and num_asked.is_cuda
+    num_tokens, num_processes = streams.num_tokens, distributed.world_size()
+
+    def learn(window: Window, state: Tensor, drawn: Noise) -> Run:
+        with torch.autocast(num_asked.device.type, torch.bfloat16, enabled=is_half):
+            run: Run = network(window, state, drawn, attached)
+            total = run.loss.sum() / num_asked + network.pull(num_tokens) / num_processes
+        total.backward()
+        return run
+
+    return learn
 
 
 def _parameter_groups(network: Network, weight_decay: float) -> list[dict[str, Any]]:

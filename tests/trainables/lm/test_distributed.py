@@ -1,33 +1,32 @@
 """Two processes over gloo learn and report what one does."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from torch import multiprocessing
 
 from tests.trainables.folder_trial import FolderTrial
+from tests.trainables.lm.test_network import SIGNALS, B, V, case, own
 from tests.trainables.lm.test_train import ENSEMBLE, RECODERS, config_for, write_text
-from tests.trainables.processes import assert_same_reports, in_one_and_two, process_group
-from trainables import checkpoint
-from trainables.lm import passage, train
-from trainables.lm.config import Evaluation, FiniteDifference, FixedStep, McDropout, Recoder
+from tests.trainables.processes import assert_same_reports, process_group
+from trainables import checkpoint, distributed
+from trainables.lm import passage, testing, train
+from trainables.lm.config import Chance, Evaluation, FixedStep, Recoder
 
-MODELS = {
-    "plain": None,
-    **RECODERS,
-    "weight_masks": Recoder(signal=McDropout(num_samples=2, masks="weights"), step=FixedStep(size=0.5)),
-    "directions": Recoder(step=FixedStep(size=0.5), gradient=FiniteDifference(num_directions=2)),
-    "ensemble": ENSEMBLE,
-}
+MODELS = RECODERS | {"ensemble": ENSEMBLE}
+GONE_ON = ("surprisal", "variational")
+"""Which are also interrupted in one process, within an epoch, and go on in two."""
 BATCH_SIZE = 5
 """Streams: three for the first process, two for the second."""
 
 
-def run_all(rank: int, num_processes: int, folder: Path) -> None:
-    """Every model one after the other; rank 0 keeps what it reports."""
-    passage.draw = lambda *_: []
-    text = write_text(folder / f"text{rank}.txt", num_lines=30)
-    with process_group(rank, num_processes, folder):
+def run_all(rank: int, num_processes: int, folder: Path, other: Path | None = None) -> None:
+    """Every model one after the other; rank 0 keeps what it reports. In `other` one process has done the same."""
+    text = write_text(folder / f"text{rank}.txt", num_lines=20)
+    with pytest.MonkeyPatch.context() as patch, process_group(rank, num_processes, folder):
+        patch.setattr(passage, "draw", lambda *_: [])
         reports = {}
         for name, recoder in MODELS.items():
             cfg = config_for(text, recoder, batch_size=BATCH_SIZE, num_epochs=1, reports_per_epoch=2)
@@ -37,46 +36,93 @@ def run_all(rank: int, num_processes: int, folder: Path) -> None:
             reports[name] = trial.reports | {"test": tested.reports[2]}
             for row in reports[name].values():
                 del row["peak_memory_mb"]  # of this process alone
+            if other and name in GONE_ON:
+                resumed = FolderTrial(folder / f"{name}_resumed{rank}")
+                checkpoint.save(resumed.folder / "1.pt", checkpoint.load(other / f"{name}0/1.pt"))
+                train.train(cfg, resumed)
         if rank == 0:
             checkpoint.save(folder / "reports.pt", reports)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory) -> tuple[Path, Path]:
-    return in_one_and_two(run_all, tmp_path_factory)
+    """Of one process, which is this one, and of two."""
+    one, two = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
+    run_all(0, 1, one)
+    multiprocessing.spawn(run_all, (2, two, one), nprocs=2)
+    return one, two
+
+
+def assert_same_states(one: Path, two: Path) -> None:
+    first, second = checkpoint.load(one), checkpoint.load(two)
+    for part in ("network", "state", "losses"):
+        torch.testing.assert_close(second[part], first[part], rtol=5e-3, atol=1e-4)
+    assert first["state"].shape[2] == BATCH_SIZE
+    assert first["state"].abs().amax((0, 1, 3)).min() > 0.01
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_two_processes_do_what_one_does(folders, name):
     assert_same_reports(folders, name)
-    one, two = (checkpoint.load(folder / f"{name}0/2.pt") for folder in folders)
-    torch.testing.assert_close(two["network"], one["network"], rtol=5e-3, atol=1e-4)
-    torch.testing.assert_close(two["state"], one["state"], rtol=5e-3, atol=1e-4)
-    assert one["state"].shape[2] == BATCH_SIZE
-    assert one["state"].abs().amax((0, 1, 3)).min() > 0.01
+    assert_same_states(*(folder / f"{name}0/2.pt" for folder in folders))
 
 
-def continue_in_other_processes(rank: int, num_processes: int, folder: Path) -> None:
-    """From what one process left in the middle of an epoch."""
-    text = write_text(folder / f"text{rank}.txt", num_lines=30)
-    with process_group(rank, num_processes, folder):
-        for name in ("surprisal", "variational"):
-            cfg = config_for(text, RECODERS[name], batch_size=BATCH_SIZE, num_epochs=1, reports_per_epoch=2)
-            trial = FolderTrial(folder / f"{name}{rank}")
-            before = torch.load(folder.parent / "before" / f"{name}.pt")
-            checkpoint.save(trial.folder / "1.pt", before)
-            train.train(cfg, trial)
-            assert list(trial.reports) == [2]
+@pytest.mark.parametrize("name", GONE_ON)
+def test_two_processes_go_on_where_one_was_interrupted(folders, name):
+    assert_same_states(folders[0] / f"{name}0/2.pt", folders[1] / f"{name}_resumed0/2.pt")
 
 
-def test_two_processes_go_on_where_one_was_interrupted(folders, tmp_path):
-    (tmp_path / "before").mkdir()
-    for name in ("surprisal", "variational"):
-        checkpoint.save(tmp_path / "before" / f"{name}.pt", checkpoint.load(folders[0] / f"{name}0/1.pt"))
-    (tmp_path / "two").mkdir()
-    torch.multiprocessing.spawn(continue_in_other_processes, (2, tmp_path / "two"), nprocs=2)
-    for name in ("surprisal", "variational"):
-        two, one = checkpoint.load(tmp_path / f"two/{name}0/2.pt"), checkpoint.load(folders[0] / f"{name}0/2.pt")
-        assert two["losses"] == pytest.approx(one["losses"], rel=1e-4)
-        torch.testing.assert_close(two["network"], one["network"], rtol=5e-3, atol=1e-4)
-        torch.testing.assert_close(two["state"], one["state"], rtol=5e-3, atol=1e-4)
+@pytest.mark.parametrize("gradient", ["closed_form", "finite_difference"])
+@pytest.mark.parametrize("name", [None, *(name for name in SIGNALS if name != "ensemble_released")])
+def test_streams_shared_out_with_their_noise_are_read_as_in_one_batch(name, gradient, monkeypatch):
+    """In a released ensemble the rows of a batch are not independent."""
+    recoder = None
+    if name:
+        recoder = Recoder(signal=SIGNALS[name], step=FixedStep(size=0.5), gate=Chance(), gradient={"kind": gradient})
+    network, window, state, drawn = case(recoder)
+    attached = own(network, recoder) if recoder else None
+    whole = network(window, state, drawn, attached)
+    monkeypatch.setattr(distributed, "world_size", lambda: 2)
+    for rank in (0, 1):
+        monkeypatch.setattr(distributed, "rank", lambda rank=rank: rank)
+        mine, my_noise = testing.mine(window, drawn)
+        rows = slice(rank, None, 2)
+        my_state = state.unflatten(1, (-1, B))[:, :, rows].flatten(1, 2)
+        equipped = attached
+        if attached and attached.supervision:
+            told = attached.supervision
+            equipped = replace(attached, supervision=replace(told, labels=told.labels[rows]))
+        run = network(mine, my_state, my_noise, equipped)
+        assert mine.inputs.shape[1] == testing.num_mine(B) == 2 - rank
+        torch.testing.assert_close(run.loss, whole.loss[:, rows])
+        torch.testing.assert_close(run.state, whole.state.unflatten(1, (-1, B))[:, :, rows].flatten(1, 2))
+
+
+@pytest.fixture
+def second_of_two(monkeypatch):
+    """Sums and collections are of this process alone."""
+    monkeypatch.setattr(distributed, "rank", lambda: 1)
+    monkeypatch.setattr(distributed, "world_size", lambda: 2)
+
+
+@pytest.mark.parametrize("name", [None, *SIGNALS])
+def test_a_process_without_a_stream_adds_nothing_to_a_test(second_of_two, name):
+    network, *_ = case(Recoder(signal=SIGNALS[name]) if name else None)
+    score = testing.score(network, torch.randint(V, (30,)), network.own, 1, 1)
+    assert (score.loss_nats, score.num_not_finite, score.before) == (0, 0, None)
+
+
+@pytest.mark.parametrize("gradient", ["finite_difference", "second_order"])
+def test_a_process_without_a_stream_adds_nothing_with_other_gradients(second_of_two, gradient):
+    network, *_ = case(Recoder(gradient={"kind": gradient}, step={"kind": "lipschitz"}))
+    score = testing.score(network, torch.randint(V, (30,)), network.own, 1, 1)
+    assert (score.loss_nats, score.num_not_finite, score.before) == (0, 0, None)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_states_of_all_streams_are_put_together_where_a_process_has_none(second_of_two, monkeypatch, copies):
+    only = torch.randn(4, copies, 1, 8)
+    monkeypatch.setattr(distributed, "gather", lambda mine: [only, mine])
+    whole = train._all_streams(torch.zeros(4, 0, 8), 1)
+    assert torch.equal(whole, only)
+    assert train._my_streams(whole).shape == (4, 0, 8)

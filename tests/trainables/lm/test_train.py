@@ -2,6 +2,7 @@
 
 import csv
 import gc
+import itertools
 import math
 import random
 from pathlib import Path
@@ -265,7 +266,7 @@ def nats_by_hand(weights: dict[str, np.ndarray], tokens: list[int]) -> list[floa
 
     size, nats = weights["layers.0.weight_hh_l0"].shape[1], []
     state = [(np.zeros(size), np.zeros(size)) for _ in range(2)]
-    for token, following in zip(tokens[:-1], tokens[1:], strict=True):
+    for token, following in itertools.pairwise(tokens):
         values = weights["embedding.weight"][token]
         for number, (h, c) in enumerate(state):
             part = {name: weights[f"layers.{number}.{name}_l0"] for name in ("weight_ih", "weight_hh")}
@@ -419,11 +420,9 @@ def test_delta_is_measured_over_the_first_windows_only(text, monkeypatch):
 @pytest.mark.parametrize("name", RECODERS)
 def test_epochs_without_the_recoder_are_those_of_a_model_that_has_none(text, baseline, tmp_path, name):
     cfg = config_for(text, RECODERS[name], num_plain_epochs=1)
-    trial, plain, late = trained(cfg, tmp_path), comparable(baseline.reports), {}
-    late = comparable(trial.reports)
-    assert {k: v for k, v in late[1].items() if k in plain[1] and k.startswith(("train_loss", "train_p", "grad"))} == {
-        k: v for k, v in plain[1].items() if k.startswith(("train_loss", "train_p", "grad"))
-    }
+    late, plain = (comparable(trial.reports) for trial in (trained(cfg, tmp_path), baseline))
+    for metric in ("train_loss_nats", "train_perplexity", "gradient_norm", "learning_rate"):
+        assert late[1][metric] == plain[1][metric]
     assert "train_delta" not in late[1] and "train_delta" in late[2]
     assert late[2]["train_loss_nats"] != plain[2]["train_loss_nats"]
     with_steps = checkpoint.load(tmp_path / "1.pt")["network"]
@@ -480,7 +479,7 @@ def test_training_goes_on_with_the_learning_rate_of_its_schedule(text, tmp_path,
 
 
 def test_a_huge_learning_rate_stops_with_its_window(text, tmp_path):
-    with pytest.raises(DivergedError, match=r"^The loss is \S+ and its gradient (nan|inf) at window \d+ of epoch 1\.$"):
+    with pytest.raises(DivergedError, match=r"gradient is (nan|inf) at window \d+ of epoch 1\b"):
         train.train(config_for(text, learning_rate=3e38, max_gradient_norm=100.0), FolderTrial(tmp_path))
 
 
@@ -565,7 +564,7 @@ def test_members_start_at_their_anchors_which_are_draws_from_the_prior(text, anc
 
 
 def test_metrics_of_training_by_hand(text):
-    """Two streams of three steps of which one asks nothing; delta, steps and norms as the model's own trace has them."""
+    """Two streams of three steps of which one asks nothing; delta, steps and norms are those of the trace."""
     cfg = config_for(text, Recoder(step=LearnedStep(start=0.5), gate=Threshold(min_delta=2.6)))
     torch.manual_seed(0)
     network = Network(cfg, 14)
@@ -681,7 +680,7 @@ def test_an_ensemble_is_tested_with_its_own_members_only(signal):
 def test_more_reports_than_windows_are_refused(text, tmp_path):
     cfg = config_for(text, window=1000, reports_per_epoch=2)
     with pytest.raises(
-        InputError, match="training.reports_per_epoch must be at most the 1 windows of an epoch, but got 2"
+        InputError, match=r"training\.reports_per_epoch must be at most the 1 windows of an epoch, but got 2"
     ):
         train.train(cfg, trial := FolderTrial(tmp_path))
     assert trial.reports == {}

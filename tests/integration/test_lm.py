@@ -1,0 +1,191 @@
+"""Shipped sweeps of recoding language models at their smoke sizes, without Ray, and what is read out of them."""
+
+import json
+
+import pytest
+from mlflow import MlflowClient
+from rich.console import Console
+from typer.testing import CliRunner
+
+from orchestrator.cli import app
+from orchestrator.driver import run_without_ray
+from orchestrator.settings import read_settings
+from orchestrator.tracking import Tracking
+from search_spaces.find import find_sweep
+
+pytestmark = pytest.mark.usefixtures("workplace")
+
+
+def run(sweep):
+    return run_without_ray(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.mark.parametrize(
+    ("sweep", "condition"),
+    [
+        ("step_size", "surprisal,step=5"),
+        ("samples", "mc_dropout,moments"),
+        ("dynamic_step", "surprisal,lipschitz"),
+        ("signals", "ensemble,released"),
+        ("laptop", "eq44,step=1"),
+    ],
+)
+def test_a_replicate_of_every_sweep_leaves_metrics_tables_and_figures(sweep, condition):
+    chosen = find_sweep(f"lm.{sweep}", smoke=True).only(condition, 1)
+    (replicate,) = run(chosen)
+    assert replicate.state == "complete", replicate.error
+    metrics = replicate.metrics
+    assert 1 < metrics["perplexity@test"] < 500 < metrics["macs_per_token@test"]
+    assert metrics["delta_after@test"] != metrics["delta_before@test"]
+    assert metrics["step_size_h_1"] > 0 and metrics["num_not_finite@test"] == 0
+    (recorded,) = Tracking(read_settings()).read_study(chosen.name).replicates
+    client = MlflowClient(tracking_uri=read_settings().tracking_uri)
+    kept = {file.path for file in client.list_artifacts(recorded.run_id)}
+    assert {"passage_test.csv", "passage_test.png"} <= kept
+
+
+def test_random_search_draws_step_sizes_from_their_range():
+    sweep = find_sweep("lm.search", smoke=True)
+    replicates = run(sweep)
+    assert [one.state for one in replicates] == ["complete"] * 3
+    sizes = [one.metrics["step_size_h_1"] for one in replicates]
+    assert len(set(sizes)) == 3 and all(0.5 <= size <= 75 for size in sizes)
+
+
+def test_optuna_searches_error_against_cost():
+    replicates = run(find_sweep("lm.search_pareto", smoke=True))
+    assert [one.state for one in replicates] == ["complete"] * 3
+    assert len({one.metrics["macs_per_token@test"] for one in replicates}) > 1
+
+
+@pytest.fixture(scope="module")
+def ablation(tmp_path_factory):
+    """A folder in which the baseline and surprisal of the ablation are complete, with two seeds."""
+    place, patch = tmp_path_factory.mktemp("ablation"), pytest.MonkeyPatch()
+    patch.chdir(place)
+    sweep = find_sweep("lm.ablation", smoke=True)
+    for condition in ("baseline", "surprisal,fixed"):
+        for seed in (1, 2):
+            (replicate,) = run(sweep.only(condition, seed))
+            assert replicate.state == "complete", replicate.error
+    patch.undo()
+    return place
+
+
+@pytest.fixture
+def analysed(ablation, monkeypatch):
+    """The JSON of `ponderay analyse` of the condition with surprisal."""
+    monkeypatch.chdir(ablation)
+
+    def analyse(*options):
+        done = invoke("analyse", "lm.ablation", "surprisal,fixed", "--smoke", "--format", "json", *options)
+        assert done.exit_code == 0, (done.output, done.exception)
+        return json.loads(done.stdout)
+
+    return analyse
+
+
+def test_the_ablation_evaluates_what_was_trained_otherwise(ablation, monkeypatch):
+    monkeypatch.chdir(ablation)
+    shown = invoke("pareto", "lm.ablation", "--smoke", "--format", "json")
+    points = {(row["condition"], row["evaluation"]): row for row in json.loads(shown.stdout)["points"]}
+    assert ("surprisal,fixed", "without") in points and ("baseline", "eq44_predicted") in points
+    costs = [points["surprisal,fixed", name]["macs_per_token"] for name in ("test", "without")]
+    assert costs[0] > costs[1] == points["baseline", "test"]["macs_per_token"]
+
+
+def test_sentences_are_read_by_every_replicate(analysed, tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_text("The value of the *expression is qwertz .\nif x is None :\n")
+    rows = analysed("--sentences", str(path))
+    assert [row["position"] for row in rows] == [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5]
+    assert [row["word"] for row in rows if row["is_critical"]] == ["expression"]
+    assert rows[6]["word"] == "qwertz = <unk>"
+    for row in rows:
+        assert row["n"] == 2 and row["bits_after"] < row["bits_before"] and row["delta_after"] < row["delta_before"]
+        assert row["bits_before_std"] > 0 and 0 < row["p"] <= row["p_holm"] <= 1
+    assert rows[0]["bits_before"] == pytest.approx(rows[0]["bits_without"], rel=1e-5)  # nothing was recoded yet
+    assert rows[1]["bits_before"] != pytest.approx(rows[1]["bits_without"], rel=1e-5)
+
+
+def test_recoding_at_one_word_alone_changes_the_words_behind_it_alone(analysed, tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_text("The value of the expression is x .\n")
+    rows = analysed("--sentences", str(path), "--step", "3")
+    changed = [row["bits_before"] != pytest.approx(row["bits_without"], rel=1e-4) for row in rows]
+    assert changed == [False, False, False, True, True, True, True, True]
+    assert [row["bits_after"] < row["bits_before"] - 1e-6 for row in rows] == [i == 2 for i in range(8)]
+
+
+def test_another_condition_stands_beside(analysed, tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_text("The value of it .\n")
+    rows = analysed("--sentences", str(path), "--against", "baseline")
+    assert all(row["bits_before_against"] > 0 and 0 < row["p"] <= 1 for row in rows)
+
+
+def test_classic_garden_paths_and_theorems_are_tables_with_a_figure(ablation, monkeypatch):
+    monkeypatch.chdir(ablation)
+    for option, kind in (((), "sentences"), (("--theorems",), "theorems")):
+        done = invoke("analyse", "lm.ablation", "surprisal,fixed", "--smoke", *option)
+        assert done.exit_code == 0, (done.output, done.exception)
+        assert (ablation / "runs" / "figures" / f"lm.ablation.smoke.surprisal,fixed.{kind}.png").stat().st_size > 5000
+
+
+def test_theorem_1_holds_up_to_its_bound_and_not_for_any_step(analysed):
+    shares = {(row["theorem"], row["setting"]): row["share"] for row in analysed("--theorems")}
+    assert shares["1", "alpha=0.001"] == shares["1", "alpha=1/L"] == 1.0
+    assert shares["1", "alpha=100"] < 0.9
+    assert [name for theorem, name in shares if theorem == "2"] == [f"k={k}" for k in range(1, 11)]
+    assert 0 < shares["2", "k=1"] < 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--theorems", "--agreement", "x.tab"], "Give one of --sentences, --suite, --agreement, --theorems, but got "),
+        (["--theorems", "--step", "2"], "--step is about sentences, but --theorems was given."),
+        (["--against", "none"], "lm.ablation.smoke has no condition 'none'; it has baseline, surprisal,fixed"),
+        (["--evaluation", "none"], "'surprisal,fixed' has no evaluation 'none'; it has test, without."),
+        (["--evaluation", "without", "--theorems"], "The theorems are about a recoder; choose a condition or an"),
+    ],
+)
+def test_a_wrong_question_is_told_what_is_right(ablation, monkeypatch, options, message):
+    monkeypatch.chdir(ablation)
+    done = invoke("analyse", "lm.ablation", "surprisal,fixed", "--smoke", *options)
+    assert str(done.exception).startswith(message)
+
+
+def test_only_language_models_that_have_run_can_be_analysed():
+    assert "trains no language models" in str(invoke("analyse", "asr.demo", "surprisal").exception)
+    assert "has not run here yet" in str(invoke("analyse", "lm.laptop", "baseline").exception)
+
+
+@pytest.mark.data
+def test_minimal_pairs_and_agreement_on_real_files(analysed, real_data):
+    suites = [str(real_data / "syntaxgym" / f"{name}.csv") for name in ("mvrr", "npz_obj")]
+    rows = analysed("--suite", suites[0], "--suite", suites[1])
+    assert [(row["suite"], row["reading"]) for row in rows] == [
+        (name, reading) for name in ("mvrr", "npz_obj") for reading in ("without", "with")
+    ]
+    assert all(0 <= row["share_positive"] <= 1 and 0 < row["unknown_share"] <= 1 for row in rows)
+    items = analysed("--agreement", str(real_data / "agreement" / "gulordava" / "generated.tab"))
+    assert {row["kind"] for row in items} == {"all", "generated", "original"}
+    assert all(0 <= row["accuracy"] <= 1 and row["num_items"] > 5 for row in items)
+
+
+@pytest.mark.data
+def test_wikitext_2_is_read_as_it_is(real_data):
+    values = {
+        "data.text": {"kind": "files", "root": str(real_data)},
+        "data.num_train_tokens": 20_000,
+        "data.vocabulary.max_size": 2000,
+    }
+    sweep = find_sweep("lm.laptop", smoke=True).with_values(values)
+    (replicate,) = run(sweep.only(sweep.conditions[1].name, 1))
+    assert replicate.state == "complete", replicate.error
+    assert 20 < replicate.metrics["perplexity@test"] < 1500

@@ -1,0 +1,146 @@
+"""Counted multiply-accumulates against torch's own counter, which sees every product but those in `nn.LSTM`."""
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from tests.trainables.lm.test_network import SIGNALS
+from trainables.lm import cost, noise
+from trainables.lm.config import (
+    AnchoredEnsemble,
+    Chance,
+    Dropout,
+    FiniteDifference,
+    FixedStep,
+    LearnedStep,
+    LipschitzStep,
+    LmConfig,
+    PredictedStep,
+    Recoder,
+    Surprisal,
+    Variational,
+    WeakSupervision,
+)
+from trainables.lm.network import Network, attach
+from trainables.lm.streams import Window
+
+T, B, E, H, V = 3, 4, 5, 6, 17
+LSTM = 4 * H * (E + H) + 4 * H * (H + H)
+RECODED = [name for name, signal in SIGNALS.items() if not isinstance(signal, WeakSupervision)]
+STEPS = {
+    "fixed": FixedStep(),
+    "learned": LearnedStep(),
+    "activation": PredictedStep(),
+    "output": PredictedStep(source="output"),
+    "lipschitz": LipschitzStep(num_iterations=3),
+}
+
+
+def config_for(recoder: Recoder | None, **changes: object) -> LmConfig:
+    return LmConfig(embedding_size=E, hidden_size=H, recoder=recoder, dropout=Dropout(rate=0.2)).model_copy(
+        update=changes
+    )
+
+
+def counted(config: LmConfig, recoder: Recoder | None, trains: bool) -> float:
+    """Per token, by torch; inner products of rows, which are elementwise, are kept from it."""
+    network = Network(config, V)
+    attached = network.own if recoder == config.recoder else attach(network, recoder, 1)
+    window = Window(torch.randint(V, (T, B)), torch.randint(V, (T, B)))
+    drawn = noise.draw(config, recoder, (T, B), V, torch.Generator().manual_seed(0), is_training=trains)
+    with pytest.MonkeyPatch.context() as patch, torch.set_grad_enabled(trains):
+        patch.setattr(torch.linalg, "vecdot", lambda a, b: (a * b).sum(-1))
+        with FlopCounterMode(display=False) as counter:
+            run = network(window, network.zeros(B, recoder), drawn, attached)
+            if trains:
+                run.loss.mean().backward()
+    return counter.get_total_flops() / 2 / (T * B)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("name", RECODED)
+def test_a_test_costs_what_torch_counts(name, step):
+    config = config_for(Recoder(signal=SIGNALS[name], step=STEPS[step], gate=Chance(probability=0)))
+    assert cost.macs_per_token(config, config.recoder, V) == counted(config, config.recoder, trains=False)
+
+
+@pytest.mark.parametrize("num_layers", [1, 3])
+@pytest.mark.parametrize("name", RECODED)
+def test_layers_cost_what_torch_counts(name, num_layers):
+    config = config_for(Recoder(signal=SIGNALS[name], step=PredictedStep()), num_layers=num_layers)
+    assert cost.macs_per_token(config, config.recoder, V) == counted(config, config.recoder, trains=False)
+
+
+@pytest.mark.parametrize("num_layers", [1, 3])
+@pytest.mark.parametrize("name", RECODED)
+def test_differences_cost_what_torch_counts(name, num_layers):
+    recoder = Recoder(signal=SIGNALS[name], gradient=FiniteDifference(num_directions=2))
+    config = config_for(recoder, num_layers=num_layers)
+    assert cost.macs_per_token(config, recoder, V) == counted(config, recoder, trains=False)
+
+
+@pytest.mark.parametrize("name", RECODED)
+def test_a_recoder_for_a_model_trained_without_it_costs_what_torch_counts(name):
+    config, recoder = config_for(None), Recoder(signal=SIGNALS[name])
+    assert cost.macs_per_token(config, recoder, V) == counted(config, recoder, trains=False)
+
+
+@pytest.mark.parametrize(
+    ("recoder", "num_decoders"),
+    [
+        (None, 1),
+        (Recoder(), 1),
+        (Recoder(signal=Variational()), 1),
+        (Recoder(signal=WeakSupervision()), 1),
+        (Recoder(signal=AnchoredEnsemble(num_members=3)), 3),
+        (Recoder(signal=AnchoredEnsemble(num_members=3, loss="mean_logits")), 1),
+    ],
+)
+def test_without_a_recoder_it_is_the_layers_and_the_decoder_by_hand(recoder, num_decoders):
+    """Two layers of 264 and 288, and a decoder of 102."""
+    config = config_for(recoder)
+    assert (LSTM, H * V) == (264 + 288, 102)
+    assert cost.macs_per_token(config, None, V) == 264 + 288 + num_decoders * 102
+    probe = Recoder(signal=WeakSupervision())
+    assert cost.macs_per_token(config, probe, V) == cost.macs_per_token(config, None, V)
+
+
+def test_the_fused_layers_cost_what_is_left_of_a_plain_model():
+    config = config_for(None)
+    assert cost.macs_per_token(config, None, V) == LSTM + counted(config, None, trains=False)
+
+
+@pytest.mark.parametrize("name", RECODED)
+def test_training_costs_what_torch_counts(name):
+    config = config_for(Recoder(signal=SIGNALS[name], step=LearnedStep()))
+    assert cost.training_macs_per_token(config, V) == counted(config, config.recoder, trains=True)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("name", ["nll", "sigmoid", "mc_units", "variational"])
+def test_training_with_any_step_costs_what_torch_counts(name, step):
+    config = config_for(Recoder(signal=SIGNALS[name], step=STEPS[step]))
+    assert cost.training_macs_per_token(config, V) == counted(config, config.recoder, trains=True)
+
+
+@pytest.mark.parametrize("name", ["nll", "mc_units", "variational"])
+def test_training_with_differences_costs_what_torch_counts(name):
+    config = config_for(Recoder(signal=SIGNALS[name], gradient=FiniteDifference(num_directions=2)))
+    assert cost.training_macs_per_token(config, V) == counted(config, config.recoder, trains=True)
+
+
+def test_training_a_plain_model_costs_three_times_its_forward_pass():
+    """Each product has two in the backward pass, of its inputs and of its weights."""
+    assert cost.training_macs_per_token(config_for(None), V) == 3 * (264 + 288 + 102)
+    assert cost.training_macs_per_token(config_for(Recoder(signal=WeakSupervision())), V) == 3 * (264 + 288 + 102)
+
+
+def test_the_thesis_model_by_hand():
+    """2 x 650 and V = 10,000: surprisal adds a product with the decoder and one with a layer's inputs."""
+    config = LmConfig()
+    plain = 4 * 650 * 1300 * 2 + 650 * 10_000
+    assert cost.macs_per_token(config, None, 10_000) == plain == 13_260_000
+    recoder = Recoder(signal=Surprisal())
+    assert cost.macs_per_token(config, recoder, 10_000) == plain + 650 * 10_000 + 4 * 650 * 650
+    training = cost.training_macs_per_token(config.with_value("recoder", recoder), 10_000)
+    assert training == 3 * plain + 4 * 650 * 650
