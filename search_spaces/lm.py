@@ -31,6 +31,7 @@ from trainables.lm.config import (
     Recoder,
     Surprisal,
     Variational,
+    WeakSupervision,
 )
 
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
@@ -142,6 +143,17 @@ def signals(smoke: bool = False) -> Sweep:
         found[name] = Recoder(signal=signal, step=small)
     conditions = [Condition(name, {"recoder": recoder}) for name, recoder in found.items()]
     return _sweep("signals", "Variants of each error signal.", (BASELINE, *conditions), smoke)
+
+
+def weak_supervision(smoke: bool = False) -> Sweep:
+    """Recoding by a probe that is told the verb's number, for `ponderay analyse ... --agreement`; text has no labels."""
+    evaluations = [Evaluation()]
+    for layer in (1, 2):
+        for size in (1.0,) if smoke else (0.1, 1.0, 10.0):
+            recoder = Recoder(signal=WeakSupervision(layer=layer), step=FixedStep(size=size))
+            evaluations.append(Evaluation(name=f"layer_{layer}_step_{size:g}".replace(".", "_"), recoder=recoder))
+    baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(evaluations)})
+    return _sweep("weak_supervision", "Probes on two layers of the baseline, for agreement.", (baseline,), smoke)
 
 
 def search(smoke: bool = False) -> Sweep:

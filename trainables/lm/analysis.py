@@ -103,7 +103,7 @@ def of_agreement(trained: Trained, items: Sequence[agreement.Item]) -> Cells:
     """By kind of sentence, reading and measure: the share of the items whose verb is likelier in the right form.
 
     Items with a form that the vocabulary lacks are left out. A probe is fitted to every second item, to the hidden
-    state behind its prefix, and told the verb's number there; the others alone are counted.
+    state behind its prefix and the verb's number; the others alone are counted, with their number told at every word.
 
     Raises:
         InputError: if no item is left.
@@ -156,10 +156,7 @@ def _is_right(trained: Trained, items: Sequence[agreement.Item], attached: Attac
     """Whether each item's right form is the likelier one."""
     prefixes = [trained.text.encode(item.prefix) for item in items]
     forms = [trained.text.encode((item.correct, item.wrong)) for item in items]
-    ends = [len(prefix) for prefix in prefixes] if _has_probe(attached) else None
-    nats = words.compare(
-        trained.network, prefixes, forms, trained.start, attached, trained.evaluation.seed, recode_at=ends
-    )
+    nats = words.compare(trained.network, prefixes, forms, trained.start, attached, trained.evaluation.seed)
     return nats[:, 0] < nats[:, 1]
 
 

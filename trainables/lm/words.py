@@ -60,9 +60,8 @@ def read(
         seed: of masks.
         recode_at: recode only where the word of this index, from 0, has come; by default everywhere.
     """
-    chosen = None if recode_at is None else [recode_at] * len(sentences)
     records = []
-    for part, window, run, drawn in _runs(network, sentences, start, attached, seed, chosen):
+    for part, window, run, drawn in _runs(network, sentences, start, attached, seed, recode_at):
         rows = [run.nats, run.nats, torch.zeros_like(run.nats), torch.zeros_like(run.nats)]
         if run.trace and attached:
             copies = noise.num_copies(attached.recoder)
@@ -82,7 +81,6 @@ def compare(
     start: int,
     attached: Attached | None,
     seed: int,
-    recode_at: Sequence[int] | None = None,
 ) -> Numbers:
     """-log p of each of C candidates for the word behind each prefix (N C).
 
@@ -95,11 +93,10 @@ def compare(
         start: the token that stands before each prefix.
         attached: the recoder; the labels of its probe, if it has one, are of the prefixes in their order.
         seed: of masks.
-        recode_at: of each prefix, the only index from 0 where it is recoded; the last is len(prefix).
     """
     sentences = [[*prefix, choices[0]] for prefix, choices in zip(prefixes, candidates, strict=True)]
     found: list[Numbers] = []
-    for part, window, run, drawn in _runs(network, sentences, start, attached, seed, recode_at):
+    for part, window, run, drawn in _runs(network, sentences, start, attached, seed, None):
         last = torch.tensor([len(words) - 1 for words in part], device=window.targets.device)
         streams = torch.arange(len(part), device=last.device)
         choices = torch.tensor([list(row) for row in candidates[len(found) : len(found) + len(part)]]).to(last.device)
@@ -128,7 +125,7 @@ def _runs(
     start: int,
     attached: Attached | None,
     seed: int,
-    recode_at: Sequence[int] | None,
+    recode_at: int | None,
 ) -> Iterator[tuple[Sentences, Window, Run, Noise]]:
     """The sentences in batches, each with its window, what the model made of it, and its noise."""
     network.eval()
@@ -141,17 +138,12 @@ def _runs(
         generator = torch.Generator(device).manual_seed(rng.derive(seed, "words", first))
         drawn = noise.draw(network.config, recoder, shape, network.vocabulary_size, generator, is_training=False)
         if recode_at is not None and recoder:
-            drawn = _only_at(drawn, recode_at[rows], window.targets)
+            only = torch.zeros(shape, device=device)
+            only[recode_at : recode_at + 1] = 1.0
+            drawn = replace(drawn, gates=only if drawn.gates is None else only * drawn.gates)
         zeros = network.zeros(shape[1], recoder)
         run = network(window, zeros, drawn, _labelled(attached, rows), measures_after=True)
         yield sentences[rows], window, run, drawn
-
-
-def _only_at(drawn: Noise, indices: Sequence[int], targets: Tensor) -> Noise:
-    """The noise with the gates shut but at one index of each stream."""
-    steps = torch.arange(len(targets), device=targets.device)[:, None]
-    only = (steps == torch.tensor(list(indices), device=targets.device)).float()
-    return replace(drawn, gates=only if drawn.gates is None else only * drawn.gates)
 
 
 def _labelled(attached: Attached | None, rows: slice) -> Attached | None:
