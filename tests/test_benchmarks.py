@@ -48,3 +48,36 @@ def test_published_costs_are_met_to_the_digit_or_imply_a_rate():
     implied = {line[:32].strip(): float(line.split("  rate")[0].split()[-1]) for line in lines if "not named" in line}
     assert implied["surprisal, TIMIT"] == 0.385
     assert implied["learned, TIMIT, lambda 1e-4"] == 0.7
+
+
+def recoding(*arguments: str) -> dict[str, list[float]]:
+    """Rows of the benchmark: training and evaluation, each as tokens/s, ratio over the fused model, and floor."""
+    lines = run("benchmarks/recoding.py", *arguments)[2:]
+    return {line[:22].strip(): [float(x) for x in line[22:].split()] for line in lines}
+
+
+def test_closed_form_recoding_is_faster_than_a_graph_at_every_step():
+    arguments = ("--repeats", "3", "--hidden-size", "256", "--vocabulary", "4000", "--only", "autograd", "surprisal")
+    rows = recoding(*arguments)
+    assert rows["surprisal"][0] > 1.1 * rows["autograd"][0]
+    assert rows["surprisal"][3] > rows["autograd"][3]
+    fused, ours = rows["fused"], rows["surprisal"]
+    assert ours[1] == pytest.approx(fused[0] / ours[0], rel=0.02)
+    assert 1 < ours[2] < ours[1] and 1 < ours[5] < ours[4]
+
+
+@pytest.mark.slow
+def test_recoding_at_the_thesis_sizes_takes_no_longer_than_promised():
+    names = ("surprisal", "mc_dropout, K=10", "ensemble, K=5")
+    rows = recoding("--only", *names)
+    limits = {"surprisal": (1.6, 2.2), "mc_dropout, K=10": (6.0, 13.0), "ensemble, K=5": (6.0, 13.0)}
+    for name, (training, evaluation) in limits.items():
+        assert rows[name][1] <= training and rows[name][4] <= evaluation, (name, rows[name])
+
+
+def test_moments_are_closer_than_ten_samples():
+    arguments = ("--num-epochs", "1", "--vocabulary", "1000", "--hidden-size", "64", "--num-reference", "400")
+    rows = [line.split() for line in run("benchmarks/moments.py", *arguments)[2:]]
+    errors = {(rate, way): float(rmse) for rate, way, _, _, rmse, _, _ in rows}
+    for rate in ("0.15", "0.42", "0.6"):
+        assert errors[rate, "moments"] < errors[rate, "K=10"]
