@@ -68,14 +68,14 @@ class SurprisalSignal:
         return hidden if mask is None else hidden * mask
 
     def _logits(self, step: int, hidden: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """What is decoded, and its logits; where they must stay, the first of a step are in `kept`."""
+        """What is decoded, and its logits; what a later look at the same step finds does not take the first's place."""
         top = self._masked(step, hidden[-1])
         weight, bias = self.decoders.weight[0], self.decoders.bias[0]
-        if not self.keeps:
-            return top, self.workspace.product(bias, top, weight)
-        if self.kept is None or step in self.chosen:
+        if step in self.chosen:
             return top, product(top, weight, bias)
-        return top, torch.addmm(bias, top, weight.t(), out=self.kept[step])
+        if self.kept is not None:
+            return top, torch.addmm(bias, top, weight.t(), out=self.kept[step])
+        return top, product(top, weight, bias) if self.keeps else self.workspace.product(bias, top, weight)
 
     def _delta(self, logit: Tensor, normaliser: Tensor) -> tuple[Tensor, Tensor]:
         """Delta, and its derivative with respect to log p (nll and eq44) or to the logit (sigmoid)."""

@@ -87,7 +87,7 @@ def score(network: Network, tokens: Int[Tensor, " N"], attached: Attached | None
         run = read(window, state, drawn)
         state = run.state
         nats += run.nats.double().sum().item()
-        num_not_finite += _num_not_finite(run)
+        num_not_finite += _num_not_finite(run, window)
     duration_s = time.perf_counter() - started
     sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0)
     if recoder:
@@ -116,7 +116,10 @@ def _deltas(
     return before, after, count
 
 
-def _num_not_finite(run: Run) -> int:
+def _num_not_finite(run: Run, window: Window) -> int:
+    """Only where something is asked."""
     if run.trace is None:
         return 0
-    return int((~torch.stack(run.trace.norms).isfinite()).sum())
+    norms = torch.stack(run.trace.norms)
+    is_asked = (window.targets != NO_TARGET).repeat(1, norms.shape[2] // window.targets.shape[1])
+    return int((~norms.isfinite() & is_asked[:, None]).sum())
