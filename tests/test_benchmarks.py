@@ -1,9 +1,11 @@
 """Each benchmark runs as its own text says, and says what it must."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -81,3 +83,13 @@ def test_moments_are_closer_than_ten_samples():
     errors = {(rate, way): float(rmse) for rate, way, _, _, rmse, _, _ in rows}
     for rate in ("0.15", "0.42", "0.6"):
         assert errors[rate, "moments"] < errors[rate, "K=10"]
+
+
+def test_the_bigram_is_what_its_formula_says(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from bigram import Bigram
+
+    train, test = np.array([0, 1, 0, 1, 2]), np.array([0, 1, 2, 2])
+    of_pairs, of_words = (2 / 2, 1 / 2, 0.0), (2 / 4, 1 / 4, 1 / 4)
+    nats = [-math.log(0.5 * p + 0.3 * w + 0.2 / 3) for p, w in zip(of_pairs, of_words, strict=True)]
+    assert Bigram(train, 3).perplexity(test, 0.5, 0.3) == pytest.approx(math.exp(sum(nats) / 3), rel=1e-12)

@@ -165,6 +165,35 @@ def test_only_language_models_that_have_run_can_be_analysed():
     assert "has not run here yet" in str(invoke("analyse", "lm.laptop", "baseline").exception)
 
 
+AGREEMENT = ("the value", "an object", "the name", "this function", "the values", "the objects", "names", "functions")
+
+
+def test_a_probe_that_is_told_the_number_moves_the_verb_its_way(tmp_path):
+    """Fitted to every second item, it is told the number of the others, which their prefixes show as well."""
+    (replicate,) = run(find_sweep("lm.weak_supervision", smoke=True).only("baseline", 1))
+    assert replicate.state == "complete", replicate.error
+    assert replicate.metrics["perplexity@layer_2_step_1"] == replicate.metrics["perplexity@test"]
+    columns = "constr_id\tsent_id\tcorrect_number\tform\tclass\ttype\tprefix\tlen_prefix\tsent"
+    rows = [columns]
+    for i, prefix in enumerate(AGREEMENT):
+        number, forms = ("plur", ("are", "is")) if prefix.endswith("s") else ("sing", ("is", "are"))
+        for form, kind in zip(forms, ("correct", "wrong"), strict=True):
+            length = len(prefix.split())
+            rows.append(f"1\t{i}\t{number}\t{form}\t{kind}\toriginal\t{prefix}\t{length}\t{prefix} {forms[0]} .")
+    path = tmp_path / "items.tab"
+    path.write_text("\n".join(rows) + "\n")
+    accuracies = {}
+    for evaluation in ("test", "layer_2_step_1"):
+        options = ("--agreement", str(path), "--evaluation", evaluation, "--format", "json")
+        done = invoke("analyse", "lm.weak_supervision", "baseline", "--smoke", *options)
+        assert done.exit_code == 0, (done.output, done.exception)
+        found = {(row["kind"], row["reading"]): row for row in json.loads(done.stdout)}
+        accuracies |= {(evaluation, reading): row["accuracy"] for (_, reading), row in found.items()}
+        assert found["all", "without"]["num_items"] == (8 if evaluation == "test" else 4)
+    assert set(accuracies) == {("test", "without"), ("layer_2_step_1", "without"), ("layer_2_step_1", "with")}
+    assert accuracies["layer_2_step_1", "with"] >= accuracies["layer_2_step_1", "without"]
+
+
 @pytest.mark.data
 def test_minimal_pairs_and_agreement_on_real_files(analysed, real_data):
     suites = [str(real_data / "syntaxgym" / f"{name}.csv") for name in ("mvrr", "npz_obj")]
