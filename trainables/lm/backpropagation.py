@@ -159,7 +159,8 @@ class RecodedWindow(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, of_tops: Tensor, of_losses: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients of the inputs and of all weights; only once, because it uses up what was kept."""
-        recoding, tape, ctx.tape = ctx.recoding, ctx.tape, None
+        recoding, tape = ctx.recoding, ctx.tape
+        ctx.recoding = ctx.tape = None
         with torch.autocast(of_tops.device.type, torch.bfloat16, enabled=ctx.autocast):
             found = backward(recoding, tape, ctx.inputs, ctx.layers, of_tops, of_losses, ctx.gates)
             of_steps: list[Tensor] = []

@@ -274,7 +274,9 @@ class Optimisation(Config):
     window: Count = Field(35, description="tokens that gradients reach back over")
     num_epochs: Count = 8
     reports_per_epoch: Count = Field(1, description="validations and checkpoints; a step of the record is one of them")
-    num_plain_epochs: Annotated[int, Field(ge=0)] = Field(0, description="so many at first without the recoder")
+    num_plain_epochs: Annotated[int, Field(ge=0)] = Field(
+        0, description="so many at first without the recoder, though validated with it"
+    )
     precision: Literal["float32", "bfloat16"] = Field("float32", description="of products, on CUDA alone")
 
 
@@ -293,7 +295,7 @@ class LmConfig(Config):
     data: Data = Data()
     embedding_size: Count = 650
     hidden_size: Count = 650
-    num_layers: Count = 2
+    num_layers: Annotated[int, Field(ge=1, le=8)] = 2
     dropout: Dropout = Dropout()
     decoder_std: Positive | None = Field(
         None, description="of a normal start of decoder weights and biases; default: torch's; released: .534"

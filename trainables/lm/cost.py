@@ -41,12 +41,16 @@ def training_macs_per_token(config: LmConfig, vocabulary_size: int) -> float:
     decode, recoder, members = linear_macs(config.hidden_size, vocabulary_size), config.recoder, _num_members(config)
     forward = macs_per_token(config, recoder, vocabulary_size)
     copies = _num_copies(recoder)
-    backward = 2 * copies * (sum(_layers(config)) + members * decode)
+    backward: float = 2 * copies * (sum(_layers(config)) + members * decode)
     if recoder and isinstance(recoder.signal, Surprisal):
         backward -= decode  # the loss's gradient in the top state has been found on the way
         if recoder.signal.variant == "sigmoid":
             backward += decode
-    return forward + backward + (3 * copies * _predicting(config, recoder, vocabulary_size) if recoder else 0)
+    if recoder and isinstance(recoder.step, PredictedStep):  # once more forward, then back, but not to what is read
+        num_inputs = _num_predictor_inputs(config, recoder, vocabulary_size)
+        first = 2 * config.num_layers * linear_macs(num_inputs, HIDDEN_SIZES[0])
+        backward += copies * (3 * _predicting(config, recoder, vocabulary_size) - first)
+    return forward + backward
 
 
 def _layers(config: LmConfig) -> list[int]:
@@ -82,9 +86,14 @@ def _predicting(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> flo
     """Of networks that predict the step sizes of one row."""
     if not isinstance(recoder.step, PredictedStep):
         return 0.0
-    num_inputs = vocabulary_size if recoder.step.source == "output" else config.hidden_size
+    num_inputs = _num_predictor_inputs(config, recoder, vocabulary_size)
     first, second = HIDDEN_SIZES
     return 2 * config.num_layers * (linear_macs(num_inputs, first) + linear_macs(first, second) + second)
+
+
+def _num_predictor_inputs(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> int:
+    reads_output = isinstance(recoder.step, PredictedStep) and recoder.step.source == "output"
+    return vocabulary_size if reads_output else config.hidden_size
 
 
 def _num_copies(recoder: Recoder | None) -> int:

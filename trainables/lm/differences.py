@@ -36,7 +36,7 @@ def finite_differences(
                 for sign in (config.distance, -config.distance)
             ]
             slope = (deltas[0] - deltas[1]) / (2 * config.distance)
-            num_copies = found.shape[1] // len(slope)
+            num_copies = found.shape[1] // max(1, len(slope))
             found[number] += slope.repeat(num_copies)[:, None] * direction[number] / len(directions)
     return found
 

@@ -173,7 +173,7 @@ def _alphas(
     config = recoding.recoder.step
     if isinstance(config, LipschitzStep):
         hidden = [one.hidden for one in cells]
-        bound = lipschitz(recoding, config, step, reading, hidden)
+        bound = lipschitz(recoding, config, step, reading, hidden).detach()
         return (config.share / bound).repeat(recoding.num_copies).expand(len(activations), -1)
     return sizes(config, tensors, step_inputs(config, activations, reading.probs).detach())
 
@@ -183,7 +183,7 @@ def step_inputs(config: object, activations: Tensor, probs: Tensor | None) -> Te
     if isinstance(config, PredictedStep) and config.source == "output":
         if probs is None:
             raise ValueError("`step.source` must be activation: this error signal has no output distribution.")
-        num_copies = activations.shape[1] // len(probs)
+        num_copies = activations.shape[1] // max(1, len(probs))
         return probs.repeat(num_copies, 1).expand(len(activations), -1, -1)
     return activations
 
@@ -198,7 +198,8 @@ def lipschitz(
 
     def norm(rows: Tensor) -> Tensor:
         """Over all copies (B)."""
-        found: Tensor = torch.linalg.vector_norm(rows.view(recoding.num_copies, -1, rows.shape[-1]), dim=(0, 2))
+        by_copy = rows.unflatten(0, (recoding.num_copies, len(rows) // recoding.num_copies))
+        found: Tensor = torch.linalg.vector_norm(by_copy, dim=(0, 2))
         return found
 
     def product(direction: Tensor) -> Tensor:

@@ -41,6 +41,7 @@ class SurprisalSignal:
     def read(self, step: int, hidden: list[Tensor]) -> Reading:
         """As `ErrorSignal`."""
         weight, gold = self.decoders.weight[0], self.targets[step].clamp_min(0)
+        keeps = self.keeps and step not in self.chosen
         top, logits = self._logits(step, hidden)
         largest = logits.amax(-1)
         target = self.chosen.setdefault(step, gold if self.config.target == "gold" else logits.argmax(-1))
@@ -48,11 +49,11 @@ class SurprisalSignal:
         probs = softmax(logits)
         normaliser = largest - probs.amax(-1).log()  # logsumexp, without exponentials of its own
         is_logit = self.config.variant == "sigmoid"
-        mean_weight = None if is_logit and not self.keeps else product(probs, weight.t())
+        mean_weight = None if is_logit and not keeps else product(probs, weight.t())
         delta, slope = self._delta(logit, normaliser)
         towards = weight[target] if is_logit or mean_weight is None else weight[target] - mean_weight
         loss_gradient = None
-        if self.keeps and mean_weight is not None:
+        if keeps and mean_weight is not None:
             loss_gradient = self._masked(step, mean_weight - weight[gold])
         output = Output(normaliser - gold_logit, loss_gradient, top)
         return Reading(delta, self._masked(step, slope[:, None] * towards), len(hidden) - 1, probs, output)

@@ -19,6 +19,7 @@ class Tally:
         self._norm_sum = 0.0
         self._sums: dict[str, Tensor] = {}
 
+    @torch.no_grad()
     def add(self, run: Run, is_asked: Bool[Tensor, "T B"], num_tokens: int, gradient_norm: float) -> None:
         """A window: what this process made of its streams, how many tokens all have, and their gradient's norm."""
         self.num_windows += 1
@@ -55,7 +56,7 @@ class Tally:
 
 def _of_trace(trace: Trace, is_asked: Bool[Tensor, "T B"]) -> dict[str, Tensor]:
     norms = torch.stack(trace.norms).double()
-    num_copies = norms.shape[2] // is_asked.shape[1]
+    num_copies = norms.shape[2] // max(1, is_asked.shape[1])
     is_row = is_asked.repeat(1, num_copies)[:, None]
     is_finite = norms.isfinite() & is_row
     gates = torch.stack(trace.gates).double()

@@ -121,5 +121,5 @@ def _num_not_finite(run: Run, window: Window) -> int:
     if run.trace is None:
         return 0
     norms = torch.stack(run.trace.norms)
-    is_asked = (window.targets != NO_TARGET).repeat(1, norms.shape[2] // window.targets.shape[1])
+    is_asked = (window.targets != NO_TARGET).repeat(1, norms.shape[2] // max(1, window.targets.shape[1]))
     return int((~norms.isfinite() & is_asked[:, None]).sum())

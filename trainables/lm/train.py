@@ -46,7 +46,7 @@ def train(config: LmConfig, trial: Trial) -> None:
     The untrained model is validated and reported as step 0, then `reports_per_epoch` times an epoch.
 
     Raises:
-        DivergedError: when the loss or its gradient is no finite number.
+        DivergedError: when a loss or gradient is no finite number, or a perplexity.
         InputError: when the text cannot be read, or has fewer windows than reports in an epoch.
     """
     text = corpus.load(config.data)
@@ -183,8 +183,14 @@ def _report(
     metrics: dict[str, float],
     trial: Trial,
 ) -> None:
-    """Validates with the recoder in use, appends the loss to `losses`, and reports with a checkpoint."""
+    """Validates, always with the model's recoder, appends the loss to `losses`, and reports with a checkpoint.
+
+    Raises:
+        DivergedError: if the perplexity is no finite number.
+    """
     valid = testing.score(network, text.validation, network.own, config.training.batch_size, VALIDATION_SEED)
+    if not math.isfinite(valid.perplexity):
+        raise DivergedError(f"The validation loss is {valid.loss_nats:g} nats a token at step {len(losses)}.")
     losses.append(valid.loss_nats)
     metrics |= _valid_metrics(valid) | {
         "peak_memory_mb": peak_memory_mb(),
@@ -206,11 +212,12 @@ def _valid_metrics(valid: testing.Score) -> dict[str, float]:
 
 def _all_streams(state: Tensor, batch_size: int) -> Tensor:
     """The state of the streams of all processes in their order (A, copies, streams, H)."""
-    num_mine = testing.num_mine(batch_size)
-    parts = distributed.gather(state.view(len(state), -1, num_mine, state.shape[-1]).cpu())
-    whole = state.new_empty((*parts[0].shape[:2], batch_size, state.shape[-1]), device="cpu")
+    parts = distributed.gather(state.cpu())
+    num_copies = parts[0].shape[1] // len(range(0, batch_size, len(parts)))
+    whole = state.new_empty((len(state), num_copies, batch_size, state.shape[-1]), device="cpu")
     for rank, part in enumerate(parts):
-        whole[:, :, rank :: len(parts)] = part
+        rows = whole[:, :, rank :: len(parts)]
+        rows.copy_(part.view_as(rows))
     return whole
 
 

@@ -29,7 +29,8 @@ class DropoutSignal:
             weights = [self.decoders.weight[0] * mask for mask in self._masks(step)]
             gradient = torch.stack([product(slopes[k], one.t()) for k, one in enumerate(weights)]).sum(0)
         else:
-            rows = product(slopes.flatten(0, 1), self.decoders.weight[0].t()).view(*slopes.shape[:2], -1)
+            found = product(slopes.flatten(0, 1), self.decoders.weight[0].t())
+            rows = found.view(*slopes.shape[:2], found.shape[1])
             gradient = (rows * self._masks(step)).sum(0)
         return Reading(delta, gradient / (1 - self.config.rate), len(hidden) - 1, probs)
 
@@ -47,7 +48,7 @@ class DropoutSignal:
         if self.config.masks == "weights":
             return torch.stack([product(scaled, weight * mask, bias) for mask in masks])
         rows = (scaled * masks).flatten(0, 1)
-        return self.workspace.product(bias, rows, weight).view(len(masks), len(top), -1)
+        return self.workspace.product(bias, rows, weight).view(len(masks), len(top), len(weight))
 
 
 @dataclass(eq=False)
@@ -160,4 +161,5 @@ class VariationalSignal:
         mask = self.noise.at_decoder(step)
         masked = top if mask is None else top * mask
         product = self.workspace.product(self.decoders.bias[0], masked, self.decoders.weight[0])
-        return product.view(self.config.num_samples, -1, product.shape[1])
+        num_samples = self.config.num_samples
+        return product.view(num_samples, len(top) // num_samples, product.shape[1])

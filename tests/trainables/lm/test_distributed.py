@@ -12,8 +12,10 @@ from tests.trainables.lm.test_network import SIGNALS, B, V, case, own
 from tests.trainables.lm.test_train import ENSEMBLE, RECODERS, config_for, write_text
 from tests.trainables.processes import assert_same_reports, process_group
 from trainables import checkpoint, distributed
-from trainables.lm import passage, testing, train
+from trainables.lm import corpus, passage, testing, train
 from trainables.lm.config import Chance, Evaluation, FixedStep, Recoder
+from trainables.lm.network import Network
+from trainables.lm.streams import Streams
 
 MODELS = RECODERS | {"ensemble": ENSEMBLE}
 GONE_ON = ("surprisal", "variational")
@@ -126,3 +128,17 @@ def test_states_of_all_streams_are_put_together_where_a_process_has_none(second_
     whole = train._all_streams(torch.zeros(4, 0, 8), 1)
     assert torch.equal(whole, only)
     assert train._my_streams(whole).shape == (4, 0, 8)
+
+
+@pytest.mark.parametrize("name", ["plain", *MODELS])
+def test_a_process_without_a_stream_trains_along(second_of_two, tmp_path, name):
+    """Its share of every sum is 0, and its weights move only with those that the others send."""
+    cfg = config_for(write_text(tmp_path / "text.txt", num_lines=20), MODELS.get(name), batch_size=1, window=50)
+    cfg = cfg.with_value("recoder.signal.pull", 0) if name == "ensemble" else cfg
+    streams = Streams(corpus.load(cfg.data).train, 1, 50)
+    network = Network(cfg, corpus.load(cfg.data).size)
+    before = {key: value.clone() for key, value in network.state_dict().items()}
+    metrics, state = train._train_part(cfg, network, streams, [5.0], network.zeros(0, None))
+    assert (metrics["train_loss_nats"], metrics["gradient_norm"]) == (0, 0)
+    assert state.numel() == 0
+    assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
