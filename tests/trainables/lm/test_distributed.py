@@ -8,8 +8,8 @@ import torch
 from torch import multiprocessing
 
 from tests.trainables.folder_trial import FolderTrial
+from tests.trainables.lm.small_runs import ENSEMBLE, RECODERS, config_for, write_text
 from tests.trainables.lm.test_network import SIGNALS, B, V, case, own
-from tests.trainables.lm.test_train import ENSEMBLE, RECODERS, config_for, write_text
 from tests.trainables.processes import assert_same_reports, process_group
 from trainables import checkpoint, distributed
 from trainables.lm import corpus, passage, testing, train
