@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainables.lm import cost, noise
+from trainables.lm.captured import Captured
 from trainables.lm.config import (
     AnchoredEnsemble,
     Dropout,
@@ -29,7 +30,8 @@ from trainables.lm.config import (
     Surprisal,
     Variational,
 )
-from trainables.lm.network import Network
+from trainables.lm.network import Network, Run
+from trainables.lm.noise import Noise
 from trainables.lm.streams import Window
 
 NUM_STEPS, NUM_STREAMS, STEP_SIZE = 35, 64, 5.0
@@ -46,7 +48,7 @@ RECODERS: dict[str, Recoder | None] = {
     "ensemble, K=5": Recoder(signal=AnchoredEnsemble(num_members=5)),
     "variational, K=5": Recoder(signal=Variational(num_samples=5)),
 }
-Step = Callable[[], Tensor]
+Step = Callable[[], None]
 
 
 class Fused(nn.Module):
@@ -92,30 +94,46 @@ class ByAutograd(nn.Module):
         return torch.stack(losses).mean()
 
 
-def ours(name: str, size: int, vocabulary: int, window: Window, is_training: bool) -> tuple[nn.Module, Step]:
-    """A model and the function that gives its mean loss."""
+def ours(name: str, size: int, vocabulary: int, window: Window, is_training: bool) -> Step:
+    """Reads the window as training and tests do: on a GPU as a recorded graph."""
     recoder = RECODERS[name]
     config = LmConfig(embedding_size=size, hidden_size=size, recoder=recoder, dropout=Dropout(rate=0.0))
     network = Network(config, vocabulary).to(window.inputs.device)
     state, generator = network.zeros(NUM_STREAMS, recoder), torch.Generator(window.inputs.device)
 
-    def step() -> Tensor:
-        drawn = noise.draw(config, recoder, (NUM_STEPS, NUM_STREAMS), vocabulary, generator, is_training)
-        return network(window, state, drawn, network.own).loss.mean()
+    def work(window: Window, state: Tensor, drawn: Noise) -> Run:
+        run: Run = network(window, state, drawn, network.own)
+        if is_training:
+            run.loss.mean().backward()
+        return run
 
-    return network, step
+    captured = Captured(work, list(network.parameters()) if is_training else [])
+
+    def step() -> None:
+        shape = (NUM_STEPS, NUM_STREAMS)
+        captured(window, state, noise.draw(config, recoder, shape, vocabulary, generator, is_training))
+
+    return step
 
 
-def duration(model: nn.Module, step: Step, is_training: bool) -> float:
-    """Seconds of one window."""
-    model.zero_grad()
-    is_cuda = next(model.parameters()).is_cuda
-    started = time.perf_counter()
-    with torch.set_grad_enabled(is_training):
-        loss = step()
+def plain(model: nn.Module, window: Window, is_training: bool) -> Step:
+    """Reads the window with a model that gives its mean loss."""
+
+    def step() -> None:
+        model.zero_grad()
+        loss = model(window)
         if is_training:
             loss.backward()
-    if is_cuda:
+
+    return step
+
+
+def duration(step: Step, is_training: bool) -> float:
+    """Seconds of one window."""
+    started = time.perf_counter()
+    with torch.set_grad_enabled(is_training):
+        step()
+    if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter() - started
 
@@ -134,16 +152,16 @@ def measure(names: list[str], size: int, vocabulary: int, window: Window, repeat
     """Median seconds of a window in training and in evaluation."""
     times: dict[str, list[list[float]]] = {name: [[], []] for name in names}
     for way, is_training in enumerate((True, False)):
-        models: dict[str, tuple[nn.Module, Step]] = {}
+        steps: dict[str, Step] = {}
         for name in names:
             if name in RECODERS:
-                models[name] = ours(name, size, vocabulary, window, is_training)
+                steps[name] = ours(name, size, vocabulary, window, is_training)
             else:
                 model = (Fused if name == "fused" else ByAutograd)(size, vocabulary).to(window.inputs.device)
-                models[name] = (model, lambda model=model: model(window))
+                steps[name] = plain(model, window, is_training)
         for repeat in range(repeats + 1):
-            for name, (model, step) in models.items():
-                seconds = duration(model, step, is_training)
+            for name, step in steps.items():
+                seconds = duration(step, is_training)
                 if repeat:  # the first is a warm-up
                     times[name][way].append(seconds)
     return {name: [statistics.median(parts) for parts in both] for name, both in times.items()}

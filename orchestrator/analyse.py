@@ -70,7 +70,10 @@ def analyse(
         format,
         f"{sweep.name}, {condition}: {question.kind}",
     )
-    path = analysis_figure.draw(rows, question.columns, question.kind, sweep.name, condition, settings.figures)
+    options = {"against": against, "evaluation": evaluation, "step": step}
+    chosen = [f"{option}={value}" for option, value in options.items() if value is not None]
+    label = ".".join([sweep.name, condition, *chosen])
+    path = analysis_figure.draw(rows, question.columns, question.kind, label, settings.figures)
     Tracking(settings).store_figures(sweep.name, [path])
     out.print(f"Figure: {path}", soft_wrap=True, markup=False)
 

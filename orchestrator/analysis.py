@@ -32,7 +32,8 @@ class Question:
         kind: sentences, suite, agreement or theorems.
         ask: gives the cells of one model.
         columns: names of the parts of a row's name.
-        tested: two measures that are compared within a row; without them there is a test only against a condition.
+        tested: two measures that are compared within a row, where they differ; without them there is a test only
+            against a condition.
         criticals: the position of each sentence's critical word.
     """
 
@@ -48,7 +49,11 @@ def about_sentences(path: Path | None, step: int | None) -> Question:
     found = garden_paths.read(path) if path else garden_paths.SENTENCES
     recode_at = None if step is None else step - 1
     criticals = {i + 1: None if one.critical is None else one.critical + 1 for i, one in enumerate(found)}
-    columns, tested = ("sentence", "position", "word"), ("bits_before", "bits_after")
+    longest = max(len(one.words) for one in found)
+    if step is not None and step > longest:
+        raise InputError(f"`--step` must be at most {longest}, the words of the longest sentence, but got {step}.")
+    columns = ("sentence", "position", "word")
+    tested = ("bits_before", "bits_after") if step is None else ("bits_without", "bits_before")
     return Question("sentences", lambda model: of_one.of_sentences(model, found, recode_at), columns, tested, criticals)
 
 
@@ -78,7 +83,8 @@ def answer(
         InputError: if the sweep is of another family, has no such condition, or nothing of it is complete.
     """
     values, other = (
-        _over_replicates(question, sweep, name, evaluation, settings) if name else None for name in (condition, against)
+        _over_replicates(question, sweep, name, chosen, settings) if name else None
+        for name, chosen in ((condition, evaluation), (against, None))
     )
     assert values is not None
     names, measures = (list(dict.fromkeys(part)) for part in ((c[:-1] for c in values), (c[-1] for c in values)))
@@ -95,7 +101,7 @@ def answer(
             row |= _summary(f"{first}_against", other.get((*name, first), ()))
             p_values.append(welch_p(values[*name, first], other.get((*name, first), ())))
         elif question.tested:
-            p_values.append(welch_p(*(values[*name, measure] for measure in question.tested)))
+            p_values.append(_p_of_a_change(*(values[*name, measure] for measure in question.tested)))
         rows.append(row)
     for row, p, adjusted in zip(rows, p_values, holm(p_values), strict=False):
         row |= {"p": _or_none(p), "p_holm": _or_none(adjusted)}
@@ -114,27 +120,47 @@ def _over_replicates(
 
 
 def _models(sweep: Sweep, condition: str, evaluation: str | None, settings: Settings) -> Iterator[Trained]:
-    """Each complete replicate's model with the lowest validation loss, one after another."""
+    """Each complete replicate's model with the lowest validation loss, one after another, with its own text.
+
+    Raises:
+        InputError: also if that text is no longer what it was.
+    """
     if sweep.trainable != LANGUAGE_MODELS:
         raise InputError(f"{sweep.name} trains no language models; `ponderay analyse` takes sweeps of the family lm.")
-    named = {one.name: one for one in sweep.conditions}
-    if condition not in named:
-        raise InputError(f"{sweep.name} has no condition {condition!r}; it has {', '.join(named) or 'none listed'}.")
-    complete = [one for one in Tracking(settings).read_study(sweep.name).of(condition) if one.state == "complete"]
+    study = Tracking(settings).read_study(sweep.name)
+    if condition not in study.conditions:
+        raise InputError(f"{sweep.name} has run no condition {condition!r}, but {', '.join(study.conditions)}.")
+    complete = [one for one in study.of(condition) if one.state == "complete"]
     if not complete:
         raise InputError(f"No replicate of {condition!r} is complete; see `ponderay status {sweep.name}`.")
     for replicate in complete:
-        config = sweep.config(named[condition], replicate.seed)
-        assert isinstance(config, LmConfig)
+        folder = settings.runs / "replicates" / sweep.name / replicate.key
+        config = _config(folder, replicate.data_fingerprint)
         tests = {one.name: one for one in config.evaluations}
         name = evaluation or next(iter(tests))
         if name not in tests:
             raise InputError(f"{condition!r} has no evaluation {name!r}; it has {', '.join(tests)}.")
-        folder = settings.runs / "replicates" / sweep.name / replicate.key
         path = ReplicateFolder(folder, train.selection(config)).best(name)
         if path is None:
-            raise InputError(f"{folder} has no whole checkpoint; run `ponderay run {sweep.name}` where the runs are.")
+            raise InputError(f"{folder} has no whole checkpoint; analyse where the runs are.")
         yield of_one.load(config, path, tests[name])
+
+
+def _config(folder: Path, fingerprint: str) -> LmConfig:
+    """What a replicate was last started with, once its text is known to be the same."""
+    started = [record for record in ReplicateFolder(folder, {}).records() if record["kind"] == "started"]
+    if not started or "config" not in started[-1]:
+        raise InputError(f"{folder} does not say how it was trained; run the sweep again with `--accept-code`.")
+    config = LmConfig.model_validate(started[-1]["config"])
+    if train.fingerprint(config) != fingerprint:
+        raise InputError(f"The text of {folder} is no longer what it was trained on; put it back.")
+    return config
+
+
+def _p_of_a_change(a: Sequence[float], b: Sequence[float]) -> float:
+    """NaN where nothing has changed: that is no test."""
+    is_same = all(math.isclose(one, other, rel_tol=1e-6) for one, other in zip(a, b, strict=True))
+    return math.nan if is_same else welch_p(a, b)
 
 
 def _summary(name: str, values: Sequence[float]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Figures of `ponderay analyse`: numbers over the words of each sentence, or one bar for each row."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,16 @@ from matplotlib.figure import Figure
 
 MEASURES = {"sentences": "bits_before", "suite": "effect_bits", "agreement": "accuracy", "theorems": "share"}
 WIDTH, ROW_HEIGHT = 8.0, 2.6
+MAX_SENTENCES = 40
+"""Shown; the table has all."""
 
 
-def draw(
-    rows: Sequence[dict[str, Any]], columns: Sequence[str], kind: str, sweep: str, condition: str, folder: Path
-) -> Path:
-    """Writes `SWEEP.CONDITION.KIND.png`; error bars are sample standard deviations over replicates."""
+def draw(rows: Sequence[dict[str, Any]], columns: Sequence[str], kind: str, name: str, folder: Path) -> Path:
+    """Writes `NAME.KIND.png`; error bars are sample standard deviations over replicates."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{sweep}.{condition.replace(' ', '_')}.{kind}.png"
+    path = folder / f"{re.sub(r'[^A-Za-z0-9=.,_-]+', '_', name)}.{kind}.png"
     figure = _sentences(rows) if kind == "sentences" else _bars(rows, columns, MEASURES[kind])
-    figure.suptitle(f"{sweep}, {condition}", parse_math=False)
+    figure.suptitle(name, parse_math=False)
     figure.savefig(path, dpi=120)
     return path
 
@@ -28,6 +29,7 @@ def _sentences(rows: Sequence[dict[str, Any]]) -> Figure:
     groups: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["sentence"], []).append(row)
+    groups = dict(list(groups.items())[:MAX_SENTENCES])
     figure = Figure(figsize=(WIDTH, ROW_HEIGHT * len(groups)), layout="constrained")
     panels = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
     for axes, words in zip(panels, groups.values(), strict=True):

@@ -132,7 +132,8 @@ def _execute(
 
     try:
         asked_for = {"evaluations": sorted(evaluation_ids(config))}
-        write({"kind": "started", "attempt": work.attempt, "code_version": work.code_version} | asked_for | _place())
+        identity = {"attempt": work.attempt, "code_version": work.code_version, "config": work.config}
+        write({"kind": "started"} | identity | asked_for | _place())
         if folder.newest_step() < work.num_steps:
             module.train(config, trial)
         for evaluation in getattr(config, "evaluations", ()):

@@ -31,6 +31,7 @@ class Replicate:
     code_version: str = ""
     run_id: str = ""
     evaluations: frozenset[str] = frozenset()
+    data_fingerprint: str = ""
 
 
 @dataclass(frozen=True)

@@ -208,6 +208,7 @@ def _replicate(run: Run) -> Replicate:
         code_version=tags.get("ponderay.code_version", ""),
         run_id=run.info.run_id,
         evaluations=frozenset(json.loads(tags.get("ponderay.evaluations", "[]"))),
+        data_fingerprint=tags.get("ponderay.data_fingerprint", ""),
     )
 
 

@@ -104,7 +104,7 @@ def confounds(smoke: bool = False) -> Sweep:
     decay: dict[str, Any] = {"training.weight_decay": WEIGHT_DECAY}
     rates: dict[str, dict[str, Any]] = {name: {"dropout.rate": rate} for name, rate in DROPOUT.items()}
     mc_dropout = decoder | decay | rates["others"]
-    ensemble = decoder | rates["others"]
+    of_prior = _with(ENSEMBLE, "signal.prior_std", DECODER_STD)
     conditions = (
         Condition("baseline", rates["baseline"]),
         Condition("dropout_of_surprisal", rates["surprisal"]),
@@ -112,11 +112,13 @@ def confounds(smoke: bool = False) -> Sweep:
         Condition("decoder_start", rates["baseline"] | decoder),
         Condition("weight_decay", rates["baseline"] | decay),
         Condition("as_mc_dropout_without", mc_dropout),
-        Condition("as_ensemble_without", ensemble),
+        Condition("as_ensemble_without", decoder | rates["others"]),
+        Condition("no_dropout_between_layers", rates["baseline"] | {"dropout.between_layers": False}),
         Condition("surprisal", rates["surprisal"] | {"recoder": SURPRISAL}),
         Condition("mc_dropout", mc_dropout | {"recoder": MC_DROPOUT}),
         Condition("mc_dropout_as_baseline", rates["baseline"] | {"recoder": MC_DROPOUT}),
-        Condition("ensemble", rates["others"] | {"recoder": ENSEMBLE}),
+        Condition("ensemble", rates["others"] | {"recoder": of_prior}),
+        Condition("ensemble_as_baseline", rates["baseline"] | {"recoder": ENSEMBLE}),
     )
     about = "The released models' other differences, each without the recoder."
     return _sweep("confounds", about, conditions, smoke)
@@ -146,7 +148,7 @@ def signals(smoke: bool = False) -> Sweep:
 
 
 def weak_supervision(smoke: bool = False) -> Sweep:
-    """Recoding by a probe that is told the verb's number, for `ponderay analyse ... --agreement`; text has no labels."""
+    """Recoding by a probe that is told the verb's number, in `ponderay analyse ... --agreement`; text has no labels."""
     evaluations = [Evaluation()]
     for layer in (1, 2):
         for size in (1.0,) if smoke else (0.1, 1.0, 10.0):

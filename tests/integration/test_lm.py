@@ -144,12 +144,41 @@ def test_theorem_1_holds_up_to_its_bound_and_not_for_any_step(analysed):
     assert 0 < shares["2", "k=1"] < 1
 
 
+def test_a_model_is_read_with_the_text_and_the_settings_it_was_trained_with(tmp_path):
+    book = tmp_path / "book.txt"
+    book.write_text("the cat sat on the mat and the dog sat on the log\n" * 100)
+    text = f'data.text={{"kind": "one_file", "path": "{book}"}}'
+    train = (
+        "train",
+        "lm.laptop",
+        "--smoke",
+        "--condition",
+        "surprisal,step=1",
+        "--set",
+        text,
+        "--set",
+        "hidden_size=8",
+    )
+    assert invoke(*train).exit_code == 0
+    status = json.loads(invoke("status", "lm.laptop", "--smoke", "--format", "json").stdout)
+    (condition,) = {row["condition"] for row in status}
+    assert "hidden_size=8" in condition
+    question = tmp_path / "question.txt"
+    question.write_text("the cat sat on the horse\n")
+    ask = ("analyse", "lm.laptop", condition, "--smoke", "--sentences", str(question), "--format", "json")
+    words = [row["word"] for row in json.loads(invoke(*ask).stdout)]
+    assert words == ["the", "cat", "sat", "on", "the", "horse = <unk>"]
+    book.write_text("another story\n" * 200)
+    assert str(invoke(*ask).exception).endswith("is no longer what it was trained on; put it back.")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--theorems", "--agreement", "x.tab"], "Give one of --sentences, --suite, --agreement, --theorems, but got "),
         (["--theorems", "--step", "2"], "--step is about sentences, but --theorems was given."),
-        (["--against", "none"], "lm.ablation.smoke has no condition 'none'; it has baseline, surprisal,fixed"),
+        (["--against", "none"], "lm.ablation.smoke has run no condition 'none', but baseline, surprisal,fixed."),
+        (["--step", "99"], "`--step` must be at most 14, the words of the longest sentence, but got 99."),
         (["--evaluation", "none"], "'surprisal,fixed' has no evaluation 'none'; it has test, without."),
         (["--evaluation", "without", "--theorems"], "The theorems are about a recoder; choose a condition or an"),
     ],
@@ -201,7 +230,7 @@ def test_minimal_pairs_and_agreement_on_real_files(analysed, real_data):
     assert [(row["suite"], row["reading"]) for row in rows] == [
         (name, reading) for name in ("mvrr", "npz_obj") for reading in ("without", "with")
     ]
-    assert all(0 <= row["share_positive"] <= 1 and 0 < row["unknown_share"] <= 1 for row in rows)
+    assert all(0 <= row["share_positive"] <= 1 and 0 < row["num_items"] < 28 for row in rows)
     items = analysed("--agreement", str(real_data / "agreement" / "gulordava" / "generated.tab"))
     assert {row["kind"] for row in items} == {"all", "generated", "original"}
     assert all(0 <= row["accuracy"] <= 1 and row["num_items"] > 5 for row in items)

@@ -20,7 +20,7 @@ from trainables.lm.garden_paths import GardenPath
 from trainables.lm.network import Attached, Network
 from trainables.lm.probe import Supervision
 from trainables.lm.streams import Streams
-from trainables.lm.train import equipment
+from trainables.lm.train import equipment, test_seed
 
 Cells = dict[tuple[Any, ...], float]
 """Numbers by where they belong."""
@@ -37,6 +37,11 @@ class Trained:
     text: corpus.Corpus
     attached: Attached | None
     evaluation: Evaluation
+
+    @property
+    def seed(self) -> int:
+        """Of masks."""
+        return test_seed(self.network, self.evaluation)
 
     @property
     def start(self) -> int:
@@ -63,9 +68,8 @@ def of_sentences(trained: Trained, sentences: Sequence[GardenPath], recode_at: i
     """
     numbers = [trained.text.encode(sentence.words) for sentence in sentences]
     arguments = (trained.network, numbers, trained.start)
-    seed = trained.evaluation.seed
-    recoded = words.read(*arguments, trained.attached, seed, recode_at)
-    plain = words.read(*arguments, None, seed)
+    recoded = words.read(*arguments, trained.attached, trained.seed, recode_at)
+    plain = words.read(*arguments, None, trained.seed)
     cells: Cells = {}
     for i, sentence in enumerate(sentences):
         measures = {
@@ -85,17 +89,21 @@ def of_sentences(trained: Trained, sentences: Sequence[GardenPath], recode_at: i
 def of_suites(trained: Trained, chosen: Sequence[suites.Suite]) -> Cells:
     """By suite, reading and measure: the items' mean effect in bits, and the share of those with one above 0.
 
-    Also the share of the words in critical regions that the vocabulary lacks.
+    Items with a word in a critical region that the vocabulary lacks are left out.
+
+    Raises:
+        InputError: if no item of a suite is left.
     """
     cells: Cells = {}
     for suite in chosen:
+        known = _known_items(trained, suite)
         numbers = [trained.text.encode(sentence.words) for sentence in suite.sentences]
         for reading, attached in trained.readings().items():
-            records = words.read(trained.network, numbers, trained.start, attached, trained.evaluation.seed)
-            effects = suites.effects(suite, [record.nats_before / np.log(2) for record in records])
+            records = words.read(trained.network, numbers, trained.start, attached, trained.seed)
+            effects = suites.effects(suite, [record.nats / np.log(2) for record in records])[known]
             cells[suite.name, reading, "effect_bits"] = float(effects.mean())
             cells[suite.name, reading, "share_positive"] = float((effects > 0).mean())
-            cells[suite.name, reading, "unknown_share"] = _unknown_share(trained, suite)
+            cells[suite.name, reading, "num_items"] = float(len(effects))
     return cells
 
 
@@ -111,7 +119,10 @@ def of_agreement(trained: Trained, items: Sequence[agreement.Item]) -> Cells:
     known = [item for item in items if {item.correct, item.wrong} <= trained.text.index.keys()]
     counted = known[1::2] if _has_probe(trained.attached) else known
     if not counted:
-        raise InputError(f"None of the {len(items)} agreement items has both forms in the vocabulary of the text.")
+        raise InputError(
+            "Agreement needs items with both forms in the vocabulary of the text, two for a probe, but of "
+            f"{len(items)} only {len(known)} are so."
+        )
     cells: Cells = {}
     for reading, attached in trained.readings().items():
         told = _told(trained, attached, known) if _has_probe(attached) else attached
@@ -134,18 +145,24 @@ def of_theorems(trained: Trained) -> Cells:
         raise InputError("The theorems are about a recoder; choose a condition or an `--evaluation` with one.")
     size = min(len(trained.text.test), THEOREM_STREAMS * THEOREM_STEPS + 1)
     window = Streams(trained.text.test[:size], THEOREM_STREAMS, THEOREM_STEPS).window(0).to(distributed.device())
-    arguments = (trained.network, window, trained.attached, trained.evaluation.seed)
+    arguments = (trained.network, window, trained.attached, trained.seed)
     cells: Cells = {}
     for name, shares in (("1", theorems.first(*arguments)), ("2", theorems.second(*arguments))):
         cells |= {(name, setting, "share"): share for setting, share in shares.items()}
     return cells
 
 
-def _unknown_share(trained: Trained, suite: suites.Suite) -> float:
-    regions = ((sentence.words, sentence.regions) for sentence in suite.sentences)
-    pairs = (pair for words_, regions_ in regions for pair in zip(words_, regions_, strict=True))
-    critical = [word for word, region in pairs if region == suite.contrast.region]
-    return sum(word not in trained.text.index for word in critical) / len(critical)
+def _known_items(trained: Trained, suite: suites.Suite) -> Any:
+    """Whether all critical words of each item have a number."""
+    is_known: dict[int, bool] = {}
+    for sentence in suite.sentences:
+        pairs = zip(sentence.words, sentence.regions, strict=True)
+        critical = [word for word, region in pairs if region == suite.contrast.region]
+        all_known = all(word in trained.text.index for word in critical)
+        is_known[sentence.item] = is_known.get(sentence.item, True) and all_known
+    if not any(is_known.values()):
+        raise InputError(f"No item of {suite.name} has critical words that the text's vocabulary knows.")
+    return np.array(list(is_known.values()))
 
 
 def _has_probe(attached: Attached | None) -> bool:
@@ -156,7 +173,7 @@ def _is_right(trained: Trained, items: Sequence[agreement.Item], attached: Attac
     """Whether each item's right form is the likelier one."""
     prefixes = [trained.text.encode(item.prefix) for item in items]
     forms = [trained.text.encode((item.correct, item.wrong)) for item in items]
-    nats = words.compare(trained.network, prefixes, forms, trained.start, attached, trained.evaluation.seed)
+    nats = words.compare(trained.network, prefixes, forms, trained.start, attached, trained.seed)
     return nats[:, 0] < nats[:, 1]
 
 

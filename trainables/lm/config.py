@@ -96,7 +96,9 @@ class AnchoredEnsemble(Config):
     prior_std: Positive = 0.29
     pull: Annotated[float, Field(ge=0)] = Field(4.82e-5, description="lambda of Eq. 4.11")
     entropy: Literal["members", "batch"] = Field(
-        "members", description="batch: of the mean over the batch's rows of the members' mean logits (released)"
+        "members",
+        description="batch: of the mean of the distributions of the members' mean logits over the rows that a process "
+        "reads at once (released)",
     )
     anchors: Literal["own", "shared"] = Field("own", description="shared: one for all members (thesis)")
     loss: Literal["mean_loss", "mean_logits"] = Field(
@@ -286,7 +288,9 @@ class Evaluation(Config):
     name: Name = "test"
     recoder: Recoder | Literal["own", "none"] = "own"
     batch_size: Count = Field(64, description="streams")
-    seed: int = Field(1, description="of its masks")
+    seed: int = Field(
+        1, description="of its masks, and of what an added recoder starts with; each replicate has its own"
+    )
 
 
 class LmConfig(Config):
@@ -311,6 +315,11 @@ class LmConfig(Config):
     def _recoders_fit(self) -> Self:
         """Probes need a layer to read, and error signals the decoders that they are of."""
         own = self.recoder.signal if self.recoder else None
+        if isinstance(own, AnchoredEnsemble) and self.decoder_std is not None:
+            raise ValueError(
+                f"decoder_std must be unset with an ensemble, whose members start with signal.prior_std, "
+                f"but got {self.decoder_std:g}"
+            )
         recoders = [self.recoder, *(one.recoder for one in self.evaluations)]
         for signal in (recoder.signal for recoder in recoders if isinstance(recoder, Recoder)):
             if isinstance(signal, WeakSupervision) and signal.layer > self.num_layers:

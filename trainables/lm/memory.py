@@ -6,8 +6,14 @@ import sys
 import torch
 
 
+def forget_peak() -> None:
+    """Makes the peak on the GPU that of what follows."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+
+
 def peak_memory_mb() -> float:
-    """The most that was allocated on the GPU, or, without one, held by this process since its start."""
+    """The most that was allocated on the GPU since `forget_peak`, or, without one, held by this process ever."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 1e6
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

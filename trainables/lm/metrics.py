@@ -54,7 +54,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("valid_perplexity", "ratio", _MIN, "`perplexity` of the validation part; step 0 is untrained"),
     Metric("valid_loss_nats", "nats/token", _MIN, "log of `valid_perplexity`; step 0 is untrained"),
     Metric(
-        "train_loss_nats", "nats/token", _MIN, "what training minimises, mean over the tokens since the last report"
+        "train_loss_nats",
+        "nats/token",
+        _MIN,
+        "mean loss of the tokens since the last report: of an ensemble without its pull",
     ),
     Metric(
         "train_perplexity", "ratio", _MIN, "exp of the mean of -log predictive p since the last report, with dropout"

@@ -7,17 +7,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from trainables.lm import words
-from trainables.lm.config import Evaluation
 from trainables.lm.corpus import EOS, Corpus
 from trainables.lm.network import Attached, Network
 
 NUM_WORDS = 40
 
 
-def draw(network: Network, text: Corpus, attached: Attached | None, evaluation: Evaluation, folder: Path) -> list[Path]:
+def draw(network: Network, text: Corpus, attached: Attached | None, name: str, seed: int, folder: Path) -> list[Path]:
     """`passage_NAME.csv` and `.png` in `folder`: surprisal in bits before and after recoding, and delta."""
     tokens = text.test[:NUM_WORDS].tolist()
-    (record,) = words.read(network, [tokens], text.index[EOS], attached, evaluation.seed)
+    (record,) = words.read(network, [tokens], text.index[EOS], attached, seed)
     columns = {
         "word": [text.words[token] for token in tokens],
         "bits_before": record.nats_before / np.log(2),
@@ -25,7 +24,7 @@ def draw(network: Network, text: Corpus, attached: Attached | None, evaluation: 
         "delta_before": record.delta_before,
         "delta_after": record.delta_after,
     }
-    table, picture = (folder / f"passage_{evaluation.name}.{ending}" for ending in ("csv", "png"))
+    table, picture = (folder / f"passage_{name}.{ending}" for ending in ("csv", "png"))
     with table.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
@@ -42,6 +41,6 @@ def _figure(names: list[str], record: words.WordRecord, is_recoded: bool) -> Fig
     if is_recoded:
         axes.plot(places, record.nats_after / np.log(2), marker=".", label="after recoding")
         axes.legend()
-    axes.set_xticks(places, [name.replace("$", r"\$") for name in names], rotation=90)
+    axes.set_xticks(places, names, rotation=90, parse_math=False)
     axes.set_ylabel("surprisal in bits")
     return figure

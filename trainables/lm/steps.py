@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainables.lm.config import FixedStep, LearnedStep, LipschitzStep, PredictedStep, Step
+from trainables.lm.config import FixedStep, LearnedStep, PredictedStep, Step
 
 HIDDEN_SIZES = (300, 100)
 """Of the network that predicts a step size."""
@@ -59,11 +59,6 @@ def sizes(config: Step, tensors: list[Tensor], inputs: Tensor) -> Float[Tensor, 
         values = torch.baddbmm(bias, values, weight.mT)
         values = F.softplus(values) if i == len(layers) - 1 else F.relu(values)
     return values[:, :, 0]
-
-
-def is_lipschitz(config: Step) -> bool:
-    """Whether the size is found from the gradient at every token."""
-    return isinstance(config, LipschitzStep)
 
 
 def _thetas(config: LearnedStep, count: int) -> Float[Tensor, " A"]:

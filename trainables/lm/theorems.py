@@ -2,9 +2,11 @@
 
 Theorem 1: a step alpha up to 2 / L, L the Lipschitz constant of the gradient, does not raise delta. Theorem 2: recoding
 step t does not raise delta later on, when all later steps are recoded as well; its proof takes a gradient that is not
-the one that is followed, so that violations are to be expected.
+the one that is followed, so that violations are to be expected. Both are looked at in float64, because rounding decides
+where little changes, and with every token recoded.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -14,9 +16,10 @@ from torch import Tensor
 
 from trainables import rng
 from trainables.lm import noise
-from trainables.lm.config import ClosedForm, FixedStep, LipschitzStep, Recoder
+from trainables.lm.config import Always, ClosedForm, FixedStep, LipschitzStep, Recoder
 from trainables.lm.network import Attached, Network, Run
 from trainables.lm.noise import Noise
+from trainables.lm.reading import Decoders
 from trainables.lm.steps import StepSizes
 from trainables.lm.streams import NO_TARGET, Window
 
@@ -30,14 +33,14 @@ MAX_DISTANCE: Final = 10
 @torch.no_grad()
 def first(network: Network, window: Window, attached: Attached, seed: int) -> dict[str, float]:
     """The share of the tokens with delta after recoding <= delta before, by step size and by alpha L."""
-    network.eval()
+    network, attached = _in_float64(network, attached)
     steps: dict[str, FixedStep | LipschitzStep] = {f"alpha={size:g}": FixedStep(size=size) for size in SIZES}
     steps |= {f"alpha={share:g}/L": LipschitzStep(share=share, num_iterations=3) for share in SHARES}
     shares = {}
     for name, step in steps.items():
         recoder = attached.recoder.model_copy(update={"step": step, "gradient": ClosedForm()})
         changed = replace(attached, recoder=recoder, steps=StepSizes(step, 2 * network.config.num_layers, 0))
-        run = _run(network, window, changed, _noise(network, window, recoder, seed))
+        run = _run(network, window, changed, _noise(network, window, recoder, seed), True)
         assert run.trace
         before, after = torch.stack(run.trace.before), torch.stack(run.trace.after)
         is_asked = window.targets != NO_TARGET
@@ -48,12 +51,12 @@ def first(network: Network, window: Window, attached: Attached, seed: int) -> di
 @torch.no_grad()
 def second(network: Network, window: Window, attached: Attached, seed: int) -> dict[str, float]:
     """The share of the tokens k behind a recoded one with delta <= what it is when that one is not, for k = 1 to 10."""
-    network.eval()
+    network, attached = _in_float64(network, attached)
     drawn = _noise(network, window, attached.recoder, seed)
-    with_all = _deltas(_run(network, window, attached, drawn))
+    with_all = _deltas(_run(network, window, attached, drawn, False))
     held: list[list[Tensor]] = [[] for _ in range(MAX_DISTANCE)]
     for step in range(len(window.targets) - 1):
-        without = _deltas(_run(network, window, attached, _without(drawn, step, window.targets)))
+        without = _deltas(_run(network, window, attached, _without(drawn, step, window.targets), False))
         for k, place in enumerate(range(step + 1, min(step + 1 + MAX_DISTANCE, len(with_all)))):
             is_asked = window.targets[place] != NO_TARGET
             held[k].append((with_all[place] <= without[place])[is_asked])
@@ -74,9 +77,19 @@ def _without(drawn: Noise, step: int, targets: Tensor) -> Noise:
     return replace(drawn, gates=gates)
 
 
-def _run(network: Network, window: Window, attached: Attached, drawn: Noise) -> Run:
+def _in_float64(network: Network, attached: Attached) -> tuple[Network, Attached]:
+    """Copies of both, with the gate always open."""
+    members = attached.members
+    if members is not None:
+        members = Decoders(members.weight.double(), members.bias.double())
+    recoder = attached.recoder.model_copy(update={"gate": Always()})
+    steps = copy.deepcopy(attached.steps).double()
+    return copy.deepcopy(network).double().eval(), Attached(recoder, steps, members, attached.supervision)
+
+
+def _run(network: Network, window: Window, attached: Attached, drawn: Noise, measures_after: bool) -> Run:
     zeros = network.zeros(window.targets.shape[1], attached.recoder)
-    run: Run = network(window, zeros, drawn, attached, measures_after=True)
+    run: Run = network(window, zeros, drawn, attached, measures_after)
     return run
 
 

@@ -14,15 +14,13 @@ from trainables.errors import DivergedError, InputError
 from trainables.lm import corpus, cost, noise, passage, testing
 from trainables.lm.captured import Captured, Work
 from trainables.lm.config import Evaluation, LmConfig
-from trainables.lm.memory import peak_memory_mb
+from trainables.lm.memory import forget_peak, peak_memory_mb
 from trainables.lm.network import Attached, Network, Run, attach
 from trainables.lm.noise import Noise
 from trainables.lm.schedule import learning_rate
 from trainables.lm.streams import NO_TARGET, Streams, Window
 from trainables.lm.tally import Tally
 from trainables.trial import Trial
-
-VALIDATION_SEED = 0
 
 
 def fingerprint(config: LmConfig) -> str:
@@ -31,7 +29,11 @@ def fingerprint(config: LmConfig) -> str:
 
 
 def selection(config: LmConfig) -> dict[str, str]:
-    """Names of the checkpoints to keep, one for each evaluation, each with the metric that it minimises."""
+    """Names of the checkpoints to keep, one for each evaluation, each with the metric that it minimises.
+
+    It is the same for all: validation with the model's own recoder. With every other recoder that a baseline is tested
+    with, validation would cost many times the training.
+    """
     return {one.name: "valid_loss_nats" for one in config.evaluations}
 
 
@@ -57,6 +59,7 @@ def train(config: LmConfig, trial: Trial) -> None:
             f"but got {config.training.reports_per_epoch}."
         )
     rng.seed_everything(config.seed)
+    forget_peak()
     network = Network(config, text.size).to(distributed.device())
     losses: list[float] = []
     state = network.zeros(testing.num_mine(config.training.batch_size), None)
@@ -74,12 +77,13 @@ def train(config: LmConfig, trial: Trial) -> None:
 def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
     """Reports perplexity, delta, cost and speed on the test text, and a passage of it word by word."""
     saved = checkpoint.load(checkpoint_path)
+    forget_peak()
     text = corpus.load(config.data)
     network = Network(config, text.size).to(distributed.device())
     network.load_state_dict(saved["network"])
     attached = equipment(network, evaluation)
     valid, test = (
-        testing.score(network, part, attached, evaluation.batch_size, evaluation.seed)
+        testing.score(network, part, attached, evaluation.batch_size, test_seed(network, evaluation))
         for part in (text.validation, text.test)
     )
     metrics = _valid_metrics(valid) | {
@@ -94,7 +98,7 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
     if test.before is not None and test.after is not None:
         metrics |= {"delta_before": test.before, "delta_after": test.after}
     with tempfile.TemporaryDirectory() as folder:
-        files = passage.draw(network, text, attached, evaluation, Path(folder))
+        files = passage.draw(network, text, attached, evaluation.name, test_seed(network, evaluation), Path(folder))
         trial.report(metrics, step=len(saved["losses"]) - 1, artifacts=files)
 
 
@@ -102,7 +106,12 @@ def equipment(network: Network, evaluation: Evaluation) -> Attached | None:
     """The recoder of an evaluation: the model's own, none, or one that the model was trained without."""
     if evaluation.recoder == "own":
         return network.own
-    return None if evaluation.recoder == "none" else attach(network, evaluation.recoder, evaluation.seed)
+    return None if evaluation.recoder == "none" else attach(network, evaluation.recoder, test_seed(network, evaluation))
+
+
+def test_seed(network: Network, evaluation: Evaluation) -> int:
+    """Of what an evaluation draws; replicates draw each their own."""
+    return rng.derive(network.config.seed, "evaluation", evaluation.seed)
 
 
 def _train_part(
@@ -188,7 +197,8 @@ def _report(
     Raises:
         DivergedError: if the perplexity is no finite number.
     """
-    valid = testing.score(network, text.validation, network.own, config.training.batch_size, VALIDATION_SEED)
+    seed = rng.derive(config.seed, "validation")
+    valid = testing.score(network, text.validation, network.own, config.training.batch_size, seed)
     if not math.isfinite(valid.perplexity):
         raise DivergedError(f"The validation loss is {valid.loss_nats:g} nats a token at step {len(losses)}.")
     losses.append(valid.loss_nats)

@@ -11,14 +11,22 @@ from torch.nn.utils.rnn import pad_sequence
 
 from trainables import rng
 from trainables.lm import noise
-from trainables.lm.config import Surprisal
+from trainables.lm.config import (
+    AnchoredEnsemble,
+    Chance,
+    FiniteDifference,
+    McDropout,
+    Recoder,
+    Surprisal,
+    Variational,
+)
 from trainables.lm.network import Attached, Network, Run
 from trainables.lm.noise import Noise
 from trainables.lm.probe import Supervision
 from trainables.lm.streams import NO_TARGET, Window
 
 MAX_SENTENCES = 64
-"""Read at once."""
+"""Read at once, where nothing is drawn; else each sentence has draws of its own, whatever stands beside it."""
 
 Numbers = NDArray[np.float64]
 Sentences = Sequence[Sequence[int]]
@@ -29,12 +37,14 @@ class WordRecord:
     """Of the N words of one sentence; without a recoder nothing changes, and delta is 0.
 
     Attributes:
+        nats: -log p of each word as the model gives it out: of surprisal before recoding, else after.
         nats_before: -log p of each word, from the state as it was.
         nats_after: of the same word, from the state that was recoded because of it.
         delta_before: the error signal of each word.
         delta_after: of the recoded state.
     """
 
+    nats: Numbers
     nats_before: Numbers
     nats_after: Numbers
     delta_before: Numbers
@@ -62,12 +72,12 @@ def read(
     """
     records = []
     for part, window, run, drawn in _runs(network, sentences, start, attached, seed, recode_at):
-        rows = [run.nats, run.nats, torch.zeros_like(run.nats), torch.zeros_like(run.nats)]
+        rows = [run.nats, run.nats, run.nats, torch.zeros_like(run.nats), torch.zeros_like(run.nats)]
         if run.trace and attached:
             copies = noise.num_copies(attached.recoder)
             tops = (torch.stack(tops) for tops in (run.trace.tops, run.trace.recoded_tops))
             nats = [network.outputs(top, window.targets, drawn, copies)[1] for top in tops]
-            rows = [*nats, torch.stack(run.trace.before), torch.stack(run.trace.after)]
+            rows = [run.nats, *nats, torch.stack(run.trace.before), torch.stack(run.trace.after)]
         arrays = [row.double().cpu().numpy() for row in rows]
         records += [WordRecord(*(array[: len(words), i] for array in arrays)) for i, words in enumerate(part)]
     return records
@@ -131,8 +141,9 @@ def _runs(
     network.eval()
     device = network.decoder_weight.device
     recoder = attached.recoder if attached else None
-    for first in range(0, len(sentences), MAX_SENTENCES):
-        rows = slice(first, first + MAX_SENTENCES)
+    size = 1 if recoder and _draws(recoder) else MAX_SENTENCES
+    for first in range(0, len(sentences), size):
+        rows = slice(first, first + size)
         window = _window(sentences[rows], start).to(device)
         shape = (window.targets.shape[0], window.targets.shape[1])
         generator = torch.Generator(device).manual_seed(rng.derive(seed, "words", first))
@@ -144,6 +155,15 @@ def _runs(
         zeros = network.zeros(shape[1], recoder)
         run = network(window, zeros, drawn, _labelled(attached, rows), measures_after=True)
         yield sentences[rows], window, run, drawn
+
+
+def _draws(recoder: Recoder) -> bool:
+    """Whether what a sentence gives depends on masks or on the rows beside it."""
+    match recoder.signal:
+        case McDropout(estimator="samples") | Variational() | AnchoredEnsemble(entropy="batch"):
+            return True
+        case _:
+            return isinstance(recoder.gate, Chance) or isinstance(recoder.gradient, FiniteDifference)
 
 
 def _labelled(attached: Attached | None, rows: slice) -> Attached | None:

@@ -18,6 +18,7 @@ from trainables.lm.config import (
     FixedStep,
     LearnedStep,
     McDropout,
+    PredictedStep,
     Recoder,
     Surprisal,
     WeakSupervision,
@@ -209,3 +210,17 @@ def test_tests_with_other_seeds_draw_other_masks(wholes, text, tmp_path, no_figu
         train.evaluate(cfg, wholes["mc_dropout"].folder / "4.pt", Evaluation(seed=seed), trial)
         found.append(trial.reports[4]["delta_before"])
     assert found[0] == found[1] != found[2]
+
+
+def test_replicates_draw_their_masks_and_added_recoders_each_for_itself(text):
+    predicted = Evaluation(recoder=Recoder(signal=AnchoredEnsemble(num_members=2), step=PredictedStep()))
+    found = []
+    for seed in (1, 2, 1):
+        network = Network(config_for(text).model_copy(update={"seed": seed}), 14)
+        with torch.no_grad():
+            network.decoder_weight.zero_()
+        attached = train.equipment(network, predicted)
+        found.append((attached.members.weight, attached.steps.weight_0, train.test_seed(network, predicted)))
+    for first, second, again in zip(*found, strict=True):
+        assert torch.equal(torch.as_tensor(first), torch.as_tensor(again))
+        assert not torch.equal(torch.as_tensor(first), torch.as_tensor(second))
