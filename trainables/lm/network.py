@@ -142,30 +142,23 @@ class Network(nn.Module):
     def _recoded(
         self, inputs: Tensor, targets: Tensor, state: Tensor, noise: Noise, attached: Attached, measures_after: bool
     ) -> Run:
-        recoder, trace = attached.recoder, Trace()
-        is_second_order = isinstance(recoder.gradient, SecondOrder)
-        keeps = torch.is_grad_enabled() and not is_second_order
-        copies = num_copies(recoder)
-        layers = [_weights(layer) for layer in self.layers]
+        recoder, trace, copies = attached.recoder, Trace(), num_copies(attached.recoder)
+        layers, tensors = [_weights(layer) for layer in self.layers], attached.steps.tensors()
         decoders = attached.members or self.decoders
-
-        def recoding(own: Decoders) -> Recoding:
-            signal = error_signal(recoder.signal, own, targets, noise, keeps, attached.supervision)
-            return Recoding(recoder, signal, noise, targets, copies, measures_after)
-
-        tensors = attached.steps.tensors()
-        if is_second_order or not torch.is_grad_enabled():
-            trace.state = forward(recoding(decoders), inputs, state, layers, tensors, trace)
-            tops = torch.stack(trace.recoded_tops)
-            losses = torch.stack(trace.losses) if trace.losses else tops.new_zeros(0)
-        else:
+        learns_in_closed_form = torch.is_grad_enabled() and not isinstance(recoder.gradient, SecondOrder)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not learns_in_closed_form):
+            signal = error_signal(recoder.signal, decoders, targets, noise, learns_in_closed_form, attached.supervision)
+        recoding = Recoding(recoder, signal, noise, targets, copies, measures_after)
+        if learns_in_closed_form:
             flat = [part for layer in layers for part in (layer.weight_ih, layer.weight_hh, layer.bias)]
-            with torch.no_grad():
-                prepared = recoding(decoders)
             own = (decoders.weight, decoders.bias)
             tops, losses = RecodedWindow.apply(  # type: ignore[no-untyped-call]
-                prepared, trace, len(layers), inputs, state, *own, *flat, *tensors
+                recoding, trace, len(layers), inputs, state, *own, *flat, *tensors
             )
+        else:
+            trace.state = forward(recoding, inputs, state, layers, tensors, trace)
+            tops = torch.stack(trace.recoded_tops)
+            losses = torch.stack(trace.losses) if trace.losses else tops.new_zeros(0)
         assert trace.state is not None
         if trace.losses:
             loss = torch.where(targets == NO_TARGET, 0.0, losses)
