@@ -37,7 +37,7 @@ Against = Annotated[str | None, typer.Option(help="Another condition, to stand a
 
 def analyse(
     name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep of language models that has run.")],
-    condition: Annotated[str, typer.Argument(metavar="CONDITION", help="As `ponderay show SWEEP` lists them.")],
+    condition: Annotated[str, typer.Argument(metavar="CONDITION", help="As `ponderay status SWEEP` names them.")],
     sentences: Sentences = None,
     suite: Suites = None,
     agreement: Agreement = None,
