@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 
 from trainables.lm.config import FixedStep, LipschitzStep
 from trainables.lm.lstm import Layer, gates_gradient, memory_gradient, product
-from trainables.lm.recoding import Recoding, Tape, Trace, forward, step_inputs
+from trainables.lm.recoding import Recoding, Tape, Trace, forward, step_inputs, weights_of_steps
 from trainables.lm.steps import sizes
 from trainables.lm.surprisal import SurprisalSignal
 
@@ -38,7 +38,7 @@ def backward(
 ) -> Gradients:
     """From the gradients of the recoded top states and of the losses at all steps; `gates` (R) as in `Trace`."""
     learns = not isinstance(recoding.recoder.step, FixedStep | LipschitzStep)
-    weights = [layers[0].weight_hh] + [torch.cat([layer.weight_ih, layer.weight_hh], 1) for layer in layers[1:]]
+    weights = weights_of_steps(layers)
     of_state = torch.zeros_like(tape.states[0])
     of_gates: list[list[Tensor]] = [[] for _ in layers]
     of_alphas: list[Tensor] = []

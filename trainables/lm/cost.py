@@ -14,6 +14,7 @@ from trainables.lm.config import (
     Variational,
     WeakSupervision,
 )
+from trainables.lm.noise import num_copies
 from trainables.lm.steps import HIDDEN_SIZES
 
 
@@ -23,7 +24,7 @@ def macs_per_token(config: LmConfig, recoder: Recoder | None, vocabulary_size: i
     members = _num_members(config)
     if recoder is None or isinstance(recoder.signal, WeakSupervision):
         return sum(_layers(config)) + members * decode
-    copies = _num_copies(recoder)
+    copies = num_copies(recoder)
     total = copies * sum(_layers(config)) + _reading(recoder.signal, decode)
     if not isinstance(recoder.signal, Surprisal):
         total += copies * members * decode
@@ -40,7 +41,7 @@ def training_macs_per_token(config: LmConfig, vocabulary_size: int) -> float:
     """Of forward and backward passes; not of a graph through the recoding gradient."""
     decode, recoder, members = linear_macs(config.hidden_size, vocabulary_size), config.recoder, _num_members(config)
     forward = macs_per_token(config, recoder, vocabulary_size)
-    copies = _num_copies(recoder)
+    copies = num_copies(recoder)
     backward: float = 2 * copies * (sum(_layers(config)) + members * decode)
     if recoder and isinstance(recoder.signal, Surprisal):
         backward -= decode  # the loss's gradient in the top state has been found on the way
@@ -76,7 +77,7 @@ def _reading(signal: Signal, decode: int) -> float:
 
 def _differences(config: LmConfig, recoder: Recoder, decode: int) -> float:
     """Of one value of the error signal for each activation moved, with the layers above it."""
-    copies, layers = _num_copies(recoder), _layers(config)
+    copies, layers = num_copies(recoder), _layers(config)
     above = sum(2 * copies * sum(layers[number + 1 :]) for number in range(config.num_layers))
     value = decode if isinstance(recoder.signal, Surprisal) else _reading(recoder.signal, decode) / 2
     return above + 2 * config.num_layers * value
@@ -94,10 +95,6 @@ def _predicting(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> flo
 def _num_predictor_inputs(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> int:
     reads_output = isinstance(recoder.step, PredictedStep) and recoder.step.source == "output"
     return vocabulary_size if reads_output else config.hidden_size
-
-
-def _num_copies(recoder: Recoder | None) -> int:
-    return recoder.signal.num_samples if recoder and isinstance(recoder.signal, Variational) else 1
 
 
 def _num_members(config: LmConfig) -> int:

@@ -82,7 +82,7 @@ def forward(
 ) -> Tensor:
     """Runs all steps; returns the recoded state behind the last, and notes what happened."""
     projected = product(inputs, layers[0].weight_ih, layers[0].bias)
-    weights = [layers[0].weight_hh] + [torch.cat([layer.weight_ih, layer.weight_hh], 1) for layer in layers[1:]]
+    weights = weights_of_steps(layers)
     for step in range(len(inputs)):
         cells: list[Cell] = []
         for number, layer in enumerate(layers):
@@ -110,6 +110,11 @@ def forward(
         if recoding.measures_after:
             trace.after.append(recoding.signal.delta(step, list(state[::2])))
     return state
+
+
+def weights_of_steps(layers: list[Layer]) -> list[Tensor]:
+    """What each layer multiplies at a step: the first its state, whose inputs are known before, the others both."""
+    return [layers[0].weight_hh, *(torch.cat([layer.weight_ih, layer.weight_hh], 1) for layer in layers[1:])]
 
 
 def _cell(

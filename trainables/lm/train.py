@@ -174,13 +174,9 @@ def _learning(
 
 def _parameter_groups(network: Network, weight_decay: float) -> list[dict[str, Any]]:
     """Step sizes do not decay."""
-    steps = set(network.steps.parameters()) if network.steps else set()
-    others = [parameter for parameter in network.parameters() if parameter not in steps]
-    return (
-        [{"params": others, "weight_decay": weight_decay}, {"params": list(steps)}]
-        if steps
-        else [{"params": others, "weight_decay": weight_decay}]
-    )
+    steps = list(network.steps.parameters()) if network.steps else []
+    others = [parameter for parameter in network.parameters() if all(parameter is not step for step in steps)]
+    return [{"params": others, "weight_decay": weight_decay}, {"params": steps}]
 
 
 def _report(

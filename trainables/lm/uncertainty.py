@@ -24,26 +24,27 @@ class DropoutSignal:
 
     def read(self, step: int, hidden: list[Tensor]) -> Reading:
         """As `ErrorSignal`."""
-        delta, slopes, probs = entropy_of_mean(self._logits(step, hidden[-1]))
+        masks = self._masks(step)
+        delta, slopes, probs = entropy_of_mean(self._logits(masks, hidden[-1]))
         if self.config.masks == "weights":
-            weights = [self.decoders.weight[0] * mask for mask in self._masks(step)]
+            weights = [self.decoders.weight[0] * mask for mask in masks]
             gradient = torch.stack([product(slopes[k], one.t()) for k, one in enumerate(weights)]).sum(0)
         else:
             found = product(slopes.flatten(0, 1), self.decoders.weight[0].t())
             rows = found.view(*slopes.shape[:2], found.shape[1])
-            gradient = (rows * self._masks(step)).sum(0)
+            gradient = (rows * masks).sum(0)
         return Reading(delta, gradient / (1 - self.config.rate), len(hidden) - 1, probs)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
-        return entropy_of_mean(self._logits(step, hidden[-1]))[0]
+        return entropy_of_mean(self._logits(self._masks(step), hidden[-1]))[0]
 
     def _masks(self, step: int) -> Tensor:
         assert self.noise.samples is not None
         return self.noise.samples[step]
 
-    def _logits(self, step: int, top: Tensor) -> Float[Tensor, "K B V"]:
-        weight, bias, masks = self.decoders.weight[0], self.decoders.bias[0], self._masks(step)
+    def _logits(self, masks: Tensor, top: Tensor) -> Float[Tensor, "K B V"]:
+        weight, bias = self.decoders.weight[0], self.decoders.bias[0]
         scaled = top / (1 - self.config.rate)
         if self.config.masks == "weights":
             return torch.stack([product(scaled, weight * mask, bias) for mask in masks])
