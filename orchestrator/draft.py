@@ -1,14 +1,15 @@
 """From a sweep to pieces of work: keys, folders and prerequisites of each replicate."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from orchestrator.lease import Lease
+from orchestrator.record_fold import Fold
 from orchestrator.settings import Settings
+from orchestrator.storage import Record
+from orchestrator.study import Replicate, State
 from orchestrator.work import Work, code_version, evaluation_ids, import_trainable
 from search_spaces.sweep import Condition, ResolvedResources, Sweep
 from trainables.config import Config, content_hash
@@ -24,7 +25,13 @@ class Task:
         condition: None for a prerequisite.
         needs: keys of the prerequisites it waits for.
         evaluations: ids of those it must have.
-        lease: of a prerequisite, which other sweeps may want at the same time.
+        state: one whose worker was lost waits again; `tries` counts how often it was started.
+        not_before_s: by the monotonic clock, when it may be tried again.
+        fold: what its journal said when it was last looked at.
+        started: the record with which the session under way started: host, process and node.
+        began_s, heard_s: by the monotonic clock, when it was handed out and when it last said something.
+        last: the last record that says how it ended.
+        lost_because: why the driver has ended its process.
     """
 
     work: Work
@@ -36,11 +43,48 @@ class Task:
     state: TaskState = "waiting"
     error: str = ""
     is_lost: bool = False
+    tries: int = 0
+    not_before_s: float = 0.0
+    fold: Fold = field(default_factory=Fold)
+    started: Record = field(default_factory=dict)
+    began_s: float = 0.0
+    heard_s: float = 0.0
+    last: Record = field(default_factory=dict)
+    lost_because: str = ""
 
-    @cached_property
-    def lease(self) -> Lease:
-        """On the folder's name, so that one driver at a time runs it."""
-        return Lease(self.work.folder.with_suffix(".lock"))
+    @property
+    def num_devices(self) -> float:
+        """GPUs that it holds; CPUs where it holds none."""
+        return self.work.resources.num_gpus or self.work.resources.num_cpus
+
+    @property
+    def code_version(self) -> str:
+        """Of the sources that made its results; where it failed, of those that failed last."""
+        versions = self.fold.versions or [self.work.code_version]
+        return versions[-1] if self.state == "failed" else versions[0]
+
+    def replicate(self, state: State, earlier: Mapping[str, float]) -> Replicate:
+        """What is known of it: its journal's metrics over `earlier` ones."""
+        assert self.condition is not None
+        return Replicate(
+            key=self.work.key,
+            condition=self.condition.name,
+            seed=self.seed,
+            state=state,
+            metrics=dict(earlier) | self.fold.metrics,
+            error=self.error,
+            is_lost=self.is_lost,
+            code_version=self.code_version,
+            evaluations=frozenset(self.fold.evaluations),
+            data_fingerprint=self.fingerprint,
+            duration_s=self.fold.duration_s,
+            num_devices=self.num_devices,
+            size_bytes=self.fold.size_bytes,
+            peak_host_bytes=self.fold.peak_host_bytes,
+            peak_gpu_bytes=self.fold.peak_gpu_bytes,
+            host=self.fold.host,
+            device=self.fold.device,
+        )
 
 
 @dataclass
@@ -92,6 +136,11 @@ class Drafter:
             tasks[wanted.name] = Task(work, None, getattr(its_config, "seed", 0), fingerprint)
         return tasks
 
+    def first_evaluation(self, condition: Condition) -> str:
+        """`@NAME` of the evaluation under which the objectives are taken; empty where there is none."""
+        config = self.sweep.config(condition, self.sweep.seeds[0])
+        return next((f"@{evaluation.name}" for evaluation in getattr(config, "evaluations", ())), "")
+
     def fingerprint(self, trainable: str, config: Config) -> str:
         """Of the data that `trainable` reads under `config`; configs whose fields `data` are equal ask only once."""
         name = content_hash(trainable, list(_data_fields(config)))
@@ -122,6 +171,7 @@ class Drafter:
             resources=resources,
             attempt=self.attempt,
             code_version=self._versions[trainable],
+            keep_last=self.sweep.keep_last,
         )
 
 

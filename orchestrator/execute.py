@@ -3,9 +3,12 @@
 Every process of a distributed run executes this; rank 0 writes, all pass each record on.
 """
 
+import gc
 import math
+import os
 import platform
 import socket
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +18,8 @@ from typing import Any, Final
 import torch
 
 from orchestrator.lease import Lease
-from orchestrator.storage import Record, ReplicateFolder
+from orchestrator.processes import forget_peak_memory, peak_memory_bytes, start_time
+from orchestrator.storage import Record, ReplicateFolder, size_bytes
 from orchestrator.work import Work, evaluation_id, evaluation_ids
 from trainables import distributed
 from trainables.config import Config
@@ -27,6 +31,7 @@ LEASE_TIMEOUT_S: Final = 120.0
 OUTSIDE_CAUSES: Final = (OSError, MemoryError, torch.OutOfMemoryError)
 """What may not happen again: a full disk, a lost mount, a crowded card."""
 
+NOWHERE: Final[Mapping[str, str]] = {}
 Send = Callable[[Record], None]
 
 
@@ -46,24 +51,21 @@ class JournalTrial:
         artifacts: Sequence[Path] = (),
     ) -> None:
         """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint` and `artifacts`."""
-        record: Record = {
-            "kind": "metrics",
-            "step": step,
-            "metrics": {k: float(v) for k, v in metrics.items()},
-        }
+        values = {k: float(v) for k, v in metrics.items()}
+        record: Record = {"kind": "metrics", "step": step, "metrics": values, "kept": checkpoint is not None}
         if self._is_writer:
+            self._folder.keep_artifacts(_read(artifacts))
             if step > self._last_step:
                 record = self._folder.append(record)
             if checkpoint:
                 self._folder.keep(checkpoint, step)
-            self._folder.keep_artifacts(_read(artifacts))
         if step > self._last_step:
             self._last_step = step
             self._send(record)
 
     def restore(self) -> Path | None:
-        """The newest whole checkpoint."""
-        return self._folder.newest()
+        """The newest checkpoint from which everything that is missing will be made again."""
+        return self._folder.go_back() if self._is_writer else self._folder.newest()
 
     def prerequisite(self, name: str) -> Path:
         """The best checkpoint of the prerequisite `name`."""
@@ -100,8 +102,10 @@ def best_product(folder: Path) -> Path:
     return folder / name
 
 
-def execute(work: Work, send: Send, is_writer: bool = True) -> None:
+def execute(work: Work, send: Send, is_writer: bool = True, node: Mapping[str, str] = NOWHERE) -> None:
     """Runs `work` to its end; the last record passed on has kind `state`: complete or failed.
+
+    `node` tells the driver where to find this process.
 
     An exception of the trainable is recorded with its traceback and makes the work failed for good, because running it
     once more would end the same way; it is raised again only to take the other processes of a distributed run down.
@@ -109,18 +113,34 @@ def execute(work: Work, send: Send, is_writer: bool = True) -> None:
     """
     module, config = work.module(), work.typed_config()
     folder = ReplicateFolder(work.folder, module.selection(config))
+    forget_peak_memory()
     lease = Lease(work.folder / "in_use")
     if is_writer:
         lease.wait(LEASE_TIMEOUT_S)
     distributed.gather("the writer holds the lease, so all processes read the same journal")
     try:
-        _execute(work, module, config, folder, send, is_writer)
+        _execute(work, module, config, folder, send, is_writer, node)
     finally:
         lease.release()
+        _free_memory()
+
+
+def _free_memory() -> None:
+    """The process may go on to the next piece of work."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
 def _execute(
-    work: Work, module: ModuleType, config: Config, folder: ReplicateFolder, send: Send, is_writer: bool
+    work: Work,
+    module: ModuleType,
+    config: Config,
+    folder: ReplicateFolder,
+    send: Send,
+    is_writer: bool,
+    node: Mapping[str, str],
 ) -> None:
     if folder.state().get("attempt") == work.attempt and folder.state()["state"] == "failed":
         return
@@ -133,15 +153,18 @@ def _execute(
     try:
         asked_for = {"evaluations": sorted(evaluation_ids(config))}
         identity = {"attempt": work.attempt, "code_version": work.code_version, "config": work.config}
-        write({"kind": "started"} | identity | asked_for | _place())
-        if folder.newest_step() < work.num_steps:
+        write({"kind": "started"} | identity | asked_for | _place() | dict(node))
+        if not folder.is_trained(work.num_steps):
             module.train(config, trial)
         for evaluation in getattr(config, "evaluations", ()):
             if evaluation_id(evaluation) not in done:
                 step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
                 write({"kind": "evaluation", "id": evaluation_id(evaluation), "step": step, "metrics": metrics})
         products = {name: path.name for name in folder.selection if (path := folder.best(name))}
-        write({"kind": "state", "state": "complete", "attempt": work.attempt, "products": products})
+        if is_writer and not work.keep_last:
+            folder.keep_best()
+        final = {"kind": "state", "state": "complete", "attempt": work.attempt, "products": products}
+        write(final | _peaks() | {"size_bytes": size_bytes(folder.path)})
     except Exception as error:
         if distributed.is_peer_failure(error):
             raise
@@ -155,10 +178,24 @@ def _execute(
             "is_input_error": isinstance(error, InputError),
             "traceback": traceback.format_exc(),
         }
-        failure = folder.append(failure)
+        failure |= _peaks() | {"size_bytes": size_bytes(folder.path)}
+        failure = _append_if_possible(folder, failure)
         if distributed.world_size() > 1:
             raise
         send(failure)
+
+
+def _append_if_possible(folder: ReplicateFolder, record: Record) -> Record:
+    """A full disk may not take the record that says so; the driver still hears of it."""
+    try:
+        return folder.append(record)
+    except OSError:
+        return record | {"time_ms": time.time_ns() // 1_000_000}
+
+
+def _peaks() -> dict[str, int]:
+    gpu = torch.cuda.max_memory_reserved() if torch.cuda.is_available() else 0
+    return {"peak_host_bytes": peak_memory_bytes(), "peak_gpu_bytes": gpu}
 
 
 def _evaluate(
@@ -187,6 +224,7 @@ def _in_one_line(error: Exception) -> str:
     return text.replace("\n", " ")
 
 
-def _place() -> dict[str, str]:
+def _place() -> dict[str, Any]:
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
-    return {"host": socket.gethostname(), "device": device}
+    process = {"pid": os.getpid(), "process_started": start_time(os.getpid())}
+    return {"host": socket.gethostname(), "device": device} | process

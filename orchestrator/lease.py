@@ -4,8 +4,21 @@ import fcntl
 import os
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Lets one process at a time through, on one machine; the others wait."""
+    lease = Lease(path)
+    lease.wait(timeout_s=60.0)
+    try:
+        yield
+    finally:
+        lease.release()
 
 
 class Lease:

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import moocore
 import numpy as np
 
-from orchestrator.statistics import Summary
 from orchestrator.study import Study
 from search_spaces.sweep import Objective
+
+if TYPE_CHECKING:
+    from orchestrator.statistics import Summary
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Point:
     name: str
     condition: str
     evaluation: str
-    summaries: tuple[Summary, ...]
+    summaries: tuple["Summary", ...]
     is_front: bool = False
 
 
@@ -57,6 +60,29 @@ def front(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:
     marked = [replace(point, is_front=mark) for point, mark in zip(points, marks, strict=True)]
     sign = -1 if objectives[0].direction == "maximize" else 1
     return tuple(sorted(marked, key=lambda point: sign * point.summaries[0].mean))
+
+
+def nearest(points: Sequence[Point], count: int) -> tuple[Point, ...]:
+    """The `count` dominated points whose means are nearest to one on the front, in the order of `points`.
+
+    The distance is Euclid's, each objective divided by the range of its means.
+    """
+    is_front = np.array([point.is_front for point in points], bool)
+    means = np.array([[summary.mean for summary in point.summaries] for point in points])
+    ranges = np.ptp(means, axis=0)
+    scaled = means / np.where(ranges > 0, ranges, 1.0)
+    squares = np.full(len(points), np.inf)
+    for place in scaled[is_front]:
+        squares = np.minimum(squares, ((scaled - place) ** 2).sum(1))
+    order = np.argsort(np.where(is_front, np.inf, squares), kind="stable")
+    return tuple(points[i] for i in sorted(order[: min(count, int((~is_front).sum()))]))
+
+
+def spread_out(points: Sequence[Point], count: int) -> tuple[Point, ...]:
+    """At most `count` (two or more) of `points` at even steps of their order, the first and the last among them."""
+    if len(points) <= count:
+        return tuple(points)
+    return tuple(points[i] for i in np.linspace(0, len(points) - 1, count).round().astype(int))
 
 
 def hypervolume(points: Sequence[Point], objectives: Sequence[Objective]) -> tuple[float, tuple[float, ...]] | None:

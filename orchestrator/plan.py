@@ -4,66 +4,39 @@ Knows no engine: Ray's searcher and the one-process loop both ask `next`, pass o
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from orchestrator.admission import Admission, Capacity, is_settled
+from orchestrator.conditions import ConditionSource
 from orchestrator.draft import Drafter, Task
+from orchestrator.front_so_far import FrontSoFar
 from orchestrator.progress import ProgressView
+from orchestrator.record_fold import fold
 from orchestrator.recorder import Recorder
-from orchestrator.refusal import RefusedError
-from orchestrator.storage import Record, ReplicateFolder
+from orchestrator.stopping import Stopping
+from orchestrator.storage import Record, ReplicateFolder, is_whole
 from orchestrator.study import Replicate, State
+from orchestrator.sweep_lease import StoreLease
+from orchestrator.task_list import TaskList
 from orchestrator.work import Work
-from search_spaces.sweep import Condition
+from search_spaces.sweep import Condition, ResolvedResources
 from trainables.errors import InputError
 
+MAX_TRIES: Final = 4
+"""How often a replicate is started in one run, if what ends it is no fault of its own."""
 
-class ConditionSource(Protocol):
-    """Where conditions come from: a list, or a search that learns from the results."""
-
-    def more(self) -> Sequence[Condition]:
-        """Conditions to add now."""
-
-    def is_exhausted(self) -> bool:
-        """Whether `more` will never give any again."""
-
-    def tell(self, condition: Condition, values: Sequence[float] | None) -> None:
-        """The mean of each objective of a finished condition; None where it failed."""
-
-
-class ListedConditions:
-    """The conditions that a sweep lists."""
-
-    def __init__(self, conditions: Sequence[Condition]) -> None:
-        self._left = list(conditions)
-
-    def more(self) -> Sequence[Condition]:
-        """All of them, once."""
-        given, self._left = self._left, []
-        return given
-
-    def is_exhausted(self) -> bool:
-        """Whether they were given."""
-        return not self._left
-
-    def tell(self, condition: Condition, values: Sequence[float] | None) -> None:
-        """Nothing to learn."""
-
-
-@dataclass(frozen=True)
-class Capacity:
-    """What may be in use at once."""
-
-    num_cpus: float = math.inf
-    num_gpus: float = math.inf
+WAITS_S: Final = (0.0, 1.0, 5.0, 15.0)
+"""How long it waits before each try: what has gone may need time to come back."""
 
 
 class Plan:
     """The tasks of one sweep and how each stands.
 
     Args:
-        accept_code: go on beside results of another version of the trainable's sources.
+        capacity: what may be in use at once, now.
+        lease: the lease of a prerequisite, which other sweeps may want at the same time.
 
     Raises:
         RefusedError: from `extend` and `next`, where results of another code version are found, or one can never fit.
@@ -73,62 +46,78 @@ class Plan:
         self,
         drafter: Drafter,
         recorder: Recorder,
+        admission: Admission,
         source: ConditionSource,
         view: ProgressView,
-        capacity: Capacity,
-        accept_code: bool = False,
+        capacity: Callable[[], Capacity],
+        lease: Callable[[str], StoreLease],
+        stopping: Stopping,
     ) -> None:
-        self._drafter, self._recorder, self._source, self._view = drafter, recorder, source, view
-        self._capacity, self._accept_code = capacity, accept_code
-        self._known = {replicate.key: replicate for replicate in recorder.known().replicates}
+        self._drafter, self._recorder, self._admission = drafter, recorder, admission
+        self._source, self._view, self._capacity, self._lease = source, view, capacity, lease
+        self._front = FrontSoFar(drafter.sweep, view)
+        self._unfinished = recorder.unfinished_conditions()
+        self._conditions: dict[str, tuple[Condition, dict[str, Task]]] = {}
+        self._leases: dict[str, StoreLease] = {}
         self._told: set[str] = set()
+        self._touched: set[str] = set()
+        self._changed: set[str] = set()
+        self._decisions: dict[str, str] = {}
+        self._is_decided = drafter.sweep.sequential is None
         self._is_stalled = False
-        self.tasks: dict[str, Task] = {}
+        self._device_s = 0.0
+        self.stopping = stopping
+        self.tasks = TaskList()
         self.input_errors: list[str] = []
 
     def next(self) -> Work | None:
         """Work that can start now, or None; then either something is still running, or all is done."""
-        while True:
-            for task in list(self.tasks.values()):
-                if self._is_open(task) and self._is_ready(task) and self._fits(task.work):
-                    self._start(task)
-                    return task.work
-            waits = any(task.state == "waiting" and task.condition for task in self.tasks.values())
-            if waits or self._is_stalled or not self.extend():
+        while not self.stopping.reason:
+            task = self._startable()
+            if task:
+                self._start(task)
+                return task.work
+            if self.tasks.has_waiting_replicate() or self._is_stalled or not self.extend():
                 return None
+        return None
 
     def is_finished(self) -> bool:
         """Whether nothing is left to wait for."""
-        is_busy = any(task.state == "live" or self._is_open(task) for task in self.tasks.values())
-        return not is_busy and (self._is_stalled or self._source.is_exhausted())
-
-    def _is_open(self, task: Task) -> bool:
-        """Whether it waits to be started; a prerequisite only while a replicate that waits needs it."""
-        needed = task.condition or any(
-            task.work.key in other.needs for other in self.tasks.values() if other.state == "waiting"
-        )
-        return task.state == "waiting" and bool(needed)
+        is_busy = bool(self.tasks.live) or any(self.tasks.is_open(task) for task in self.tasks.waiting.values())
+        return not is_busy and (self._is_stalled or (self._source.is_exhausted() and self._is_decided))
 
     def reported(self, key: str, record: Record) -> None:
         """A live task reported."""
         task = self.tasks[key]
-        self._recorder.record(task, record)
-        self._view.record(task.work.label, record)
+        task.heard_s = time.monotonic()
+        if record["kind"] == "started":
+            task.started = record
+        if record["kind"] == "state":
+            task.last = record
+        self._recorder.changed(task)
+        self._view.record(key, record)
 
     def ended(self, key: str, lost: str = "") -> None:
         """A live task ended; its journal says how, or `lost` why it could not say."""
         task = self.tasks[key]
+        self._device_s += task.num_devices * (time.monotonic() - task.began_s)
         final = ReplicateFolder(task.work.folder, {}).state()
         if final.get("attempt") != task.work.attempt:
-            final = {"state": "failed", "error": lost or "ended without a result", "is_lost": True}
-        self._judge(task, final)
+            unsaid = {"state": "failed", "error": task.lost_because or lost or "ended without a result"}
+            final = task.last if task.last.get("attempt") == task.work.attempt else unsaid | {"is_lost": True}
+        self._judge(task, final, may_retry=True)
+
+    def device_s(self) -> float:
+        """Seconds of devices that this driver's tasks have held so far."""
+        now = time.monotonic()
+        return self._device_s + sum(task.num_devices * (now - task.began_s) for task in [*self.tasks.live.values()])
 
     def replicates(self) -> list[Replicate]:
         """Every replicate as it stands."""
-        return [self._replicate(task) for task in self.tasks.values() if task.condition]
+        return [self._replicate(task) for task in self.tasks if task.condition]
 
     def extend(self) -> bool:
-        """Takes in the conditions that the source has now, and says whether there were any.
+        """Takes in the conditions and seeds that are wanted now, and says whether there were any.
 
         Called before anything starts, it shows what is wrong with them.
         """
@@ -136,55 +125,81 @@ class Plan:
         for condition in conditions:
             prerequisites = self._drafter.prerequisites(condition)
             for task in prerequisites.values():
-                self.tasks.setdefault(task.work.key, task)
-                self._check(task)
-            for seed in self._drafter.sweep.seeds:
-                self._add(self._drafter.replicate(condition, seed, prerequisites))
-            self._close_condition(condition)
-        self._count()
-        return bool(conditions)
+                if task.work.key not in self.tasks:
+                    self._admission.check(task, fold(_records(task)), self._capacity())
+                    self.tasks.add(task)
+            self._conditions[condition.name] = condition, prerequisites
+            sweep = self._drafter.sweep
+            self._add_seeds(condition.name, sweep.sequential.minimum if sweep.sequential else len(sweep.seeds))
+        has_more = bool(conditions) or self._decide()
+        self._view.conditions(self.tasks.states)
+        return has_more
+
+    def _decide(self) -> bool:
+        """Gives undecided conditions more seeds, once all that run have ended; says whether there were any."""
+        sequential, sweep = self._drafter.sweep.sequential, self._drafter.sweep
+        if sequential is None or self._is_decided or self.tasks.live or self.tasks.has_waiting_replicate():
+            return False
+        from orchestrator.sequential import wanted
+
+        progress = wanted(
+            sequential, list(self._conditions), sweep.reference, sweep.objectives, sweep.seeds, self._values()
+        )
+        self._is_decided = progress.is_final
+        self._decisions = dict(progress.decisions)
+        for name, number in progress.num_seeds.items():
+            self._add_seeds(name, number)
+        if progress.is_final:
+            for name, decision in self._decisions.items():
+                self._view.note(f"{name}: {decision} ({len(self.tasks.of(name))} seeds)")
+                self._end_condition(self._conditions[name][0])
+        return not progress.is_final
+
+    def _values(self) -> dict[tuple[str, int], Sequence[float] | None]:
+        values: dict[tuple[str, int], Sequence[float] | None] = {}
+        for task in self.tasks:
+            if task.condition and task.state in ("complete", "failed"):
+                metrics = self._replicate(task).metrics if task.state == "complete" else None
+                names = self._objective_names(task.condition)
+                found = [metrics.get(name, math.nan) for name in names] if metrics else None
+                values[task.condition.name, task.seed] = found
+        return values
+
+    def _add_seeds(self, name: str, number: int) -> None:
+        condition, prerequisites = self._conditions[name]
+        for seed in self._drafter.sweep.seeds[len(self.tasks.of(name)) : number]:
+            self._told.discard(name)
+            self._add(self._drafter.replicate(condition, seed, prerequisites))
+        self._close_condition(condition)
 
     def _add(self, task: Task) -> None:
-        self.tasks[task.work.key] = task
-        self._check(task)
-        known, folder = self._known.get(task.work.key), ReplicateFolder(task.work.folder, {})
+        folder, known = ReplicateFolder(task.work.folder, {}), self._admission.by_key.get(task.work.key)
+        self._admission.check(task, fold(folder.records()), self._capacity())
+        self.tasks.add(task)
         final = folder.state()
         if known and known.state == "complete" and task.evaluations <= known.evaluations:
-            task.state = "complete"
+            self.tasks.move(task, "complete")
         elif known and known.state == "failed" and not known.is_lost and known.code_version == task.work.code_version:
-            task.state, task.error = "failed", known.error
-        elif _is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= folder.evaluations()):
-            self._recorder.begin(task)
+            self.tasks.move(task, "failed")
+            task.error = known.error
+        elif is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= folder.evaluations()):
             self._judge(task, final)
 
-    def _check(self, task: Task) -> None:
-        """Refuses what cannot go on as it is."""
-        needs, has = task.work.resources, self._capacity
-        if needs.num_cpus > has.num_cpus or needs.num_gpus > has.num_gpus:
-            raise RefusedError(
-                f"{task.work.label} needs {needs.num_cpus} CPUs and {needs.num_gpus:g} GPUs, but there are "
-                f"{has.num_cpus:g} and {has.num_gpus:g}; lower `resources` or give Ray more."
-            )
-        started = [r for r in ReplicateFolder(task.work.folder, {}).records() if r["kind"] == "started"]
-        known = self._known.get(task.work.key)
-        self._check_name(task)
-        _check_evaluations(task, {one for r in started for one in r.get("evaluations", ())}, known)
-        versions = {r["code_version"] for r in started} | ({known.code_version} if known else set())
-        if versions - {task.work.code_version} and not self._accept_code:
-            raise RefusedError(
-                f"{task.work.label} was made by version {min(versions)} of {task.work.trainable}, and this is "
-                f"{task.work.code_version}. --accept-code keeps and mixes them; PONDERAY_RUNS names another folder."
-            )
-
-    def _check_name(self, task: Task) -> None:
-        """Refuses a second setting or corpus under a name that has results already."""
-        name = task.condition.name if task.condition else None
-        for known in self._known.values():
-            if (known.condition, known.seed) == (name, task.seed) and known.key != task.work.key:
-                raise RefusedError(
-                    f"{task.work.label} is recorded with another setting or other data (key {known.key}, now "
-                    f"{task.work.key}). Rename the condition, or set PONDERAY_RUNS to another folder."
-                )
+    def _startable(self) -> Task | None:
+        capacity, now = self._capacity(), time.monotonic()
+        live = [task.work.resources for task in self.tasks.live.values()]
+        if sum(resources.num_cpus for resources in live) > capacity.num_cpus:
+            return None
+        too_large: set[ResolvedResources] = set()
+        for task in list(self.tasks.waiting.values()):
+            needs = task.work.resources
+            if needs in too_large or task.not_before_s > now or not self.tasks.is_open(task):
+                continue
+            if not _fits(needs, live, capacity):
+                too_large.add(needs)
+            elif self._is_ready(task):
+                return task
+        return None
 
     def _is_ready(self, task: Task) -> bool:
         if task.condition is None:
@@ -192,110 +207,132 @@ class Plan:
         needed = [self.tasks[key] for key in task.needs]
         failed = next((need for need in needed if need.state == "failed"), None)
         if failed:
-            self._recorder.begin(task)
             error = f"{failed.work.label} failed: {failed.error}"
             self._judge(task, {"state": "failed", "error": error, "is_lost": True})
         return not failed and all(need.state == "complete" for need in needed)
 
     def _is_ours(self, task: Task) -> bool:
         """Whether this driver holds the lease of the prerequisite, which still has to be run."""
-        if not task.lease.acquire():
+        key = task.work.key
+        if key not in self._leases:
+            self._leases[key] = self._lease(f"prerequisite {key}")
+        if not self._leases[key].acquire():
             return False
         final = ReplicateFolder(task.work.folder, {}).state()
-        if _is_settled(final, task.work):
-            self._recorder.begin(task)
+        if is_settled(final, task.work) and _has_products(task, final):
             self._judge(task, final)
             return False
         return True
 
-    def _fits(self, work: Work) -> bool:
-        """Whether `work` can start beside what is live.
-
-        Train workers ask for their CPUs only after their trial has started, so beside them nothing may be promised
-        twice; otherwise one more trial than fits may queue, which lets Tune reuse its actor.
-        """
-        live = [task.work.resources for task in self.tasks.values() if task.state == "live"]
-        num_cpus = sum(resources.num_cpus for resources in live) + work.resources.num_cpus
-        num_gpus = sum(resources.num_gpus for resources in live) + work.resources.num_gpus
-        has_workers = any(resources.num_workers for resources in [*live, work.resources])
-        queue = 0 if has_workers else work.resources.num_cpus
-        return num_cpus <= self._capacity.num_cpus + queue and num_gpus <= self._capacity.num_gpus
-
     def _start(self, task: Task) -> None:
-        task.state = "live"
-        self._recorder.begin(task)
-        self._view.begin(task.work.label, task.work.num_steps)
+        task.tries += 1
+        task.work = task.work.model_copy(update={"attempt": f"{self._drafter.attempt}.{task.tries}"})
+        task.began_s = task.heard_s = time.monotonic()
+        task.started, task.last, task.lost_because = {}, {}, ""
+        task.fold = fold(_records(task))
+        self._touched.add(task.work.key)
+        self.tasks.move(task, "live")
+        self._recorder.begin(task, self._replicate(task) if task.condition else None)
+        self._view.begin(task.work.key, task.work.label, task.work.num_steps, task.fold.step)
+        self._view.conditions(self.tasks.states)
 
-    def _judge(self, task: Task, final: Record) -> None:
-        task.state, task.error = final["state"], final.get("error", "")
+    def _judge(self, task: Task, final: Record, may_retry: bool = False) -> None:
+        error = final.get("error", "")
+        is_lost = final["state"] == "failed" and not is_settled(final, task.work)
+        if is_lost and may_retry and task.tries < MAX_TRIES and not final.get("is_input_error"):
+            self._retry(task, error)
+            return
+        if not task.tries and task.work.key not in self._touched:
+            self._view.begin(task.work.key, task.work.label, task.work.num_steps, task.fold.step)
+        self._touched.add(task.work.key)
+        self.tasks.move(task, final["state"])
+        task.fold = fold(_records(task))
+        task.error, task.is_lost = error, is_lost
         if final.get("is_input_error"):
             self.input_errors.append(task.error)
-        task.is_lost = task.state == "failed" and not _is_settled(final, task.work)
-        self._is_stalled |= task.is_lost
-        self._recorder.end(task, task.state, task.error, task.is_lost, final.get("traceback", ""))
-        self._view.end(task.work.label, task.state, task.error)
+        self._is_stalled |= is_lost
+        replicate = self._replicate(task) if task.condition else None
+        self._recorder.end(task, replicate, task.state, final.get("traceback", ""))
+        self._view.end(task.work.key, task.state, task.error, task.fold.duration_s)
         if task.condition:
+            self._changed.add(task.condition.name)
             self._close_condition(task.condition)
-        else:
-            task.lease.release()
-        self._count()
+        elif task.work.key in self._leases:
+            self._leases[task.work.key].release()
+        self._view.conditions(self.tasks.states)
+
+    def _retry(self, task: Task, error: str) -> None:
+        task.not_before_s = time.monotonic() + WAITS_S[min(task.tries, len(WAITS_S) - 1)]
+        self.tasks.move(task, "waiting")
+        self._view.retry(task.work.key, error, task.tries, MAX_TRIES)
+        self._view.conditions(self.tasks.states)
 
     def _close_condition(self, condition: Condition) -> None:
         """Once all its replicates have ended: writes its summary and tells the search."""
-        tasks = [t for t in self.tasks.values() if t.condition and t.condition.name == condition.name]
-        wanted = len(self._drafter.sweep.seeds)
-        ended = [task for task in tasks if task.state in ("complete", "failed")]
-        if len(ended) < wanted or condition.name in self._told:
+        tasks = self.tasks.of(condition.name)
+        if condition.name in self._told or any(task.state in ("waiting", "live") for task in tasks):
             return
         self._told.add(condition.name)
+        if condition.name in self._changed | self._unfinished:
+            self._end_condition(condition)
         replicates = [self._replicate(task) for task in tasks]
-        others = [r for key, r in self._known.items() if r.condition == condition.name and key not in self.tasks]
-        self._recorder.end_condition(condition, replicates + others)
         if not any(replicate.is_lost for replicate in replicates):
-            self._source.tell(condition, self._objective_means(condition, replicates))
+            means = self._means(condition, replicates)
+            self._source.tell(condition, means)
+            self._front.add(condition.name, [means[name] for name in self._objective_names(condition)] if means else [])
 
-    def _objective_means(self, condition: Condition, replicates: Sequence[Replicate]) -> list[float] | None:
-        if any(replicate.state != "complete" for replicate in replicates):
+    def _end_condition(self, condition: Condition) -> None:
+        replicates = [self._replicate(task) for task in self.tasks.of(condition.name)]
+        ours = {replicate.key for replicate in replicates}
+        others = [r for r in self._admission.known.of(condition.name) if r.key not in ours]
+        self._recorder.end_condition(condition, replicates + others, self._decisions.get(condition.name, ""))
+
+    def _means(self, condition: Condition, replicates: Sequence[Replicate]) -> dict[str, float] | None:
+        """The mean of every metric over the replicates; None unless all are complete."""
+        if not replicates or any(replicate.state != "complete" for replicate in replicates):
             return None
-        config = self._drafter.sweep.config(condition, self._drafter.sweep.seeds[0])
-        first = next((f"@{evaluation.name}" for evaluation in getattr(config, "evaluations", ())), "")
-        names = [objective.metric + first for objective in self._drafter.sweep.objectives]
-        missing = [name for name in names if any(name not in replicate.metrics for replicate in replicates)]
+        common = set.intersection(*(set(replicate.metrics) for replicate in replicates))
+        missing = [name for name in self._objective_names(condition) if name not in common]
         if missing:
             raise InputError(f"The objective {missing[0]!r} is not among what {self._drafter.sweep.trainable} reports.")
-        return [math.fsum(r.metrics[name] for r in replicates) / len(replicates) for name in names]
+        return {name: math.fsum(r.metrics[name] for r in replicates) / len(replicates) for name in sorted(common)}
+
+    def _objective_names(self, condition: Condition) -> list[str]:
+        end = self._drafter.first_evaluation(condition)
+        return [objective.metric + end for objective in self._drafter.sweep.objectives]
 
     def _replicate(self, task: Task) -> Replicate:
         assert task.condition is not None
-        known = self._known.get(task.work.key)
-        records = ReplicateFolder(task.work.folder, {}).records()
-        metrics: dict[str, float] = dict(known.metrics) if known else {}
-        for record in records:
-            metrics |= record.get("metrics", {})
+        known = self._admission.by_key.get(task.work.key)
+        if task.state in ("complete", "failed") and known and task.work.key not in self._touched:
+            return known
         state: State = "running"
         if task.state == "complete" or task.state == "failed":
             state = task.state
-        return Replicate(task.work.key, task.condition.name, task.seed, state, metrics, task.error, task.is_lost)
-
-    def _count(self) -> None:
-        done = sum(task.state in ("complete", "failed") for task in self.tasks.values())
-        self._view.total(done, len(self.tasks))
+        return task.replicate(state, dict(known.metrics) if known else {})
 
 
-def _check_evaluations(task: Task, asked_for: set[str], known: Replicate | None) -> None:
-    """Refuses another setting under the name of an evaluation that has results or chose checkpoints already."""
-    earlier = asked_for | (known.evaluations if known else set())
-    settings = {one.rpartition(".")[0]: one for one in earlier}
-    for one in sorted(task.evaluations):
-        name = one.rpartition(".")[0]
-        if settings.get(name, one) != one:
-            raise RefusedError(
-                f"{task.work.label} has an evaluation {name!r} of another setting; give this one a name of its own."
-            )
+def _records(task: Task) -> list[Record]:
+    return ReplicateFolder(task.work.folder, {}).records()
 
 
-def _is_settled(final: Record, work: Work) -> bool:
-    """Whether running it once more would end the same way: complete, or failed by a fault of this very code."""
-    is_same_code = final.get("code_version", work.code_version) == work.code_version
-    is_own_fault = is_same_code and not final.get("is_lost") and not final.get("is_input_error")
-    return bool(final["state"] == "complete" or (final["state"] == "failed" and is_own_fault))
+def _has_products(task: Task, final: Record) -> bool:
+    """Whether what a complete prerequisite made is still there, undamaged."""
+    products = final.get("products", {}).values()
+    return final["state"] != "complete" or all(is_whole(task.work.folder / name) for name in products)
+
+
+def _fits(needs: ResolvedResources, live: Sequence[ResolvedResources], capacity: Capacity) -> bool:
+    """Whether work with `needs` can start beside what is live.
+
+    Train workers ask for their CPUs only after their trial has started, so beside them nothing may be promised
+    twice; otherwise one more trial than fits may queue, which lets Tune reuse its actor. Elastic work starts with
+    less than it may take only where nothing else runs.
+    """
+    if not live:
+        return needs.min_cpus <= capacity.num_cpus and needs.min_gpus <= capacity.num_gpus
+    num_cpus = sum(resources.num_cpus for resources in live) + needs.num_cpus
+    num_gpus = sum(resources.num_gpus for resources in live) + needs.num_gpus
+    has_workers = any(resources.num_workers for resources in [*live, needs])
+    queue = 0 if has_workers else needs.num_cpus
+    return num_cpus <= capacity.num_cpus + queue and num_gpus <= capacity.num_gpus

@@ -1,12 +1,21 @@
-"""Keeps the tracking store in step with a plan: condition runs, replicate runs, their metrics and ends."""
+"""Keeps the tracking store in step with a plan: condition runs, replicate runs, their metrics and ends.
+
+Every write brings something up to date with the journals and can be made again without doubling anything; all of them
+go through the spool, so a plan never waits for the store.
+"""
 
 import json
+import threading
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from orchestrator import provenance
 from orchestrator.draft import Drafter, Task
-from orchestrator.storage import Record, ReplicateFolder
+from orchestrator.replicate_tags import encode
+from orchestrator.spool import Spool
+from orchestrator.storage import ReplicateFolder
 from orchestrator.study import Replicate, Study
 from orchestrator.tracking import Tracking
 from search_spaces.sweep import Condition
@@ -16,63 +25,113 @@ PREREQUISITES: Final = "prerequisites"
 
 
 class Recorder:
-    """What a driver writes into MLflow about one sweep; every call can be made again without doubling anything."""
+    """What a driver writes into MLflow about one sweep."""
 
-    def __init__(self, tracking: Tracking, drafter: Drafter) -> None:
-        self._tracking, self._drafter = tracking, drafter
+    def __init__(self, tracking: Tracking, drafter: Drafter, spool: Spool) -> None:
+        self._tracking, self._drafter, self._spool = tracking, drafter, spool
         self._experiment = tracking.open_experiment(drafter.sweep.name)
+        tracking.remove_orphans(self._experiment)
         self._run_ids: dict[str, str] = {}
-        self._condition_ids: dict[str, str] = {}
+        self._offsets: dict[str, int] = {}
+        self._conditions: dict[str, str] = {}
+        self._live: dict[str, tuple[Task, Replicate | None]] = {}
+        self._unwritten: dict[str, dict[int, Replicate]] = {}
+        self._lock = threading.Lock()
+        diff = provenance.git_diff()
+        spool.put("diff", partial(tracking.store_diff, drafter.sweep.name, drafter.attempt, diff))
 
     def known(self) -> Study:
         """What earlier drivers of this sweep left."""
-        return self._tracking.read_study(self._drafter.sweep.name, self._experiment)
+        return self._tracking.read_study(self._drafter.sweep.name)
 
-    def begin(self, task: Task) -> None:
+    def unfinished_conditions(self) -> set[str]:
+        """Names of conditions whose summary an earlier driver may not have written."""
+        return self._tracking.unfinished_conditions(self._experiment)
+
+    def begin(self, task: Task, replicate: Replicate | None) -> None:
         """Opens the task's run, with its condition's as parent, and logs what its journal already holds."""
-        if task.condition is None:
-            experiment = self._tracking.open_experiment(PREREQUISITES)
-            tags = self._tags(task)
-        else:
-            experiment = self._experiment
-            tags = self._tags(task) | {"mlflow.parentRunId": self._condition_run(task.condition)}
-        kind = "prerequisite" if task.condition is None else "replicate"
-        config = task.work.typed_config()
-        run_id = self._tracking.open_run(experiment, kind, task.work.key, task.work.label, tags, flatten(config))
-        self._run_ids[task.work.key] = run_id
-        self._tracking.log(run_id, ReplicateFolder(task.work.folder, {}).records())
+        self._live[task.work.key] = (task, replicate)
+        self.changed(task)
+        self._write_state(task, replicate)
 
-    def record(self, task: Task, record: Record) -> None:
-        """Logs one record."""
-        self._tracking.log(self._run_ids[task.work.key], [record])
+    def changed(self, task: Task) -> None:
+        """Logs what is new in its journal."""
+        self._spool.put(("run", task.work.key), partial(self._bring_up, task, "running", ""))
 
-    def end(self, task: Task, state: str, error: str, is_lost: bool, traceback: str) -> None:
-        """Closes the task's run, once all that its journal holds is in the store."""
-        folder = ReplicateFolder(task.work.folder, {})
-        records = folder.records()
-        self._tracking.log(self._run_ids[task.work.key], records)
-        versions = [record["code_version"] for record in records if record["kind"] == "started"]
-        tags = {
-            "ponderay.error": error[:500],
-            "ponderay.lost": str(is_lost).lower(),
-            "ponderay.evaluations": json.dumps(sorted(folder.evaluations())),
-            "ponderay.code_version": versions[-1] if state == "failed" and versions else (versions or [""])[0],
-        }
-        self._tracking.store_artifacts(self._run_ids[task.work.key], folder.artifacts)
-        self._tracking.finish(self._run_ids.pop(task.work.key), state, tags, traceback)
+    def end(self, task: Task, replicate: Replicate | None, state: str, traceback: str) -> None:
+        """Closes the task's run, complete, failed or stopped, once all that its journal holds is in the store."""
+        self._live.pop(task.work.key, None)
+        self._spool.put(("run", task.work.key), partial(self._bring_up, task, state, traceback))
+        self._write_state(task, replicate)
 
-    def end_condition(self, condition: Condition, replicates: Sequence[Replicate]) -> None:
+    def end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str = "") -> None:
         """Writes the condition's means and closes its run."""
-        self._tracking.summarise_condition(self._condition_run(condition), replicates)
+        self._spool.put(("end", condition.name), partial(self._end_condition, condition, replicates, decision))
 
-    def close(self) -> None:
-        """Leaves nothing RUNNING."""
-        for run_id in self._run_ids.values():
-            self._tracking.stop(run_id)
-        self._tracking.stop_running(self._experiment)
+    def close(self, timeout_s: float) -> int:
+        """Leaves nothing RUNNING; returns how many things could not be written within `timeout_s`."""
+        for task, replicate in list(self._live.values()):
+            self.end(task, replace(replicate, state="stopped") if replicate else None, "stopped", "")
+        self._spool.put("stop", partial(self._tracking.stop_running, self._experiment))
+        try:
+            return self._spool.drain(timeout_s)
+        finally:
+            self._spool.close()
+
+    def _write_state(self, task: Task, replicate: Replicate | None) -> None:
+        if task.condition is None or replicate is None:
+            return
+        with self._lock:
+            self._unwritten.setdefault(task.condition.name, {})[task.seed] = replicate
+        self._spool.put(("condition", task.condition.name), partial(self._write_states, task.condition))
+
+    def _bring_up(self, task: Task, state: str, traceback: str) -> None:
+        key, folder = task.work.key, ReplicateFolder(task.work.folder, {})
+        if key not in self._run_ids:
+            self._run_ids[key] = self._open_run(task)
+        run_id = self._run_ids[key]
+        records, offset = folder.records_after(self._offsets.get(key, 0))
+        self._tracking.log(run_id, records, self._end_tags(task) if state != "running" else {})
+        self._offsets[key] = offset
+        if state != "running":
+            self._tracking.finish(run_id, state, traceback, folder.artifacts)
+            del self._run_ids[key]
+
+    def _open_run(self, task: Task) -> str:
+        tags = self._tags(task)
+        if task.condition is None:
+            experiment, kind = self._tracking.open_experiment(PREREQUISITES), "prerequisite"
+        else:
+            experiment, kind = self._experiment, "replicate"
+            tags["mlflow.parentRunId"] = self._condition_run(task.condition)
+        run_id = self._tracking.open_run(experiment, kind, task.work.key, task.work.label, tags)
+        self._tracking.log(run_id, params=flatten(task.work.typed_config()))
+        return run_id
+
+    def _write_states(self, condition: Condition) -> None:
+        run_id = self._condition_run(condition)
+        with self._lock:
+            replicates = dict(self._unwritten[condition.name])
+        tags: dict[str, str] = {}
+        for replicate in replicates.values():
+            its_run = self._tracking.find_run(self._experiment, "replicate", replicate.key)
+            tags |= encode(replace(replicate, run_id=its_run))
+        self._tracking.write_replicates(self._experiment, run_id, tags)
+        with self._lock:
+            states = self._unwritten[condition.name]
+            for seed, replicate in replicates.items():
+                if states.get(seed) is replicate:
+                    del states[seed]
+
+    def _end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
+        run_id = self._condition_run(condition)
+        if decision:
+            self._tracking.log(run_id, tags={"ponderay.decision": decision})
+        self._tracking.summarise_condition(run_id, replicates)
+        del self._conditions[condition.name]
 
     def _condition_run(self, condition: Condition) -> str:
-        if condition.name not in self._condition_ids:
+        if condition.name not in self._conditions:
             sweep = self._drafter.sweep
             config: Config = sweep.config(condition, sweep.seeds[0])
             key = content_hash(sweep.name, condition.name, config)
@@ -81,11 +140,10 @@ class Recorder:
                 "ponderay.condition": condition.name,
                 "mlflow.note.content": sweep.description,
             }
-            self._condition_ids[condition.name] = self._tracking.open_run(
-                self._experiment, "condition", key, condition.name, tags, flatten(config)
-            )
-            self._tracking.store_diff(self._condition_ids[condition.name], provenance.git_diff())
-        return self._condition_ids[condition.name]
+            run_id = self._tracking.open_run(self._experiment, "condition", key, condition.name, tags)
+            self._tracking.log(run_id, params=flatten(config))
+            self._conditions[condition.name] = run_id
+        return self._conditions[condition.name]
 
     def _tags(self, task: Task) -> dict[str, str]:
         return {
@@ -97,4 +155,20 @@ class Recorder:
             "ponderay.git_commit": provenance.git_commit(),
             "ponderay.packages": provenance.package_versions(),
             "ponderay.command": provenance.command(),
+        }
+
+    def _end_tags(self, task: Task) -> dict[str, str]:
+        known = task.fold
+        return {
+            "ponderay.error": task.error[:500],
+            "ponderay.lost": str(task.is_lost).lower(),
+            "ponderay.tries": str(task.tries),
+            "ponderay.evaluations": json.dumps(sorted(known.evaluations)),
+            "ponderay.code_version": task.code_version,
+            "ponderay.host": known.host,
+            "ponderay.device": known.device,
+            "ponderay.duration_s": f"{known.duration_s:.1f}",
+            "ponderay.peak_host_bytes": str(known.peak_host_bytes),
+            "ponderay.peak_gpu_bytes": str(known.peak_gpu_bytes),
+            "ponderay.size_bytes": str(known.size_bytes),
         }

@@ -5,13 +5,19 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from rich.table import Table
 
-from orchestrator.pareto import Point, hypervolume
-from orchestrator.statistics import Summary
+from orchestrator.pareto import Point, hypervolume, spread_out
 from search_spaces.sweep import Objective
+
+if TYPE_CHECKING:
+    from orchestrator.statistics import Summary
+
+MAX_DOMINATED_DRAWN: Final = 300
+MAX_LABELLED: Final = 40
+NUM_LABELS: Final = 10
 
 
 def front_rows(points: Sequence[Point], objectives: Sequence[Objective]) -> list[dict[str, Any]]:
@@ -70,21 +76,30 @@ def front_table(sweep: str, points: Sequence[Point], objectives: Sequence[Object
     return table
 
 
-def readable(summary: Summary) -> str:
+def readable(summary: "Summary") -> str:
     """Four digits for small numbers, none after the point for large ones."""
     return summary.text(digits=4 if abs(summary.mean) < 100 else 0)
 
 
+def front_files(sweep: str, folder: Path) -> tuple[Path, Path]:
+    """Where `draw_front` writes HTML and PNG."""
+    return folder / f"{sweep}.front.html", folder / f"{sweep}.front.png"
+
+
 def draw_front(sweep: str, points: Sequence[Point], objectives: Sequence[Objective], folder: Path) -> tuple[Path, Path]:
-    """Writes the front of the first two objectives as HTML (its script included) and as PNG; returns both paths."""
+    """Writes the front of the first two objectives as HTML (its script included) and as PNG; returns both paths.
+
+    Of many dominated points only some are drawn, and the title says so; of many points only some on the front are
+    named, in the HTML the others where the pointer rests on them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    html, png = folder / f"{sweep}.front.html", folder / f"{sweep}.front.png"
+    html, png = front_files(sweep, folder)
     _draw_html(sweep, points, objectives, html)
     _draw_png(sweep, points, objectives, png)
     return html, png
 
 
-def _spread(summary: Summary) -> float:
+def _spread(summary: "Summary") -> float:
     return summary.std if summary.n > 1 else 0.0
 
 
@@ -93,7 +108,7 @@ def _draw_html(sweep: str, points: Sequence[Point], objectives: Sequence[Objecti
 
     from plotly import graph_objects
 
-    figure = graph_objects.Figure()
+    figure, labels = graph_objects.Figure(), _labels(points)
     for name, chosen in _groups(points).items():
         error, cost = ([point.summaries[i] for point in chosen] for i in (0, 1))
         figure.add_scatter(
@@ -103,12 +118,15 @@ def _draw_html(sweep: str, points: Sequence[Point], objectives: Sequence[Objecti
             error_y={"type": "data", "array": [_spread(s) for s in error]},
             mode="lines+markers+text" if name == "front" else "markers+text",
             line_shape="hv" if _holds_to_the_right(objectives) else "vh",
-            text=[escaping.escape(point.name) for point in chosen],
+            text=[escaping.escape(point.name) if point.name in labels else "" for point in chosen],
+            hovertext=[escaping.escape(point.name) for point in chosen],
             textposition="top center",
             name=name,
         )
     figure.update_layout(
-        title=_title(sweep, points), xaxis_title=objectives[1].metric, yaxis_title=objectives[0].metric
+        title=_title(sweep, points).replace("\n", "<br>"),
+        xaxis_title=objectives[1].metric,
+        yaxis_title=objectives[0].metric,
     )
     figure.write_html(path, include_plotlyjs=True)
 
@@ -119,39 +137,48 @@ def _holds_to_the_right(objectives: Sequence[Objective]) -> bool:
 
 
 def _draw_png(sweep: str, points: Sequence[Point], objectives: Sequence[Objective], path: Path) -> None:
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 5), layout="constrained")
+    figure, labels = Figure(figsize=(7, 5), layout="constrained"), _labels(points)
+    axes = figure.subplots()
     for name, chosen in _groups(points).items():
         error, cost = ([point.summaries[i] for point in chosen] for i in (0, 1))
         x, y = [s.mean for s in cost], [s.mean for s in error]
         spreads = [_spread(s) for s in error], [_spread(s) for s in cost]
-        drawn = axes.errorbar(x, y, *spreads, fmt="o", capsize=3, label=name)
+        drawn = axes.errorbar(x, y, *spreads, fmt="o", capsize=3, label=name, zorder=3 if name == "front" else 2)
         if name == "front":
             where: Literal["post", "pre"] = "post" if _holds_to_the_right(objectives) else "pre"
             axes.step(x, y, where=where, alpha=0.4, color=drawn.lines[0].get_color())
         for point, place in zip(chosen, zip(x, y, strict=True), strict=True):
-            axes.annotate(point.name, place, textcoords="offset points", xytext=(5, 5), parse_math=False)
+            if point.name in labels:
+                axes.annotate(point.name, place, textcoords="offset points", xytext=(5, 5), parse_math=False)
     axes.set(title=_title(sweep, points), xlabel=objectives[1].metric, ylabel=objectives[0].metric)
     axes.margins(x=0.2)
     axes.legend()
     figure.savefig(path, dpi=150)
-    pyplot.close(figure)
 
 
 def _title(sweep: str, points: Sequence[Point]) -> str:
     numbers = sorted({summary.n for point in points for summary in point.summaries})
     seeds = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    return f"{sweep}: mean and sample standard deviation, n = {seeds}"
+    title = f"{sweep}: mean and sample standard deviation, n = {seeds}"
+    num_dominated = sum(not point.is_front for point in points)
+    if num_dominated <= MAX_DOMINATED_DRAWN:
+        return title
+    return f"{title}\n{MAX_DOMINATED_DRAWN:,} of {num_dominated:,} dominated points drawn"
 
 
 def _groups(points: Sequence[Point]) -> dict[str, list[Point]]:
-    """Front points in order of cost, then the dominated ones; empty groups are left out."""
+    """Front points in order of cost, then those of the dominated ones that are drawn; empty groups are left out."""
     groups = {
         "front": sorted((p for p in points if p.is_front), key=lambda point: point.summaries[1].mean),
-        "dominated": [p for p in points if not p.is_front],
+        "dominated": list(spread_out([p for p in points if not p.is_front], MAX_DOMINATED_DRAWN)),
     }
     return {name: chosen for name, chosen in groups.items() if chosen}
+
+
+def _labels(points: Sequence[Point]) -> set[str]:
+    """Names of the points that are named in a figure."""
+    if len(points) > MAX_LABELLED:
+        points = spread_out([point for point in points if point.is_front], NUM_LABELS)
+    return {point.name for point in points}

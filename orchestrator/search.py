@@ -1,7 +1,8 @@
-"""Which condition next: Optuna by ask and tell; and the searcher through which Ray Tune asks a plan."""
+"""Which condition next: Optuna by ask and tell."""
 
-import json
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -12,12 +13,12 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.trial import FrozenTrial, TrialState
-from ray.tune.search import Searcher
 
-from orchestrator.plan import Plan
-from search_spaces.distributions import Distribution, Exponential, Integer, Real
+from orchestrator.lease import held
+from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
 from trainables.config import content_hash
+from trainables.errors import InputError
 
 
 class SearchedConditions:
@@ -25,21 +26,26 @@ class SearchedConditions:
 
     Args:
         fingerprint: of the data; another corpus is another study.
-        storage: URL of Optuna's database.
+        evaluation: `@NAME` of the one under which objectives and constraints are taken; empty where there is none.
+        storage: Optuna's database, which any dashboard of Optuna opens.
         max_open: how many conditions may wait for their results at once.
     """
 
-    def __init__(self, sweep: Sweep, fingerprint: str, storage: str, max_open: int) -> None:
+    def __init__(self, sweep: Sweep, fingerprint: str, evaluation: str, storage: Path, max_open: int) -> None:
         assert sweep.search is not None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._search, self._max_open = sweep.search, max_open
+        self._search, self._max_open, self._evaluation = sweep.search, max_open, evaluation
+        self._objectives = [objective.metric for objective in sweep.objectives]
         space = {path: repr(distribution) for path, distribution in sweep.search.space.items()}
-        self._study = optuna.create_study(
-            study_name=f"{sweep.name}-{content_hash(space, sweep.base, sweep.search.sampler, fingerprint)}",
-            storage=storage,
-            directions=[objective.direction for objective in sweep.objectives],
-            load_if_exists=True,
-        )
+        limits = [vars(constraint) for constraint in sweep.search.constraints]
+        identity = content_hash(space, sweep.base, sweep.search.sampler, fingerprint, *([limits] if limits else []))
+        with held(storage.with_suffix(".lock")):
+            self._study = optuna.create_study(
+                study_name=f"{sweep.name}-{identity}",
+                storage=f"sqlite:///{storage}",
+                directions=[objective.direction for objective in sweep.objectives],
+                load_if_exists=True,
+            )
         self._numbers: dict[str, int] = {}
         self._open: set[str] = set()
 
@@ -56,14 +62,28 @@ class SearchedConditions:
 
     def is_exhausted(self) -> bool:
         """Whether all trials were asked for."""
-        return len(self._numbers) >= self._search.num_trials
+        return len(self._numbers) >= self._search.num_settings()
 
-    def tell(self, condition: Condition, values: Sequence[float] | None) -> None:
+    def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
         """The means of a condition whose replicates are all in; told only once, also over restarts."""
         self._open.discard(condition.name)
-        number = self._numbers[condition.name]
-        if not self._study.get_trials(deepcopy=False)[number].state.is_finished():
-            self._study.tell(number, values, state=None if values else TrialState.FAIL)
+        frozen = self._study.get_trials(deepcopy=False)[self._numbers[condition.name]]
+        if frozen.state.is_finished():
+            return
+        if metrics is None:
+            self._study.tell(frozen.number, state=TrialState.FAIL)
+            return
+        trial = optuna.trial.Trial(self._study, frozen._trial_id)
+        for constraint in self._search.constraints:
+            if constraint.metric not in trial.constraints:
+                trial.set_constraint(constraint.metric, self._mean(constraint.metric, metrics) - constraint.at_most)
+        self._study.tell(frozen.number, [self._mean(name, metrics) for name in self._objectives])
+
+    def _mean(self, name: str, metrics: Mapping[str, float]) -> float:
+        found = metrics.get(name + self._evaluation, metrics.get(name))
+        if found is None:
+            raise InputError(f"The metric {name!r} of the search is not among {', '.join(sorted(metrics))}.")
+        return found
 
     def _condition(self, trial: FrozenTrial) -> Condition:
         values = {path: _value(self._search.space[path], drawn) for path, drawn in trial.params.items()}
@@ -83,6 +103,22 @@ def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
             return optuna.samplers.NSGAIISampler(seed=seed)
         case "random":
             return optuna.samplers.RandomSampler(seed=seed)
+        case "gp":
+            return _quietly(optuna.samplers.GPSampler, seed=seed, warn_independent_sampling=False)
+        case "qmc":  # one sequence: its place in it is kept in the study
+            return _quietly(
+                optuna.samplers.QMCSampler, scramble=True, seed=search.seed, warn_independent_sampling=False
+            )
+        case "grid":
+            values = {path: listed(distribution) for path, distribution in search.space.items()}
+            return optuna.samplers.GridSampler(values, seed=search.seed)
+
+
+def _quietly(sampler: type[optuna.samplers.BaseSampler], **options: Any) -> optuna.samplers.BaseSampler:
+    """Optuna warns each time that these are young."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return sampler(**options)
 
 
 def _to_optuna(space: Any) -> dict[str, BaseDistribution]:
@@ -104,59 +140,3 @@ def _one_to_optuna(distribution: Distribution) -> BaseDistribution:
 def _value(distribution: Distribution, drawn: Any) -> Any:
     """What Optuna has drawn; of a distribution that it does not know it draws the quantile."""
     return distribution.quantile(drawn) if isinstance(distribution, Exponential) else drawn
-
-
-class PlanSearcher(Searcher):
-    """Hands a plan's work to Ray Tune and its results back; judges nothing itself.
-
-    Method and argument names are Ray's. Nothing is saved for Ray's own restore: the plan finds out from the journals.
-    """
-
-    def __init__(self, plan: Plan | None) -> None:
-        super().__init__()
-        self._live_plan = plan
-        self._keys: dict[str, str] = {}
-
-    @property
-    def _plan(self) -> Plan:
-        if self._live_plan is None:
-            raise RuntimeError("A searcher that was pickled has no plan; run the sweep again instead of restoring it.")
-        return self._live_plan
-
-    def suggest(self, trial_id: str) -> dict[str, str] | str | None:  # type: ignore[override]
-        """The next work as JSON, None while it has to wait, FINISHED when nothing is left."""
-        work = self._plan.next()
-        if work is None:
-            return str(Searcher.FINISHED) if self._plan.is_finished() else None
-        self._keys[trial_id] = work.key
-        return {"work": work.model_dump_json()}
-
-    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """A record on its way."""
-        if "record" in result:
-            self._plan.reported(self._keys[trial_id], json.loads(result["record"]))
-
-    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """The end of a trial, its last record with it."""
-        if trial_id not in self._keys:
-            return
-        if result:
-            self.on_trial_result(trial_id, result)
-        self._plan.ended(self._keys.pop(trial_id), lost="its worker was lost" if error else "")
-
-    def __reduce__(self) -> tuple[type, tuple[None]]:
-        """A Tuner pickles its searcher for a restore that is never made; the plan's live handles stay here."""
-        return PlanSearcher, (None,)
-
-    def save(self, checkpoint_path: str) -> None:
-        """Nothing to save."""
-
-    def restore(self, checkpoint_path: str) -> None:
-        """Nothing to restore."""
-
-    def get_state(self) -> dict[str, Any]:
-        """Nothing to save."""
-        return {}
-
-    def save_to_dir(self, checkpoint_dir: str, session_str: str = "default") -> None:
-        """Nothing to save."""

@@ -9,16 +9,23 @@ from typing import Any
 from trainables.errors import InputError
 
 SETTINGS_FILE = Path("ponderay.toml")
-NAMES = ("data", "runs", "cache", "tracking_uri")
+NAMES = ("data", "runs", "cache", "tracking_uri", "price_per_device_hour", "watts_per_device")
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `PONDERAY_RUNS` (a folder that all machines see), `PONDERAY_TRACKING_URI` and `PONDERAY_DATA` say."""
+    """What `PONDERAY_RUNS` (a folder that all machines see), `PONDERAY_TRACKING_URI` and the like say.
+
+    Attributes:
+        price_per_device_hour: of a GPU, or of a CPU where none is used; in the user's money.
+        watts_per_device: as drawn under load.
+    """
 
     runs: Path
     tracking_uri: str
+    price_per_device_hour: float | None = None
+    watts_per_device: float | None = None
 
     @property
     def artifacts(self) -> Path:
@@ -50,7 +57,19 @@ def read_settings() -> Settings:
     cache = os.environ.get("PONDERAY_CACHE") or from_file.get("cache") or runs / "cache"
     os.environ["PONDERAY_CACHE"] = str(Path(cache).absolute())
     uri = os.environ.get("PONDERAY_TRACKING_URI") or from_file.get("tracking_uri") or default_uri
-    return Settings(runs=runs, tracking_uri=str(uri))
+    price, watts = (_number(name, from_file) for name in ("price_per_device_hour", "watts_per_device"))
+    return Settings(runs, str(uri), price, watts)
+
+
+def _number(name: str, from_file: dict[str, Any]) -> float | None:
+    value = os.environ.get(f"PONDERAY_{name.upper()}") or from_file.get(name)
+    try:
+        number = None if value is None else float(value)
+    except (TypeError, ValueError):
+        number = -1.0
+    if number is not None and not 0 <= number < float("inf"):
+        raise InputError(f"`{name}` must be a number of at least 0, but got {value!r}.")
+    return number
 
 
 def _read_file(path: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,8 @@ def welch_p(a: Sequence[float], b: Sequence[float]) -> float:
     """
     if min(len(a), len(b)) < 2 or (np.ptp(a) == 0 and np.ptp(b) == 0):
         return math.nan
+    from scipy import stats
+
     return float(stats.ttest_ind(a, b, equal_var=False).pvalue)
 
 

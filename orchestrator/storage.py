@@ -2,7 +2,8 @@
 
 Layout: `journal.jsonl`, one record a line, only ever appended to; `step_000012.<sha256>.pt`, whole or not there;
 `artifacts/`, files for people.
-The journal's line is written before the checkpoint of the same step, so nothing behind a checkpoint is missing.
+The journal's line is written before the checkpoint of the same step, and the artifacts before both, so nothing behind a
+checkpoint is missing.
 """
 
 import hashlib
@@ -12,10 +13,14 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 Record = dict[str, Any]
-NUM_LAST_KEPT = 2
+NUM_LAST_KEPT: Final = 2
+HUNG_FILE: Final = "threads.txt"
+"""Where a process that no longer reported says what its threads were doing."""
+ARTIFACTS_LIMIT_BYTES: Final = 64_000_000
+"""What the files for people of one replicate may take; larger things belong into checkpoints."""
 
 
 class ReplicateFolder:
@@ -41,12 +46,24 @@ class ReplicateFolder:
         lines = self._journal.read_text(encoding="utf-8").split("\n")[:-1]
         return [json.loads(line) for line in lines]
 
+    def records_after(self, offset: int) -> tuple[list[Record], int]:
+        """The whole lines behind `offset` bytes of the journal, and the offset behind them."""
+        if not self._journal.exists():
+            return [], offset
+        with self._journal.open("rb") as file:
+            file.seek(offset)
+            content = file.read()
+        whole = content[: content.rfind(b"\n") + 1]
+        return [json.loads(line) for line in whole.splitlines()], offset + len(whole)
+
     def append(self, record: Record) -> Record:
         """Adds `record` with the present time and returns it; on disk before this returns."""
         self.path.mkdir(parents=True, exist_ok=True)
         stamped = record | {"time_ms": time.time_ns() // 1_000_000}
         with self._journal.open("a+b") as file:
-            file.truncate(_end_of_last_line(self._journal))
+            end = file.seek(0, os.SEEK_END)
+            if end and os.pread(file.fileno(), 1, end - 1) != b"\n":
+                file.truncate(_end_of_last_line(self._journal))
             file.write(json.dumps(stamped).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -69,12 +86,15 @@ class ReplicateFolder:
         """Copies the file `source` as the checkpoint of `step`, whole, and removes those no longer needed."""
         self.path.mkdir(parents=True, exist_ok=True)
         partial = self.path / "checkpoint.partial"
-        shutil.copyfile(source, partial)
-        with partial.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-            os.fsync(file.fileno())
-        partial.rename(self.path / f"step_{step:06d}.{digest}.pt")
-        self._prune()
+        try:
+            shutil.copyfile(source, partial)
+            with partial.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+                os.fsync(file.fileno())
+            partial.rename(self.path / f"step_{step:06d}.{digest}.pt")
+        finally:
+            partial.unlink(missing_ok=True)
+        self._prune(NUM_LAST_KEPT)
 
     @property
     def artifacts(self) -> Path:
@@ -82,40 +102,85 @@ class ReplicateFolder:
         return self.path / "artifacts"
 
     def keep_artifacts(self, contents: Mapping[str, bytes]) -> None:
-        """Writes files by name; one of the same name is replaced."""
+        """Writes files by name, each whole or not at all; one of the same name is replaced.
+
+        Raises:
+            ValueError: if all of them would take more than the limit.
+        """
+        there = {file.name: file.stat().st_size for file in self.artifacts.glob("*")}
+        total = sum((there | {name: len(content) for name, content in contents.items()}).values())
+        if total > ARTIFACTS_LIMIT_BYTES:
+            raise ValueError(
+                f"The artifacts of a replicate may take {ARTIFACTS_LIMIT_BYTES / 1e6:.0f} MB, but these take "
+                f"{total / 1e6:.0f} MB; report fewer or smaller files."
+            )
         for name, content in contents.items():
             self.artifacts.mkdir(parents=True, exist_ok=True)
-            (self.artifacts / name).write_bytes(content)
+            partial = self.artifacts / f".{name}.partial"
+            partial.write_bytes(content)
+            partial.rename(self.artifacts / name)
 
     def checkpoints(self) -> dict[int, Path]:
         """Those on disk by step, in order."""
         return {_step(path): path for path in sorted(self.path.glob("step_*.pt"), key=_step)}
 
     def newest(self) -> Path | None:
-        """The last checkpoint whose content is what was written; damaged ones are passed over."""
-        return next((path for path in reversed(self.checkpoints().values()) if _is_whole(path)), None)
+        """The last checkpoint to go on from: it is what was written, and so are the best ones up to it.
 
-    def newest_step(self) -> int:
-        """The step of the last whole checkpoint; -1 without one."""
+        A damaged one is passed over; where it was the best so far, so are all behind it, for it has to be made again.
+        """
+        found = self._whole()
+        for step in reversed(found):
+            if all(best in found for best in self._best_steps(step).values()):
+                return found[step]
+        return None
+
+    def go_back(self) -> Path | None:
+        """`newest`, with all that lies behind it removed."""
         newest = self.newest()
-        return _step(newest) if newest else -1
+        last = _step(newest) if newest else -1
+        for step, path in self.checkpoints().items():
+            if step > last:
+                path.unlink()
+        return newest
+
+    def is_trained(self, num_steps: int) -> bool:
+        """Whether the last step was reported and the best checkpoints are there."""
+        if self.last_step() < num_steps:
+            return False
+        kept = [r["step"] for r in self.records() if r["kind"] == "metrics" and r.get("kept", True)]
+        needed = set(self._best_steps(num_steps).values()) or {max(kept, default=-1)}
+        return needed <= set(self._whole())
 
     def best(self, name: str) -> Path | None:
-        """The kept checkpoint with the lowest value of the metric that selects `name`, the earliest of equals."""
-        values = self._values(self.selection[name])
-        kept = {step: path for step, path in self.checkpoints().items() if step in values and _is_whole(path)}
-        return kept[min(kept, key=lambda step: (values[step], step))] if kept else None
+        """The checkpoint with the lowest value of the metric that selects `name`, the earliest of equals.
 
-    def _values(self, metric: str) -> dict[int, float]:
-        rows = [r for r in self.records() if r["kind"] == "metrics"]
-        return {r["step"]: r["metrics"][metric] for r in rows if metric in r["metrics"]}
+        None where no step has a value, or it is damaged.
+        """
+        step = self._best_steps(self.last_step()).get(name)
+        return None if step is None else self._whole().get(step)
 
-    def _prune(self) -> None:
+    def keep_best(self) -> None:
+        """Removes all checkpoints but the best ones; the last one where none is the best."""
+        self._prune(0 if self._best_steps(self.last_step()) else 1)
+
+    def _whole(self) -> dict[int, Path]:
+        return {step: path for step, path in self.checkpoints().items() if is_whole(path)}
+
+    def _best_steps(self, until: int) -> dict[str, int]:
+        """For each name of the selection the best step up to `until` among those that had a checkpoint."""
+        rows = [r for r in self.records() if r["kind"] == "metrics" and r["step"] <= until and r.get("kept", True)]
+        best = {}
+        for name, metric in self.selection.items():
+            values = {r["step"]: r["metrics"][metric] for r in rows if metric in r["metrics"]}
+            if values:
+                best[name] = min(values, key=lambda step: (values[step], step))
+        return best
+
+    def _prune(self, num_last: int) -> None:
         found = self.checkpoints()
-        needed = set(list(found)[-NUM_LAST_KEPT:])
-        for metric in self.selection.values():
-            values = {step: value for step, value in self._values(metric).items() if step in found}
-            needed |= {min(values, key=lambda step: (values[step], step))} if values else set()
+        last = list(found)[-num_last:] if num_last else []
+        needed = {*last, *self._best_steps(max(found, default=-1)).values()}
         for step, path in found.items():
             if step not in needed:
                 path.unlink()
@@ -125,7 +190,10 @@ def _step(path: Path) -> int:
     return int(path.name.split(".")[0].removeprefix("step_"))
 
 
-def _is_whole(path: Path) -> bool:
+def is_whole(path: Path) -> bool:
+    """Whether the content of a checkpoint is there and is what its name says."""
+    if not path.exists():
+        return False
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16] == path.name.split(".")[1]
 

@@ -24,8 +24,9 @@ class Work(BaseModel):
         num_steps: the last step that `train` reports.
         folder: its journal and checkpoints, on storage that all machines see.
         products: folder of each finished prerequisite by name.
-        attempt: names the driver that handed it out.
+        attempt: names the driver that handed it out, and which time it did.
         code_version: of the trainable's sources.
+        keep_last: keep the last checkpoints beside the best ones when it is complete.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,6 +41,7 @@ class Work(BaseModel):
     resources: ResolvedResources
     attempt: str
     code_version: str
+    keep_last: bool = False
 
     def module(self) -> ModuleType:
         """The trainable."""

@@ -1,7 +1,12 @@
 """Inside Ray: a trial runs its work itself, or drives Ray Train workers that do."""
 
+import faulthandler
 import json
 import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import ray
@@ -10,13 +15,14 @@ from ray import tune
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 from ray.tune import PlacementGroupFactory
 
-from orchestrator.storage import Record, ReplicateFolder
+from orchestrator.storage import HUNG_FILE, Record, ReplicateFolder
 from orchestrator.work import Work
 
 TRIAL_CPUS: Final = 0.1
 """A trial that drives workers must hold some CPU; its workers ask for as much less."""
 
 NUM_RETRIES: Final = 3
+GATHER_S: Final = 0.5
 
 
 def run_trial(params: dict[str, str]) -> None:
@@ -24,7 +30,7 @@ def run_trial(params: dict[str, str]) -> None:
     work = Work.model_validate_json(params["work"])
     if work.resources.num_workers:
         _run_workers(work)
-        tune.report({"record": json.dumps(ReplicateFolder(work.folder, {}).state())})
+        tune.report({"records": json.dumps([ReplicateFolder(work.folder, {}).state()])})
     else:
         _run_here(work, is_train_worker=False)
 
@@ -49,12 +55,13 @@ def _run_workers(work: Work) -> None:
     from ray.tune.integration.ray_train import TuneReportCallback
 
     resources = work.resources
-    cpus = resources.cpus_per_worker - TRIAL_CPUS / resources.num_workers
+    least, most = resources.min_workers, resources.num_workers
+    cpus = resources.cpus_per_worker - TRIAL_CPUS / least
     trainer = _trainer_type(resources.num_workers)(
         _run_in_worker,
         train_loop_config={"work": work.model_dump_json()},
         scaling_config=ray.train.ScalingConfig(
-            num_workers=resources.num_workers,
+            num_workers=most if least == most else (least, most),  # type: ignore[arg-type]
             use_gpu=resources.gpus_per_worker > 0,
             resources_per_worker={"CPU": cpus}
             | ({"GPU": resources.gpus_per_worker} if resources.gpus_per_worker else {}),
@@ -85,12 +92,45 @@ def _run_here(work: Work, is_train_worker: bool) -> None:
 
         torch.cuda.set_device(get_device())
     is_writer = not is_train_worker or ray.train.get_context().get_world_rank() == 0
-    execute(work, _report_to_train if is_train_worker else _report_to_tune, is_writer)
+    report = ray.train.report if is_train_worker else tune.report
+    records = Records(report, GATHER_S if work.resources.num_workers <= 1 else 0.0)
+    with _traceable(work):
+        execute(work, records.send, is_writer, {"node_id": ray.get_runtime_context().get_node_id()})
+    records.flush()
 
 
-def _report_to_tune(record: Record) -> None:
-    tune.report({"record": json.dumps(record)})
+class Records:
+    """Records on their way to the driver, several in one message where they come thick and fast.
+
+    Only where one process does the work, because several have to report in step. Each message costs the driver some
+    10 ms. The first record leaves at once, for the driver has to know the process.
+    """
+
+    def __init__(self, report: Callable[[dict[str, Any]], None], gather_s: float) -> None:
+        self._report, self._gather_s = report, gather_s
+        self._held: list[Record] = []
+        self._sent_s = time.monotonic() - gather_s
+
+    def send(self, record: Record) -> None:
+        """Passes `record` on, now or with the next ones."""
+        self._held.append(record)
+        if time.monotonic() - self._sent_s >= self._gather_s:
+            self.flush()
+
+    def flush(self) -> None:
+        """Passes on all that is held."""
+        if self._held:
+            self._report({"records": json.dumps(self._held)})
+            self._held, self._sent_s = [], time.monotonic()
 
 
-def _report_to_train(record: Record) -> None:
-    ray.train.report({"record": json.dumps(record)})
+@contextmanager
+def _traceable(work: Work) -> Iterator[None]:
+    """On SIGUSR1 the process writes where its threads are, which is asked of one that no longer reports."""
+    work.folder.mkdir(parents=True, exist_ok=True)
+    with (work.folder / HUNG_FILE).open("w") as file:
+        faulthandler.register(signal.SIGUSR1, file=file, all_threads=True)
+        try:
+            yield
+        finally:
+            faulthandler.unregister(signal.SIGUSR1)

@@ -75,6 +75,21 @@ class Exponential:
 Distribution = Real | Integer | Choice | Exponential
 
 
+def listed(distribution: Distribution) -> tuple[Scalar, ...]:
+    """All values of a distribution that has a list of them.
+
+    Raises:
+        ValueError: for real numbers, which a grid cannot list.
+    """
+    match distribution:
+        case Choice():
+            return distribution.values
+        case Integer():
+            return tuple(range(distribution.low, distribution.high + 1))
+        case _:
+            raise ValueError(f"A grid takes Choice and Integer, but got {distribution}; list its values as a Choice.")
+
+
 def _check_range(low: float, high: float, log: bool) -> None:
     if not low < high:
         raise ValueError(f"`low` must be below `high`, but got {low} and {high}.")

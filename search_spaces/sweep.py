@@ -1,12 +1,13 @@
 """What a sweep is: a trainable, its conditions or their search, seeds, objectives and what it needs."""
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
-from search_spaces.distributions import Distribution
+from search_spaces.distributions import Distribution, listed
 from trainables.config import Config, content_hash
 from trainables.errors import InputError
 
@@ -19,21 +20,25 @@ class Resources:
 
     Attributes:
         num_workers: Ray Train workers; 0 trains in the trial itself; "auto" is one worker where Ray has GPUs, else 0;
-            "all" is one worker for each GPU that Ray has, and 0 where it has none.
+            "all" is one worker for each GPU that Ray has, and 0 where it has none; a pair (least, most) is elastic:
+            Ray Train goes on with fewer workers when some are lost, and takes more as they come.
         cpus_per_worker: also the number of torch threads.
-        gpus_per_worker: may be a fraction; "auto" is 1 where Ray has GPUs, else 0.
+        gpus_per_worker: may be a fraction, so that several share a card; "auto" is 1 where Ray has GPUs, else 0.
+        report_timeout_s: a replicate that reports nothing for so long counts as hung: it is ended and tried again.
     """
 
-    num_workers: int | Literal["auto", "all"] = "auto"
+    num_workers: int | tuple[int, int] | Literal["auto", "all"] = "auto"
     cpus_per_worker: int = 1
     gpus_per_worker: float | Literal["auto"] = "auto"
+    report_timeout_s: float = 6 * 3600
 
     def resolve(self, num_gpus: float) -> "ResolvedResources":
         """The numbers behind "auto" on a cluster with `num_gpus`."""
         wanted = (1.0 if num_gpus else 0.0) if self.gpus_per_worker == "auto" else self.gpus_per_worker
         automatic = {"auto": 1 if wanted else 0, "all": int(num_gpus)}
         workers = automatic[self.num_workers] if isinstance(self.num_workers, str) else self.num_workers
-        return ResolvedResources(workers, self.cpus_per_worker, wanted if workers else 0.0)
+        least, most = (workers, workers) if isinstance(workers, int) else workers
+        return ResolvedResources(most, self.cpus_per_worker, wanted if most else 0.0, least, self.report_timeout_s)
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class ResolvedResources:
     num_workers: int
     cpus_per_worker: int
     gpus_per_worker: float
+    min_workers: int
+    report_timeout_s: float
 
     @property
     def num_cpus(self) -> int:
@@ -53,6 +60,16 @@ class ResolvedResources:
     def num_gpus(self) -> float:
         """GPUs that a replicate holds while it runs."""
         return self.num_workers * self.gpus_per_worker
+
+    @property
+    def min_cpus(self) -> int:
+        """CPUs with which an elastic replicate can start; `num_cpus` of any other."""
+        return max(1, self.min_workers) * self.cpus_per_worker
+
+    @property
+    def min_gpus(self) -> float:
+        """GPUs with which an elastic replicate can start; `num_gpus` of any other."""
+        return self.min_workers * self.gpus_per_worker
 
 
 @dataclass(frozen=True)
@@ -73,13 +90,44 @@ class Condition:
 
 
 @dataclass(frozen=True)
+class Constraint:
+    """What a condition's mean must keep: `metric` at most `at_most`."""
+
+    metric: str
+    at_most: float
+
+
+@dataclass(frozen=True)
 class Search:
     """Conditions drawn by Optuna: a distribution for each config path, and how many to draw."""
 
     space: Mapping[str, Distribution]
     num_trials: int
-    sampler: Literal["tpe", "nsga2", "random"] = "tpe"
+    sampler: Literal["tpe", "nsga2", "random", "grid", "qmc", "gp"] = "tpe"
     seed: int = 1
+    constraints: tuple[Constraint, ...] = ()
+
+    def num_settings(self) -> int:
+        """How many conditions it draws: a grid has no more than it has points."""
+        if self.sampler != "grid":
+            return self.num_trials
+        return min(self.num_trials, math.prod(len(listed(distribution)) for distribution in self.space.values()))
+
+
+@dataclass(frozen=True)
+class Sequential:
+    """Seeds by need: all conditions start with `minimum`, and only undecided ones get more, up to the sweep's seeds.
+
+    Attributes:
+        minimum: seeds that every condition gets; at least 3.
+        question: "reference" asks of each condition whether the first objective differs from the reference's;
+            "front" asks which conditions are on the front of all objectives.
+        error_rate: the chance that any of the answers is wrong stays below it.
+    """
+
+    minimum: int = 3
+    question: Literal["reference", "front"] = "reference"
+    error_rate: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -106,7 +154,10 @@ class Sweep:
         base: the config that every condition changes.
         conditions: listed ones; empty where `search` draws them.
         objectives: metrics without the name of an evaluation, the first one ranked by.
+        seeds: of every condition; with `sequential`, those that may be given.
         reference: the condition that others are compared with.
+        test: the comparison with the reference that it promises; the seeds must suffice for it to say anything.
+        keep_last: keep the last checkpoints of a completed replicate beside the best ones.
     """
 
     name: str
@@ -117,9 +168,12 @@ class Sweep:
     conditions: tuple[Condition, ...] = ()
     search: Search | None = None
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
+    sequential: Sequential | None = None
     reference: str | None = None
+    test: Literal["welch", "paired_permutation"] = "welch"
     prerequisites: tuple[Prerequisite, ...] = ()
     resources: Resources = Resources()
+    keep_last: bool = False
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -159,7 +213,7 @@ class Sweep:
             raise InputError(
                 f"{self.name} has no condition {condition_name!r}; it has {', '.join(named) or 'none listed'}."
             )
-        return replace(self, conditions=(named[condition_name],), seeds=(seed,), reference=None)
+        return replace(self, conditions=(named[condition_name],), seeds=(seed,), sequential=None, reference=None)
 
 
 def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
@@ -215,3 +269,21 @@ def _validate(sweep: Sweep) -> None:
     for path, distribution in (sweep.search.space if sweep.search else {}).items():
         for value in distribution.ends():
             sweep.base.with_value(path, value)
+    if sweep.search and sweep.search.num_settings() < 1:
+        raise InputError(f"{sweep.name}: `num_trials` must be at least 1, but got {sweep.search.num_trials}.")
+    _validate_seeds(sweep)
+
+
+def _validate_seeds(sweep: Sweep) -> None:
+    """Raises InputError where the seeds cannot do what they are for."""
+    if sweep.sequential is None:
+        return
+    least, most = sweep.sequential.minimum, len(sweep.seeds)
+    if not 3 <= least <= most:
+        raise InputError(f"{sweep.name}: `minimum` must be in [3, {most}], the number of seeds, but got {least}.")
+    if sweep.search:
+        raise InputError(f"{sweep.name}: seeds by need are for listed conditions; a search hears means of equal n.")
+    if not 0 < sweep.sequential.error_rate < 1:
+        raise InputError(f"{sweep.name}: `error_rate` must be in (0, 1), but got {sweep.sequential.error_rate}.")
+    if sweep.sequential.question == "reference" and not sweep.reference:
+        raise InputError(f"{sweep.name}: seeds by need ask about the reference, but the sweep names none.")

@@ -11,7 +11,7 @@ def ray_instance() -> Iterator[None]:
     """Two CPUs on this machine; drivers find it initialised and use it."""
     import os
 
-    from orchestrator.driver import RAY_SETTINGS
+    from orchestrator.ray_session import RAY_SETTINGS
     from orchestrator.worker_process import runtime_environment
 
     os.environ |= RAY_SETTINGS

@@ -6,12 +6,15 @@ from typing import Any
 
 from rich.console import Console
 
+from orchestrator.draft import Drafter
 from orchestrator.driver import Outcome, run_without_ray
+from orchestrator.refusal import RefusedError
 from orchestrator.settings import read_settings
 from search_spaces.distributions import Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
 from tests.integration.tiny import TinyConfig
 
+REFUSED = 3
 FIRST = Prerequisite("first", "tests.integration.tiny_first", "first")
 IN_TRIAL = Resources(num_workers=0)
 
@@ -43,9 +46,13 @@ def searched(num_trials: int, name: str = "tiny.search", **changes: Any) -> Swee
 
 def run_quietly(sweep: Sweep, accept_code: bool = False) -> Outcome:
     """Runs it here."""
-    return run_without_ray(sweep, read_settings(), Console(quiet=True), accept_code)
+    return run_without_ray(Drafter(sweep, read_settings(), 0), Console(quiet=True), accept_code)
 
 
 if __name__ == "__main__":
     name, sleep_s, first_sleep_s = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
-    run_quietly(tiny({"a": {"sleep_s": sleep_s, "first.sleep_s": first_sleep_s}, "b": {"x": 0.25}}, name=name))
+    try:
+        run_quietly(tiny({"a": {"sleep_s": sleep_s, "first.sleep_s": first_sleep_s}, "b": {"x": 0.25}}, name=name))
+    except RefusedError as error:
+        print(error)
+        raise SystemExit(REFUSED) from None

@@ -8,6 +8,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from orchestrator.cli import app
+from orchestrator.draft import Drafter
 from orchestrator.driver import run_without_ray
 from orchestrator.settings import read_settings
 from orchestrator.tracking import Tracking
@@ -20,7 +21,7 @@ TASKS = ("parity", "logic", "addition", "sort", "text")
 
 
 def run(sweep):
-    return run_without_ray(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
+    return run_without_ray(Drafter(sweep, read_settings(), 0), Console(quiet=True), accept_code=False).replicates
 
 
 @pytest.mark.parametrize("task", TASKS)

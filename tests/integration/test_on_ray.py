@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from orchestrator.draft import Drafter
 from orchestrator.driver import run_on_ray
 from orchestrator.refusal import RefusedError
 from orchestrator.settings import read_settings
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("ray_instance", "workplace")
 
 
 def run_with_ray(sweep, accept_code=False):
-    return run_on_ray(sweep, read_settings(), Console(quiet=True), None, accept_code)
+    return run_on_ray(Drafter(sweep, read_settings(), 0), Console(quiet=True), None, accept_code)
 
 
 def by_condition(outcome):

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
+from orchestrator.draft import Drafter
 from orchestrator.driver import run_without_ray
 from orchestrator.settings import read_settings
 from orchestrator.storage import ReplicateFolder
@@ -34,7 +35,9 @@ def test_the_converged_fit_reaches_its_targets_on_real_speech(tmp_path, real_dat
 @pytest.mark.data
 def test_a_recogniser_learns_from_real_speech_and_is_tested_on_other_speakers(workplace, real_data):
     sweep = find_sweep("asr.laptop_librispeech", smoke=True).only("surprisal", 1)
-    (replicate,) = run_without_ray(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
+    (replicate,) = run_without_ray(
+        Drafter(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
+    ).replicates
     assert replicate.state == "complete"
     folder = ReplicateFolder(workplace / "runs/replicates" / sweep.name / replicate.key, {})
     untrained = next(r for r in folder.records() if r["kind"] == "metrics" and r["step"] == 0)
@@ -66,7 +69,9 @@ STUDIES = [
 @pytest.mark.parametrize(("name", "condition"), STUDIES)
 def test_a_replicate_of_every_study_runs_on_real_speech(workplace, real_data, name, condition):
     sweep = find_sweep(name, smoke=True).only(condition, 1)
-    (replicate,) = run_without_ray(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
+    (replicate,) = run_without_ray(
+        Drafter(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
+    ).replicates
     assert replicate.state == "complete", replicate.error
     evaluations = [one.name for one in sweep.config(sweep.conditions[0], 1).evaluations]
     for evaluation in evaluations:

@@ -16,7 +16,7 @@ from orchestrator.refusal import RefusedError
 from orchestrator.settings import read_settings
 from orchestrator.storage import ReplicateFolder
 from orchestrator.tracking import Tracking
-from tests.integration.sweeps import run_quietly, searched, tiny
+from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny
 from tests.integration.tiny import TinyEvaluation
 from trainables.config import content_hash
 
@@ -32,11 +32,14 @@ def starts(folder: Path = Path("runs")) -> dict[str, int]:
     return counts
 
 
+RUNS_OF_A_AND_B = [f"{condition} seed {seed}" for condition in "ab" for seed in (1, 2)]
+
+
 def statuses(sweep: str) -> dict[str, str]:
-    """MLflow's own status of each run of a sweep, by name."""
+    """MLflow's own status of each condition's and replicate's run of a sweep, by name."""
     client = MlflowClient(tracking_uri=read_settings().tracking_uri)
     experiment = client.get_experiment_by_name(sweep)
-    runs = client.search_runs([experiment.experiment_id], max_results=1000)
+    runs = client.search_runs([experiment.experiment_id], "tags.`ponderay.kind` != 'sweep'", max_results=1000)
     names = [run.info.run_name for run in runs]
     assert len(set(names)) == len(names), names
     return {run.info.run_name: run.info.status for run in runs}
@@ -73,7 +76,9 @@ def test_the_same_sweep_again_repeats_nothing(workplace):
     assert len(starts()) == 5
     again = run_quietly(sweep)
     assert set(starts().values()) == {1}
-    assert again.replicates == first.replicates
+    assert [(r.key, r.state, r.metrics) for r in again.replicates] == [
+        (r.key, r.state, r.metrics) for r in first.replicates
+    ]
 
 
 def test_more_seeds_conditions_and_evaluations_extend_it(workplace):
@@ -91,7 +96,7 @@ def test_more_seeds_conditions_and_evaluations_extend_it(workplace):
     assert steps == [1, 2, 3, 4]
 
 
-def test_another_setting_under_an_evaluations_name_is_refused(workplace):
+def test_another_setting_under_an_evaluations_name_is_refused(workplace, monkeypatch):
     """Whether its results are there already, or only its choice of checkpoints."""
     run_quietly(tiny({"a": {}}, seeds=(1,)))
     changed = {"evaluations": (TinyEvaluation(factor=2.0),)}
@@ -100,7 +105,7 @@ def test_another_setting_under_an_evaluations_name_is_refused(workplace):
     for journal in Path("runs/replicates").rglob("journal.jsonl"):
         lines = [line for line in journal.read_text().splitlines() if '"kind": "started"' in line]
         journal.write_text("\n".join(lines) + "\n")
-    Path("runs/mlflow.db").unlink()
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", f"sqlite:///{workplace}/runs/another.db")
     with pytest.raises(RefusedError, match="of another setting"):
         run_quietly(tiny({"a": changed}, seeds=(1,)))
 
@@ -152,7 +157,6 @@ def driver(*arguments: str) -> subprocess.Popen[bytes]:
 
 
 def test_sweeps_started_together_pretrain_once(workplace):
-    Tracking(read_settings()).open_experiment("made first, so that the drivers share one database")
     drivers = [driver(name, "0", "2") for name in ("tiny.one", "tiny.two")]
     assert [process.wait(60) for process in drivers] == [0, 0]
     assert set(starts().values()) == {1}
@@ -179,13 +183,24 @@ def test_a_killed_driver_goes_on_with_the_same_digits_none_doubled_none_left_run
 
 def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(workplace):
     process = driver("tiny.sweep", "0.5", "1")
-    lock = Path("runs/replicates/tiny.sweep.lock")
-    while not lock.exists() or not lock.read_text():
+    deadline = time.monotonic() + 60
+    while not starts():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
     with pytest.raises(RefusedError, match=f"being run by process {process.pid} on "):
         run_quietly(tiny({"a": {}}))
     process.kill()
     process.wait()
+    assert run_quietly(tiny({"a": {}})).num_failed == 0
+
+
+def test_of_two_drivers_started_in_the_same_second_one_runs_the_sweep_once(workplace):
+    """In a store that neither finds made."""
+    drivers = [driver("tiny.sweep", "0.3", "0.5") for _ in range(2)]
+    assert sorted(process.wait(90) for process in drivers) == [0, REFUSED]
+    assert set(starts().values()) == {1}
+    assert len(starts()) == 5
+    assert statuses("tiny.sweep") == dict.fromkeys(["a", "b", *RUNS_OF_A_AND_B], "FINISHED")
 
 
 def test_results_of_other_code_are_refused_until_accepted(workplace, monkeypatch):
@@ -280,9 +295,12 @@ def test_a_full_disk_is_no_fault_of_the_work(workplace, monkeypatch):
     def full(config, epoch):
         raise OSError(28, "No space left on device")
 
+    monkeypatch.setattr("orchestrator.plan.WAITS_S", (0.0,))
     with monkeypatch.context() as patch:
         patch.setattr("tests.integration.tiny._strike", full)
-        assert run_quietly(tiny({"a": {}}, seeds=(1,))).num_failed == 1
+        (failed,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates
+        assert (failed.state, failed.is_lost) == ("failed", True)
+        assert failed.error == "OSError: [Errno 28] No space left on device"
     assert run_quietly(tiny({"a": {}}, seeds=(1,))).num_failed == 0
 
 

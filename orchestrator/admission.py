@@ -1,0 +1,93 @@
+"""What may not go on as it is: other code, another setting under a known name, more than there is to run on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from orchestrator.draft import Task
+from orchestrator.record_fold import Fold
+from orchestrator.refusal import RefusedError
+from orchestrator.storage import Record
+from orchestrator.study import Replicate, Study
+from orchestrator.work import Work
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What may be in use at once."""
+
+    num_cpus: float
+    num_gpus: float
+
+
+@dataclass
+class Admission:
+    """Says what of a sweep may be run beside what earlier drivers left.
+
+    Args:
+        known: what they left.
+        accept_code: go on beside results of another version of the trainable's sources.
+    """
+
+    known: Study
+    accept_code: bool = False
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Replicate]:
+        """Replicates that are there already."""
+        return {replicate.key: replicate for replicate in self.known.replicates}
+
+    @cached_property
+    def _by_name(self) -> Mapping[tuple[str, int], Replicate]:
+        return {(replicate.condition, replicate.seed): replicate for replicate in self.known.replicates}
+
+    def check(self, task: Task, journal: Fold, capacity: Capacity) -> None:
+        """Raises RefusedError where `task`, whose folder holds `journal`, cannot go on as it is."""
+        _check_capacity(task, capacity)
+        self._check_name(task)
+        known = self.by_key.get(task.work.key)
+        _check_evaluations(task, journal.asked_for | (known.evaluations if known else frozenset()))
+        versions = set(journal.versions) | ({known.code_version} if known and known.code_version else set())
+        if versions - {task.work.code_version} and not self.accept_code:
+            raise RefusedError(
+                f"{task.work.label} was made by version {min(versions)} of {task.work.trainable}, and this is "
+                f"{task.work.code_version}. --accept-code keeps and mixes them; PONDERAY_RUNS names another folder."
+            )
+
+    def _check_name(self, task: Task) -> None:
+        """Refuses a second setting or corpus under a name that has results already."""
+        if task.condition is None:
+            return
+        known = self._by_name.get((task.condition.name, task.seed))
+        if known and known.key != task.work.key:
+            raise RefusedError(
+                f"{task.work.label} is recorded with another setting or other data (key {known.key}, now "
+                f"{task.work.key}). Rename the condition, or set PONDERAY_RUNS to another folder."
+            )
+
+
+def _check_capacity(task: Task, capacity: Capacity) -> None:
+    needs = task.work.resources
+    if needs.min_cpus > capacity.num_cpus or needs.min_gpus > capacity.num_gpus:
+        raise RefusedError(
+            f"{task.work.label} needs {needs.min_cpus} CPUs and {needs.min_gpus:g} GPUs, but there are "
+            f"{capacity.num_cpus:g} and {capacity.num_gpus:g}; lower `resources` or give Ray more."
+        )
+
+
+def _check_evaluations(task: Task, earlier: set[str] | frozenset[str]) -> None:
+    """Refuses another setting under the name of an evaluation that has results or chose checkpoints already."""
+    settings = {one.rpartition(".")[0]: one for one in earlier}
+    for one in sorted(task.evaluations):
+        name = one.rpartition(".")[0]
+        if settings.get(name, one) != one:
+            raise RefusedError(
+                f"{task.work.label} has an evaluation {name!r} of another setting; give this one a name of its own."
+            )
+
+
+def is_settled(final: Record, work: Work) -> bool:
+    """Whether running it once more would end the same way: complete, or failed by a fault of this very code."""
+    is_same_code = final.get("code_version", work.code_version) == work.code_version
+    is_own_fault = is_same_code and not final.get("is_lost") and not final.get("is_input_error")
+    return bool(final["state"] == "complete" or (final["state"] == "failed" and is_own_fault))

@@ -1,0 +1,41 @@
+"""What `ponderay run` and notebooks do alike: look first, refuse what cannot work, then run on Ray."""
+
+import math
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from orchestrator.draft import Drafter
+from orchestrator.settings import Settings
+from search_spaces.sweep import Sweep
+
+if TYPE_CHECKING:
+    from orchestrator.driver import Outcome
+
+
+def launch(
+    sweep: Sweep,
+    settings: Settings,
+    console: Console,
+    num_cpus: int | None = None,
+    accept_code: bool = False,
+    max_device_hours: float = math.inf,
+    is_verbose: bool = False,
+) -> "Outcome":
+    """Runs what is left of `sweep`; the arguments are those of `driver.run_on_ray`.
+
+    Raises:
+        InputError: if the sweep's data or settings are wrong.
+        RefusedError: if it must not start as it is.
+        StoppedError, KeyboardInterrupt: if it was stopped; what is done is kept.
+    """
+    from orchestrator.driver import run_on_ray
+    from orchestrator.preflight import before_ray, refuse_failed
+
+    drafter = Drafter(sweep, settings, num_gpus=0)
+    checks = before_ray(sweep, settings, drafter)
+    for check in checks:
+        if check.state == "warning":
+            console.print(f"Warning: {check.line()}", markup=False, soft_wrap=True)
+    refuse_failed(checks)
+    return run_on_ray(drafter, console, num_cpus, accept_code, max_device_hours, is_verbose)

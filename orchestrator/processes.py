@@ -1,0 +1,40 @@
+"""What can be told of a process from outside: whether it is the one that was meant, and the memory it has taken."""
+
+import resource
+from pathlib import Path
+
+
+def process_space() -> str:
+    """Names this boot of this machine and, in a container, its own numbering of processes; empty where unknown."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
+
+
+def start_time(pid: int) -> str:
+    """In clock ticks since boot; empty where the process is gone or has only to be buried."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def forget_peak_memory() -> None:
+    """Starts the measure of this process's peak memory anew, where Linux lets it."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return
+
+
+def peak_memory_bytes() -> int:
+    """The most memory that this process held at once since `forget_peak_memory`, or ever where that did nothing."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        peak = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(peak.split()[1]) * 1024
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,84 @@
+"""Ray for as long as a sweep runs: the cluster at RAY_ADDRESS, or one made on this machine."""
+
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from orchestrator.admission import Capacity
+from orchestrator.storage import Record
+from orchestrator.watch import end_process
+from orchestrator.worker_process import runtime_environment
+from trainables.errors import InputError
+
+RAY_SETTINGS: Final = {
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
+    "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "120",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+LOOK_AGAIN_S: Final = 1.0
+END_TIMEOUT_S: Final = 20.0
+
+
+@contextlib.contextmanager
+def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
+    """Ray, started or reached; one that was there before stays.
+
+    Args:
+        num_cpus: of a cluster made here; default: this machine's.
+    """
+    os.environ.update({name: value for name, value in RAY_SETTINGS.items() if name not in os.environ})
+    if ray.is_initialized():
+        yield
+        return
+    for name in ("ray.tune", "ray._private.authentication"):
+        logging.getLogger(name).setLevel(logging.INFO if is_verbose else logging.ERROR)
+    address = os.environ.get("RAY_ADDRESS", "local")
+    made_here: dict[str, Any] = {"num_cpus": num_cpus, "include_dashboard": False} if address == "local" else {}
+    try:
+        ray.init(
+            address=address,
+            runtime_env=runtime_environment(),
+            logging_level=logging.INFO if is_verbose else logging.WARNING,
+            log_to_driver=is_verbose,
+            **made_here,
+        )
+    except ConnectionError as error:
+        raise InputError(f"No Ray cluster answers at RAY_ADDRESS={address}: {error}.") from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+class ClusterCapacity:
+    """What the cluster has at present: nodes may come and go."""
+
+    def __init__(self) -> None:
+        self._asked_s = -LOOK_AGAIN_S
+        self._known = Capacity(0, 0)
+
+    def __call__(self) -> Capacity:
+        """At most a second old."""
+        if time.monotonic() - self._asked_s >= LOOK_AGAIN_S:
+            resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+            self._known = Capacity(resources.get("CPU", 0), resources.get("GPU", 0))
+            self._asked_s = time.monotonic()
+        return self._known
+
+
+def end_on_node(started: Record) -> None:
+    """Ends the process that wrote `started`, by a task on its node; a node that is gone needs nothing."""
+    on_its_node = NodeAffinitySchedulingStrategy(started["node_id"], soft=False)
+    task = ray.remote(num_cpus=0)(end_process).options(scheduling_strategy=on_its_node)
+    with contextlib.suppress(ray.exceptions.RayError):
+        ray.get(task.remote(started), timeout=END_TIMEOUT_S)

@@ -1,0 +1,43 @@
+"""How a running driver is asked to stop, from whatever thread, and why."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+
+class Stopping:
+    """Why the driver is to stop; empty while it is not."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+
+    def stop(self, reason: str) -> None:
+        """Has the main thread stop as on SIGTERM."""
+        self.reason = self.reason or reason
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+class StoppedError(RuntimeError):
+    """A sweep that was stopped; the message says why. What is done is kept, and the same sweep goes on from it."""
+
+
+@contextlib.contextmanager
+def stop_on_sigterm() -> Iterator[None]:
+    """SIGTERM ends the driver as Ctrl-C does, so that it leaves everything in order.
+
+    Entered after Ray has started, which sets a handler of its own. Python lets only the main thread do this.
+    """
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("A sweep is run from the main thread, because only there can it be stopped in order.")
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

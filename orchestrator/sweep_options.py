@@ -1,0 +1,76 @@
+"""What several commands ask for: a sweep by name, its size, overridden values, seeds; and the sweep that they mean."""
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from search_spaces.sweep import Sweep
+
+SweepName = Annotated[str, typer.Argument(metavar="SWEEP", help="A name from `ponderay sweeps`, such as asr.demo.")]
+Smoke = Annotated[bool, typer.Option("--smoke", help="The small size, a sweep of its own named SWEEP.smoke.")]
+Values = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Overrides a config field; may be repeated. Values are JSON or text.",
+    ),
+]
+Seeds = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds",
+        metavar="N|A:B",
+        help="Replicates per condition: seeds 1 to N; or A for all, and up to B where the question needs more.",
+    ),
+]
+AcceptCode = Annotated[
+    bool,
+    typer.Option("--accept-code", help="Go on beside results of another version of the trainable's code."),
+]
+
+
+def find(name: str, smoke: bool, values: list[str] | None, seeds: str | None) -> "Sweep":
+    """The sweep that the options mean.
+
+    Raises:
+        InputError: if there is none of that name, or a value or number of seeds is wrong.
+    """
+    from search_spaces.find import find_sweep
+
+    sweep = find_sweep(name, smoke).with_values(parse(values))
+    return _with_seeds(sweep, seeds) if seeds else sweep
+
+
+def _with_seeds(sweep: "Sweep", seeds: str) -> "Sweep":
+    """The sweep with seeds 1 to N, or with A to B by need."""
+    from search_spaces.sweep import Sequential
+
+    least, colon, most = seeds.partition(":")
+    if not all(
+        number.isascii() and number.isdigit() and int(number) for number in ([least, most] if colon else [least])
+    ):
+        raise InputError(f"--seeds must be N, or A:B for A to B seeds by need, but got {seeds!r}.")
+    if not colon:
+        return replace(sweep, seeds=tuple(range(1, int(least) + 1)), sequential=None)
+    asked = sweep.sequential or Sequential(question="reference" if sweep.reference else "front")
+    return replace(sweep, seeds=tuple(range(1, int(most) + 1)), sequential=replace(asked, minimum=int(least)))
+
+
+def parse(values: list[str] | None) -> dict[str, Any]:
+    """Config values by path, from `PATH=VALUE` each; a value is JSON or, where it is none, text."""
+    parsed = {}
+    for item in values or []:
+        path, sign, text = item.partition("=")
+        if not sign:
+            raise InputError(f"--set must be PATH=VALUE, but got {item!r}.")
+        try:
+            parsed[path] = json.loads(text)
+        except json.JSONDecodeError:
+            parsed[path] = text
+    return parsed

@@ -1,0 +1,48 @@
+"""Data that changed after a real run, and the nodes of a real cluster, of one node."""
+
+from orchestrator import doctor, preflight_nodes
+from orchestrator.preflight import Check
+from orchestrator.settings import read_settings
+from tests.integration import tiny as tiny_trainable
+from tests.integration.sweeps import run_quietly, tiny
+
+
+def test_a_named_cluster_answers_and_its_nodes_report(ray_instance, workplace, monkeypatch):
+    import ray
+
+    address = ray.get_runtime_context().gcs_address
+    assert address in preflight_nodes.other_instances()
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    settings = read_settings()
+    checks = {check.name: check for check in doctor.diagnose(tiny({"a": {}}), settings)}
+    assert checks["ray"].found == f"RAY_ADDRESS={address} answers"
+    assert checks["versions"].found == "one machine"
+    assert checks["storage on nodes"].found == f"1 node can write {settings.runs}"
+    assert {check.state for check in checks.values()} == {"ok"}
+    assert list(settings.runs.iterdir()) == []
+    assert ray.is_initialized()
+
+
+def test_a_trainable_that_a_node_cannot_import_is_said_of_the_node(ray_instance, workplace):
+    settings = read_settings()
+    settings.runs.mkdir()
+    mark = settings.runs / "mark"
+    mark.touch()
+    import ray
+
+    nodes = [str(node["NodeID"]) for node in ray.nodes()]
+    (answer,) = preflight_nodes._ask(nodes, str(mark), "tests.integration.no_such_trainable").values()
+    assert "no_such_trainable" in answer["fault"]
+    assert answer["versions"] == {}
+
+
+def test_data_that_changed_after_a_run_are_found(workplace, monkeypatch):
+    sweep = tiny({"a": {"num_epochs": 1}}, seeds=(1,))
+    assert run_quietly(sweep).num_failed == 0
+    before = {check.name: check for check in doctor.diagnose(sweep, read_settings())}
+    assert before["data"] == Check("data", "ok", "fingerprint tiny, as before")
+    assert before["tracking"].found.endswith("mlflow.db answers")
+    monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: "other")
+    after = {check.name: check for check in doctor.diagnose(sweep, read_settings())}
+    assert after["data"].state == "failed"
+    assert "fingerprint tiny, but now it is other" in after["data"].found

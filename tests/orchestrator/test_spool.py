@@ -1,0 +1,83 @@
+"""The spool: order, one write for many changes, and patience while the store is away."""
+
+import threading
+import time
+
+import pytest
+
+from orchestrator.spool import Spool
+
+
+class Away(Exception):
+    pass
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def spool(told, monkeypatch):
+    monkeypatch.setattr("orchestrator.spool.WAITS_S", (0.02,))
+    spool = Spool(lambda error: isinstance(error, Away), told.append)
+    yield spool
+    spool.close()
+
+
+def test_jobs_are_done_in_order_and_the_last_of_a_name_only(spool):
+    done, gate = [], threading.Event()
+    spool.put("gate", gate.wait)
+    for number in range(5):
+        spool.put("same", lambda number=number: done.append(("same", number)))
+        spool.put(number, lambda number=number: done.append(number))
+    gate.set()
+    assert spool.drain(5) == 0
+    assert done == [0, 1, 2, 3, ("same", 4), 4]
+
+
+def test_while_the_store_is_away_everything_waits_and_nothing_is_lost(spool, told):
+    done, is_back = [], threading.Event()
+
+    def write(name):
+        if not is_back.is_set():
+            raise Away("connection refused\nand a long story")
+        done.append(name)
+
+    for name in "abc":
+        spool.put(name, lambda name=name: write(name))
+    assert spool.drain(0.5) == 3
+    assert spool.is_away and not done
+    is_back.set()
+    assert spool.drain(5) == 0
+    assert done == ["a", "b", "c"]
+    assert not spool.is_away
+    assert [text.split(" (")[0][:30] for text in told] == [
+        "The tracking store is away; wh",
+        "The tracking store is back aft",
+    ]
+    assert "connection refused" in told[0] and "story" not in told[0]
+
+
+def test_what_is_wrong_for_good_is_raised_to_whoever_writes_next(spool):
+    def broken():
+        raise ValueError("no such experiment")
+
+    spool.put("x", broken)
+    with pytest.raises(ValueError, match="no such experiment"):
+        spool.drain(5)
+    with pytest.raises(ValueError, match="no such experiment"):
+        spool.put("y", broken)
+
+
+def test_closing_ends_a_wait_for_a_store_that_does_not_come_back(told):
+    spool = Spool(lambda error: True, told.append)
+
+    def write():
+        raise Away
+
+    spool.put("x", write)
+    assert spool.drain(0.3) == 1
+    began = time.monotonic()
+    spool.close()
+    assert time.monotonic() - began < 2
