@@ -75,10 +75,11 @@ def run_on_ray(
     with _leased(drafter, console) as driver:
         from orchestrator.preflight import refuse_failed
         from orchestrator.preflight_nodes import on_nodes
-        from orchestrator.ray_session import ClusterCapacity, end_on_node, ray_session
+        from orchestrator.ray_session import ClusterCapacity, end_on_node, num_nodes, ray_session
 
         with ray_session(num_cpus, is_verbose), stop_on_sigterm():
-            refuse_failed(on_nodes(drafter.settings, drafter.sweep.trainable))
+            if num_nodes() > 1:
+                refuse_failed(on_nodes(drafter.settings, drafter.sweep.trainable))
             limit_s = max_device_hours * 3600
             with driver.planned(ClusterCapacity(), accept_code) as plan, Watch(plan, end_on_node, limit_s):
                 if not plan.is_finished():

@@ -26,10 +26,16 @@ from trainables.config import Config
 from trainables.errors import InputError
 
 LEASE_TIMEOUT_S: Final = 120.0
-"""How long to wait for the worker of a driver that died; it ends by itself within seconds."""
+"""How long to wait for a folder that another machine holds."""
 
 OUTSIDE_CAUSES: Final = (OSError, MemoryError, torch.OutOfMemoryError)
 """What may not happen again: a full disk, a lost mount, a crowded card."""
+
+OUT_OF_MEMORY: Final = ("can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+"""How torch says so in a RuntimeError."""
+
+LEFTOVER_S: Final = 20.0
+"""A worker of a driver that died ends by itself within seconds; one that still holds the folder then hangs."""
 
 NOWHERE: Final[Mapping[str, str]] = {}
 Send = Callable[[Record], None]
@@ -116,7 +122,7 @@ def execute(work: Work, send: Send, is_writer: bool = True, node: Mapping[str, s
     forget_peak_memory()
     lease = Lease(work.folder / "in_use")
     if is_writer:
-        lease.wait(LEASE_TIMEOUT_S)
+        _take(lease)
     distributed.gather("the writer holds the lease, so all processes read the same journal")
     try:
         _execute(work, module, config, folder, send, is_writer, node)
@@ -125,10 +131,22 @@ def execute(work: Work, send: Send, is_writer: bool = True, node: Mapping[str, s
         _free_memory()
 
 
+def _take(lease: Lease) -> None:
+    """Waits for the folder; ends a worker of a dead driver that does not let go of it.
+
+    No other worker can have a right to it: a driver hands work out only under the lease of its sweep or prerequisite.
+    """
+    try:
+        lease.wait(LEFTOVER_S)
+    except TimeoutError:
+        lease.end_holder()
+        lease.wait(LEASE_TIMEOUT_S)
+
+
 def _free_memory() -> None:
-    """The process may go on to the next piece of work."""
-    gc.collect()
+    """The process may go on to the next piece of work; on the CPU Python's own collection does, at no cost."""
     if torch.cuda.is_available():
+        gc.collect()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
 
@@ -173,7 +191,7 @@ def _execute(
             "state": "failed",
             "attempt": work.attempt,
             "code_version": work.code_version,
-            "is_lost": isinstance(error, OUTSIDE_CAUSES),
+            "is_lost": _is_outside(error),
             "error": _in_one_line(error),
             "is_input_error": isinstance(error, InputError),
             "traceback": traceback.format_exc(),
@@ -183,6 +201,10 @@ def _execute(
         if distributed.world_size() > 1:
             raise
         send(failure)
+
+
+def _is_outside(error: Exception) -> bool:
+    return isinstance(error, OUTSIDE_CAUSES) or any(text in str(error) for text in OUT_OF_MEMORY)
 
 
 def _append_if_possible(folder: ReplicateFolder, record: Record) -> Record:

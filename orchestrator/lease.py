@@ -2,12 +2,15 @@
 
 import fcntl
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+from orchestrator.processes import process_space, start_time
 
 
 @contextmanager
@@ -40,14 +43,23 @@ class Lease:
             file.close()
             return False
         file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        file.write(f"process {os.getpid()} on {socket.gethostname()}\n{start_time(os.getpid())}\n{process_space()}")
         file.flush()
         self._file = file
         return True
 
     def holder(self) -> str:
         """Who wrote its name into the lease last."""
-        return self.path.read_text() if self.path.exists() else "nobody"
+        return self.path.read_text().partition("\n")[0] if self.path.exists() else "nobody"
+
+    def end_holder(self) -> None:
+        """Kills the process that holds the lease, if it runs on this machine."""
+        who, started, space = (self.path.read_text() + "\n\n").split("\n")[:3]
+        if not space or space != process_space():
+            return
+        pid = int(who.split()[1])
+        if start_time(pid) == started:
+            os.kill(pid, signal.SIGKILL)
 
     def release(self) -> None:
         """Gives the lease back; nothing happens where it is not held."""

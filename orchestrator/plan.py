@@ -91,7 +91,7 @@ class Plan:
         task = self.tasks[key]
         task.heard_s = time.monotonic()
         if record["kind"] == "started":
-            task.started = record
+            task.started, task.lost_because = record, ""
         if record["kind"] == "state":
             task.last = record
         self._recorder.changed(task)

@@ -60,6 +60,11 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
         ray.shutdown()
 
 
+def num_nodes() -> int:
+    """Nodes of the cluster that are alive."""
+    return sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
+
+
 class ClusterCapacity:
     """What the cluster has at present: nodes may come and go."""
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from orchestrator.draft import Task
 from orchestrator.plan import Plan
 from orchestrator.processes import start_time
-from orchestrator.storage import HUNG_FILE, Record
+from orchestrator.storage import HUNG_FILE, Record, ReplicateFolder
 
 LOOK_S: Final = 0.5
 
@@ -49,12 +49,20 @@ class Watch:
 
     def _look_at(self, task: Task) -> None:
         limit_s = task.work.resources.report_timeout_s
-        started = task.started
-        if self._end is None or not started or task.lost_because or time.monotonic() - task.heard_s < limit_s:
+        if self._end is None or task.lost_because or time.monotonic() - task.heard_s < limit_s:
+            return
+        started = task.started or _started(task)
+        if not started:
             return
         task.lost_because = f"it reported nothing for {limit_s:g} s, so its process was ended"
         self._end(started)
         task.lost_because += where_it_hung(task)
+
+
+def _started(task: Task) -> Record:
+    """What the journal says of the session under way, where the driver has not heard of it."""
+    records = ReplicateFolder(task.work.folder, {}).records()
+    return next((r for r in reversed(records) if r.get("attempt") == task.work.attempt and "pid" in r), {})
 
 
 def where_it_hung(task: Task) -> str:

@@ -7,8 +7,13 @@ import torch
 
 
 def save(path: Path, state: dict[str, Any]) -> Path:
-    """Write `state` (tensors, numbers, strings, and lists and dicts of them) to `path`; returns `path`."""
-    torch.save(state, path)
+    """Write `state` (tensors, numbers, strings, and lists and dicts of them) to `path`; returns `path`.
+
+    Raises:
+        OSError: if it cannot be written; given a path, torch would say a RuntimeError of a full disk.
+    """
+    with path.open("wb") as file:
+        torch.save(state, file)
     return path
 
 

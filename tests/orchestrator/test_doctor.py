@@ -69,7 +69,7 @@ def test_each_fault_is_a_row_and_exit_code_3(workplace, monkeypatch, capsys):
     assert call(monkeypatch, *arguments) == 3
     rows = rows_of(capsys.readouterr().out)
     assert {name for name, row in rows.items() if row["state"] == "failed"} == {
-        "ray", "tracking", "storage", "data", "seeds",
+        "ray", "tracking", "storage", "data",
     }  # fmt: skip
     assert "nowhere does not exist" in rows["data"]["found"]
     assert all(row["remedy"] for row in rows.values() if row["state"] == "failed")

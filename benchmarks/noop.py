@@ -1,0 +1,42 @@
+"""A trainable that does nothing, for measuring what everything around it costs."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from trainables.config import Config
+from trainables.trial import Trial
+
+
+class NoopConfig(Config):
+    """What tells conditions apart."""
+
+    seed: int = 1
+    number: int = 0
+
+
+def train(config: NoopConfig, trial: Trial) -> None:
+    """Reports one step, with a checkpoint of a few bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = Path(folder) / "checkpoint"
+        checkpoint.write_bytes(b"nothing")
+        trial.report({"error": float(config.number)}, step=1, checkpoint=checkpoint)
+
+
+def evaluate(config: NoopConfig, checkpoint: Path, evaluation: Any, trial: Trial) -> None:
+    """There is nothing to test."""
+
+
+def fingerprint(config: NoopConfig) -> str:
+    """There are no data."""
+    return "none"
+
+
+def selection(config: NoopConfig) -> dict[str, str]:
+    """The checkpoint with the lowest error."""
+    return {"best": "error"}
+
+
+def num_steps(config: NoopConfig) -> int:
+    """One."""
+    return 1
