@@ -77,6 +77,8 @@ class SearchedConditions:
         for constraint in self._search.constraints:
             if constraint.metric not in trial.constraints:
                 trial.set_constraint(constraint.metric, self._mean(constraint.metric, metrics) - constraint.at_most)
+        if self._search.sampler == "grid":  # at its last point it would stop a study that nobody optimizes
+            self._study.sampler = optuna.samplers.RandomSampler()
         self._study.tell(frozen.number, [self._mean(name, metrics) for name in self._objectives])
 
     def _mean(self, name: str, metrics: Mapping[str, float]) -> float:

@@ -1,5 +1,6 @@
 """The same promises under Ray: in the trial, in one Train worker, in two; faults of processes; Optuna."""
 
+import io
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from orchestrator.draft import Drafter
 from orchestrator.driver import run_on_ray
 from orchestrator.refusal import RefusedError
 from orchestrator.settings import read_settings
+from orchestrator.stopping import StoppedError
 from orchestrator.tracking import Tracking
 from search_spaces.sweep import Condition, Resources
 from tests.integration.sweeps import run_quietly, searched, tiny
@@ -70,6 +72,33 @@ def check_faults(resources):
 
 def test_faults_fail_their_replicate_only_and_a_killed_worker_is_replaced():
     check_faults(Resources(num_workers=0))
+
+
+def test_a_replicate_that_hangs_is_ended_and_tried_again():
+    mark = Path("hung").absolute()
+    hanging = Condition("hangs", {"hang_at": 3, "fault_file": mark}, Resources(num_workers=0, report_timeout_s=2.0))
+    log = io.StringIO()
+    sweep = tiny((hanging, Condition("good", {})), seeds=(1,))
+    outcome = run_on_ray(Drafter(sweep, read_settings(), 0), Console(file=log, width=300), None, accept_code=False)
+    assert [(r.condition, r.state) for r in outcome.replicates] == [("hangs", "complete"), ("good", "complete")]
+    assert mark.exists()
+    assert "it reported nothing for 2 s, so its process was ended" in log.getvalue()
+    assert "tiny.py" in log.getvalue()
+    alone = run_quietly(tiny({"hangs": {"hang_at": 3}}, name="tiny.alone", seeds=(1,)))
+    assert dict(outcome.replicates[0].metrics) == dict(alone.replicates[0].metrics)
+
+
+def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
+    sweep = tiny({"a": {"sleep_s": 0.4}, "b": {"x": 0.25, "sleep_s": 0.4}})
+    drafter = Drafter(sweep, read_settings(), 0)
+    with pytest.raises(StoppedError, match="at the limit of 0.0005 device hours"):
+        run_on_ray(drafter, Console(quiet=True), None, accept_code=False, max_device_hours=0.0005)
+    assert "RUNNING" not in statuses("tiny.sweep").values()
+    assert "complete" not in {r.state for r in Tracking(read_settings()).read_study("tiny.sweep").replicates}
+    assert {r.state for r in run_with_ray(sweep).replicates} == {"complete"}
+    alone = run_quietly(tiny({"a": {}, "b": {"x": 0.25}}, name="tiny.alone"))
+    recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
+    assert [dict(r.metrics) for r in recorded] == [dict(r.metrics) for r in alone.replicates]
 
 
 @pytest.mark.slow

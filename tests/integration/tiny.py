@@ -39,6 +39,7 @@ class TinyConfig(Config):
     raise_at: int | None = None
     bad_input: bool = False
     kill_at: int | None = None
+    hang_at: int | None = None
     fault_file: Annotated[Path | None, NOT_IN_KEY] = None
     first: TinyPrerequisite = TinyPrerequisite()
     evaluations: Annotated[tuple[TinyEvaluation, ...], NOT_IN_KEY] = (TinyEvaluation(),)
@@ -89,6 +90,9 @@ def evaluate(config: TinyConfig, checkpoint_path: Path, evaluation: TinyEvaluati
 def _strike(config: TinyConfig, epoch: int) -> None:
     if epoch == config.raise_at:
         raise ZeroDivisionError("ordered")
+    if epoch == config.hang_at and config.fault_file and not config.fault_file.exists():
+        config.fault_file.touch()
+        time.sleep(3600)
     if epoch == config.kill_at and config.fault_file and not config.fault_file.exists():
         config.fault_file.touch()
         os.kill(os.getpid(), signal.SIGKILL)

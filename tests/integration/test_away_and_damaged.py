@@ -1,0 +1,87 @@
+"""A tracking store that goes away, and files that are damaged: nothing is lost, nothing is done twice."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.settings import read_settings
+from orchestrator.tracking import Tracking
+from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
+
+SWEEP = {"a": {}, "b": {"x": 0.25}}
+
+
+@pytest.fixture
+def log_fails(monkeypatch):
+    """Writes of metrics fail as long as the list has entries; each failure takes one."""
+    failures: list[int] = []
+    log = Tracking.log
+
+    def failing(self, *arguments, **options):
+        if failures:
+            failures.pop()
+            raise ConnectionError("the server is away")
+        log(self, *arguments, **options)
+
+    monkeypatch.setattr(Tracking, "log", failing)
+    monkeypatch.setattr("orchestrator.spool.WAITS_S", (0.01,))
+    return failures
+
+
+def test_a_store_that_is_away_for_a_while_gets_everything_in_the_end(workplace, log_fails):
+    log_fails.extend(range(40))
+    outcome = run_quietly(tiny(SWEEP))
+    assert (outcome.num_failed, outcome.num_unwritten) == (0, 0)
+    assert statuses("tiny.sweep") == dict.fromkeys(["a", "b", *RUNS_OF_A_AND_B], "FINISHED")
+    recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
+    assert [dict(r.metrics) for r in recorded] == [dict(r.metrics) for r in outcome.replicates]
+
+
+def test_what_a_store_never_got_is_written_by_the_next_driver(workplace, log_fails, monkeypatch):
+    log_fails.extend(range(100_000))
+    with monkeypatch.context() as patch:
+        patch.setattr("orchestrator.driver.WRITE_AT_END_S", 0.5)
+        outcome = run_quietly(tiny(SWEEP))
+    assert {r.state for r in outcome.replicates} == {"complete"}
+    assert outcome.num_unwritten > 0
+    log_fails.clear()
+    again = run_quietly(tiny(SWEEP))
+    assert again.num_unwritten == 0
+    assert set(starts().values()) == {1}
+    assert statuses("tiny.sweep") == dict.fromkeys(["a", "b", *RUNS_OF_A_AND_B], "FINISHED")
+    recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
+    assert [dict(r.metrics) for r in recorded] == [dict(r.metrics) for r in outcome.replicates]
+
+
+def test_a_product_that_was_damaged_is_made_again_before_it_is_used(workplace):
+    run_quietly(tiny({"a": {}}, seeds=(1,)))
+    (product,) = Path("runs/prerequisites").rglob("step_*.pt")
+    content = product.read_bytes()
+    product.write_bytes(b"garbage")
+    run_quietly(tiny(SWEEP, seeds=(1,)))
+    assert product.read_bytes() == content
+    assert sorted(starts().values()) == [1, 1, 2]
+
+
+def test_an_evaluation_added_where_the_best_checkpoint_is_damaged_trains_again_to_the_same_digits(workplace):
+    from tests.integration.tiny import TinyEvaluation
+
+    added = {"evaluations": (TinyEvaluation(), TinyEvaluation(name="double", factor=2.0))}
+    whole = run_quietly(tiny({"a": added}, name="tiny.whole", seeds=(1,)))
+    run_quietly(tiny({"a": {}}, seeds=(1,)))
+    for checkpoint in Path("runs/replicates/tiny.sweep").rglob("step_*.pt"):
+        checkpoint.write_bytes(b"garbage")
+    outcome = run_quietly(tiny({"a": added}, seeds=(1,)))
+    wanted = whole.replicates[0].metrics
+    found = outcome.replicates[0].metrics
+    assert {name: found[name] for name in ("error@plain", "error@double", "total")} == {
+        name: wanted[name] for name in ("error@plain", "error@double", "total")
+    }
+
+
+def test_only_the_best_checkpoint_is_kept_of_a_complete_replicate_unless_told_otherwise(workplace):
+    run_quietly(tiny({"a": {}}, seeds=(1,)))
+    assert len(list(Path("runs/replicates/tiny.sweep").rglob("step_*.pt"))) == 1
+    run_quietly(tiny({"a": {}}, name="tiny.kept", seeds=(1,), keep_last=True))
+    assert len(list(Path("runs/replicates/tiny.kept").rglob("step_*.pt"))) == 2

@@ -1,0 +1,101 @@
+"""Seeds by need, samplers and constraints, on the tiny trainable without Ray."""
+
+from pathlib import Path
+
+import optuna
+import pytest
+
+from orchestrator.settings import read_settings
+from orchestrator.tracking import Tracking
+from search_spaces.distributions import Choice, Integer, Real
+from search_spaces.sweep import Constraint, Search, Sequential
+from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.test_without_ray import starts
+from trainables.errors import InputError
+
+
+def by_need(**changes):
+    """Its error falls with x: "far" differs much from "low", "near" hardly."""
+    conditions = {"low": {"x": 0.1}, "near": {"x": 0.11}, "far": {"x": 1.0}}
+    return tiny(conditions, seeds=tuple(range(1, 8)), sequential=Sequential(minimum=3), reference="low", **changes)
+
+
+def numbers(study) -> dict[str, int]:
+    return {name: len(study.of(name)) for name in study.conditions}
+
+
+def test_only_undecided_conditions_get_more_seeds_and_a_second_run_none(workplace):
+    run_quietly(by_need())
+    study = Tracking(read_settings()).read_study("tiny.sweep")
+    assert numbers(study)["near"] == numbers(study)["low"] == 7
+    assert 3 <= numbers(study)["far"] < 7
+    experiment = Tracking(read_settings()).find_experiment("tiny.sweep").experiment_id
+    client = Tracking(read_settings())._client
+    runs = client.search_runs([experiment], "tags.`ponderay.kind` = 'condition'")
+    decisions = {run.info.run_name: run.data.tags["ponderay.decision"] for run in runs}
+    assert decisions["far"].startswith("lower than low (p = ")
+    assert (decisions["near"], decisions["low"]) == ("undecided", "reference")
+    assert {run.data.metrics["error/plain.n"] for run in runs} == {7.0, float(numbers(study)["far"])}
+    before = starts()
+    run_quietly(by_need())
+    assert starts() == before
+
+
+def test_seeds_by_need_go_on_where_a_driver_was_stopped(workplace):
+    run_quietly(by_need(name="tiny.whole"))
+    first = by_need()
+    run_quietly(first.only("near", 1))
+    run_quietly(first.only("far", 2))
+    run_quietly(first)
+    whole, found = (Tracking(read_settings()).read_study(name) for name in ("tiny.whole", "tiny.sweep"))
+    assert numbers(found) == numbers(whole)
+    for name in whole.conditions:
+        assert found.values(name, "error@plain") == whole.values(name, "error@plain")
+
+
+def drawn(search: Search, **changes):
+    sweep = tiny((), name="tiny.search", search=search, seeds=(1,), **changes)
+    outcome = run_quietly(sweep)
+    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    names = optuna.get_all_study_names(storage)
+    trials = [trial for name in names for trial in optuna.load_study(study_name=name, storage=storage).trials]
+    assert {r.state for r in outcome.replicates} == {"complete"}
+    return trials
+
+
+@pytest.mark.parametrize("sampler", ["random", "qmc", "tpe", "nsga2", "gp"])
+def test_every_sampler_draws_other_points_and_hears_of_them(workplace, sampler):
+    trials = drawn(Search({"x": Real(0.1, 1.0)}, num_trials=12, sampler=sampler))
+    assert [trial.state.name for trial in trials] == ["COMPLETE"] * 12
+    assert len({trial.params["x"] for trial in trials}) == 12
+
+
+def test_a_grid_draws_each_point_once_and_ends(workplace):
+    space = {"x": Choice((0.25, 0.5)), "num_epochs": Integer(1, 3)}
+    trials = drawn(Search(space, num_trials=100, sampler="grid"))
+    points = {(trial.params["x"], trial.params["num_epochs"]) for trial in trials}
+    assert points == {(x, n) for x in (0.25, 0.5) for n in (1, 2, 3)}
+    assert len(trials) == 6
+
+
+def test_a_grid_lists_no_real_numbers():
+    with pytest.raises(ValueError, match="list its values as a Choice"):
+        tiny((), search=Search({"x": Real(0.1, 1.0)}, num_trials=3, sampler="grid"))
+
+
+def test_optuna_hears_how_far_a_constraint_is_missed(workplace):
+    search = Search({"x": Real(0.1, 1.0)}, num_trials=12, constraints=(Constraint("cost", 0.5),))
+    trials = drawn(search)
+    for trial in trials:
+        assert trial.constraints["cost"] == pytest.approx(trial.params["x"] - 0.5)
+    kept = sum(trial.params["x"] <= 0.5 for trial in trials)
+    assert 0 < kept < 12
+    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    (name,) = optuna.get_all_study_names(storage)
+    best = optuna.load_study(study_name=name, storage=storage).best_trials
+    assert best and all(trial.params["x"] <= 0.5 for trial in best)
+
+
+def test_a_constraint_on_what_is_not_reported_is_named(workplace):
+    with pytest.raises(InputError, match="'watts' of the search is not among"):
+        drawn(Search({"x": Real(0.1, 1.0)}, num_trials=2, constraints=(Constraint("watts", 1.0),)))
