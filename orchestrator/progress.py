@@ -104,7 +104,7 @@ class ProgressView:
             if key not in self._runs:
                 return
             run, now_s = self._runs[key], self._clock()
-            run.report(record, now_s)
+            run.report(record, now_s - _age_s(record))
             if record["kind"] == "metrics":
                 self._changed_s = now_s
                 self._unprinted[key] = None
@@ -239,3 +239,8 @@ class ProgressView:
             self._fault = self._fault or fault
             if isinstance(fault, OSError | SystemExit):
                 self._console.quiet = True
+
+
+def _age_s(record: Record) -> float:
+    """How long ago a record was written: several may arrive together."""
+    return max(0.0, time.time() - record["time_ms"] / 1000) if "time_ms" in record else 0.0

@@ -54,10 +54,20 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
         )
     except ConnectionError as error:
         raise InputError(f"No Ray cluster answers at RAY_ADDRESS={address}: {error}.") from None
+    if not is_verbose:
+        _quieten_raylet()
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _quieten_raylet() -> None:
+    """What the raylet says of itself is printed whatever `log_to_driver` is, and Ray has no public way to stop it."""
+    with contextlib.suppress(ImportError, AttributeError, KeyError):
+        from ray._private.ray_logging import global_worker_stdstream_dispatcher
+
+        global_worker_stdstream_dispatcher.remove_handler("ray_print_logs")
 
 
 def num_nodes() -> int:
