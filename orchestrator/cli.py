@@ -14,7 +14,7 @@ from orchestrator.doctor import doctor
 from orchestrator.plan_command import plan
 from orchestrator.printing import Format, OutputFormat, err, out, print_rows
 from orchestrator.query_commands import pareto, status
-from orchestrator.sweep_options import AcceptCode, Seeds, Smoke, SweepName, Values, find, parse
+from orchestrator.sweep_options import AcceptCode, Needs, Seeds, Smoke, SweepName, Values, find, parse
 from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def run(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
+    needs: Needs = None,
     cpus: Annotated[
         int | None, typer.Option(min=1, help="CPUs of a cluster made on this machine; default: all.")
     ] = None,
@@ -94,7 +95,7 @@ def run(
     from orchestrator.settings import read_settings
     from orchestrator.stopping import StoppedError
 
-    settings, sweep = read_settings(), find(name, smoke, values, seeds)
+    settings, sweep = read_settings(), find(name, smoke, values, seeds, needs)
     try:
         outcome = launch(sweep, settings, out, cpus, accept_code, max_device_hours, verbose)
     except StoppedError as stopped:

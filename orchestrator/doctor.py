@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.printing import Format, OutputFormat, print_rows
-from orchestrator.sweep_options import Seeds, Smoke, Values, find
+from orchestrator.sweep_options import Needs, Seeds, Smoke, Values, find
 
 if TYPE_CHECKING:
     from orchestrator.preflight import Check
@@ -24,6 +24,7 @@ def doctor(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
+    needs: Needs = None,
     format: OutputFormat = Format.table,
 ) -> None:
     """Look at Ray, tracking, storage, data, disk, seeds, GPUs, versions and uploads; nothing is started.
@@ -33,7 +34,7 @@ def doctor(
     from orchestrator.settings import read_settings
 
     settings = read_settings()
-    sweep = find(name, smoke, values, seeds) if name else None
+    sweep = find(name, smoke, values, seeds, needs) if name else None
     checks = diagnose(sweep, settings)
     print_rows([asdict(check) for check in checks], format, title="Doctor", whole=("name", "state"))
     if any(check.state == "failed" for check in checks):

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from orchestrator.printing import Format, OutputFormat, out, print_rows
-from orchestrator.sweep_options import AcceptCode, Seeds, Smoke, SweepName, Values, find
+from orchestrator.sweep_options import AcceptCode, Needs, Seeds, Smoke, SweepName, Values, find
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def plan(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
+    needs: Needs = None,
     cpus: Cpus = None,
     gpus: Gpus = 0,
     calibrate: Calibrate = None,
@@ -62,7 +63,7 @@ def plan(
     from orchestrator.settings import read_settings
     from orchestrator.survey import look
 
-    settings, sweep, num_cpus = read_settings(), find(name, smoke, values, seeds), cpus or os.cpu_count() or 1
+    settings, sweep, num_cpus = read_settings(), find(name, smoke, values, seeds, needs), cpus or os.cpu_count() or 1
     survey = look(sweep, settings, num_cpus, gpus, accept_code)
     if calibrate:
         arguments = [*(["--smoke"] if smoke else []), *(["--accept-code"] if accept_code else [])]

@@ -35,16 +35,39 @@ AcceptCode = Annotated[
 ]
 
 
-def find(name: str, smoke: bool, values: list[str] | None, seeds: str | None) -> "Sweep":
+Needs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--resource",
+        metavar="NAME=VALUE",
+        help="What one replicate gets; may be repeated: num_workers (N, or A:B elastic), cpus_per_worker, "
+        "gpus_per_worker (0.25: four share a card), report_timeout_s.",
+    ),
+]
+
+
+def find(
+    name: str, smoke: bool, values: list[str] | None, seeds: str | None, needs: list[str] | None = None
+) -> "Sweep":
     """The sweep that the options mean.
 
     Raises:
-        InputError: if there is none of that name, or a value or number of seeds is wrong.
+        InputError: if there is none of that name, or a value, number of seeds or resource is wrong.
     """
     from search_spaces.find import find_sweep
 
-    sweep = find_sweep(name, smoke).with_values(parse(values))
+    sweep = find_sweep(name, smoke).with_values(parse(values)).with_resources(_parse_needs(needs))
     return _with_seeds(sweep, seeds) if seeds else sweep
+
+
+def _parse_needs(needs: list[str] | None) -> dict[str, Any]:
+    """Resources by name; `A:B` is the pair of an elastic number."""
+    parsed: dict[str, Any] = {}
+    for name, value in parse(needs, "--resource NAME=VALUE").items():
+        least, colon, most = str(value).partition(":")
+        is_pair = bool(colon) and least.isdigit() and most.isdigit()
+        parsed[name] = (int(least), int(most)) if is_pair else value
+    return parsed
 
 
 def _with_seeds(sweep: "Sweep", seeds: str) -> "Sweep":
@@ -62,13 +85,13 @@ def _with_seeds(sweep: "Sweep", seeds: str) -> "Sweep":
     return replace(sweep, seeds=tuple(range(1, int(most) + 1)), sequential=replace(asked, minimum=int(least)))
 
 
-def parse(values: list[str] | None) -> dict[str, Any]:
+def parse(values: list[str] | None, option: str = "--set PATH=VALUE") -> dict[str, Any]:
     """Config values by path, from `PATH=VALUE` each; a value is JSON or, where it is none, text."""
     parsed = {}
     for item in values or []:
         path, sign, text = item.partition("=")
         if not sign:
-            raise InputError(f"--set must be PATH=VALUE, but got {item!r}.")
+            raise InputError(f"{option.replace(' ', ' must be ')}, but got {item!r}.")
         try:
             parsed[path] = json.loads(text)
         except json.JSONDecodeError:

@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 from search_spaces.distributions import Distribution, listed
@@ -32,6 +32,9 @@ class Resources:
     gpus_per_worker: float | Literal["auto"] = "auto"
     report_timeout_s: float = 6 * 3600
 
+    def __post_init__(self) -> None:
+        _check_resources(self)
+
     def resolve(self, num_gpus: float) -> "ResolvedResources":
         """The numbers behind "auto" on a cluster with `num_gpus`."""
         wanted = (1.0 if num_gpus else 0.0) if self.gpus_per_worker == "auto" else self.gpus_per_worker
@@ -39,6 +42,27 @@ class Resources:
         workers = automatic[self.num_workers] if isinstance(self.num_workers, str) else self.num_workers
         least, most = (workers, workers) if isinstance(workers, int) else workers
         return ResolvedResources(most, self.cpus_per_worker, wanted if most else 0.0, least, self.report_timeout_s)
+
+
+def _check_resources(asked: Resources) -> None:
+    """Raises InputError at the first number that cannot be."""
+    workers, gpus = asked.num_workers, asked.gpus_per_worker
+    if not (workers in ("auto", "all") or _is_count(workers, 0) or _is_range(workers)):
+        raise InputError(f"`num_workers` must be a number, a pair (least, most), auto or all, but got {workers!r}.")
+    if not _is_count(asked.cpus_per_worker, 1):
+        raise InputError(f"`cpus_per_worker` must be a whole number from 1, but got {asked.cpus_per_worker!r}.")
+    if gpus != "auto" and not (isinstance(gpus, int | float) and (0 <= gpus <= 1 or (gpus > 1 and gpus == int(gpus)))):
+        raise InputError(f"`gpus_per_worker` must be a share of a card, a number of cards or auto, but got {gpus!r}.")
+    if not (isinstance(asked.report_timeout_s, int | float) and asked.report_timeout_s > 0):
+        raise InputError(f"`report_timeout_s` must be above 0 seconds, but got {asked.report_timeout_s!r}.")
+
+
+def _is_count(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_range(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and _is_count(value[0], 1) and _is_count(value[1], value[0])
 
 
 @dataclass(frozen=True)
@@ -205,6 +229,20 @@ class Sweep:
     def _suffix(self, changed: Self, condition: Condition, path: str, value: object) -> str:
         before, after = (sweep.config(condition, sweep.seeds[0]) for sweep in (self, changed))
         return f",{path}={_readable(value)}" if content_hash(before) != content_hash(after) else ""
+
+    def with_resources(self, values: Mapping[str, Any]) -> Self:
+        """The sweep with these of its `Resources`, in all conditions.
+
+        Raises:
+            InputError: if there is no such resource, or not that much of it can be asked for.
+        """
+        known = {one.name for one in fields(Resources)}
+        if unknown := sorted(set(values) - known):
+            raise InputError(f"{unknown[0]!r} is no resource; there are {', '.join(sorted(known))}.")
+        conditions = tuple(
+            replace(c, resources=replace(c.resources, **values)) if c.resources else c for c in self.conditions
+        )
+        return replace(self, resources=replace(self.resources, **values), conditions=conditions)
 
     def only(self, condition_name: str, seed: int) -> Self:
         """The sweep cut down to one replicate."""

@@ -91,7 +91,7 @@ def test_a_replicate_that_hangs_is_ended_and_tried_again():
 def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
     sweep = tiny({"a": {"sleep_s": 0.4}, "b": {"x": 0.25, "sleep_s": 0.4}})
     drafter = Drafter(sweep, read_settings(), 0)
-    with pytest.raises(StoppedError, match="at the limit of 0.0005 device hours"):
+    with pytest.raises(StoppedError, match=r"at the limit of 0\.0005 device hours"):
         run_on_ray(drafter, Console(quiet=True), None, accept_code=False, max_device_hours=0.0005)
     assert "RUNNING" not in statuses("tiny.sweep").values()
     assert "complete" not in {r.state for r in Tracking(read_settings()).read_study("tiny.sweep").replicates}

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.spool import Spool
 
 
-class Away(Exception):
+class AwayError(Exception):
     pass
 
 
@@ -20,7 +20,7 @@ def told():
 @pytest.fixture
 def spool(told, monkeypatch):
     monkeypatch.setattr("orchestrator.spool.WAITS_S", (0.02,))
-    spool = Spool(lambda error: isinstance(error, Away), told.append)
+    spool = Spool(lambda error: isinstance(error, AwayError), told.append)
     yield spool
     spool.close()
 
@@ -41,7 +41,7 @@ def test_while_the_store_is_away_everything_waits_and_nothing_is_lost(spool, tol
 
     def write(name):
         if not is_back.is_set():
-            raise Away("connection refused\nand a long story")
+            raise AwayError("connection refused\nand a long story")
         done.append(name)
 
     for name in "abc":
@@ -74,7 +74,7 @@ def test_closing_ends_a_wait_for_a_store_that_does_not_come_back(told):
     spool = Spool(lambda error: True, told.append)
 
     def write():
-        raise Away
+        raise AwayError
 
     spool.put("x", write)
     assert spool.drain(0.3) == 1

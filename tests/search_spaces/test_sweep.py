@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -7,7 +8,7 @@ import pytest
 from search_spaces.asr import demo
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
-from search_spaces.sweep import Condition, Resources, Search, grid
+from search_spaces.sweep import Condition, ResolvedResources, Resources, Search, Sequential, grid
 from trainables.asr.config import AsrConfig, Random, Surprisal
 from trainables.asr.data_config import LibriSpeech
 from trainables.errors import InputError
@@ -133,7 +134,47 @@ def test_resources_all_are_a_worker_for_each_gpu():
 
 
 def test_resources_auto_follow_the_clusters_gpus():
-    assert vars(Resources().resolve(0)) == {"num_workers": 0, "cpus_per_worker": 1, "gpus_per_worker": 0.0}
-    assert vars(Resources().resolve(4)) == {"num_workers": 1, "cpus_per_worker": 1, "gpus_per_worker": 1.0}
+    limit_s = Resources().report_timeout_s
+    assert Resources().resolve(0) == ResolvedResources(0, 1, 0.0, min_workers=0, report_timeout_s=limit_s)
+    assert Resources().resolve(4) == ResolvedResources(1, 1, 1.0, min_workers=1, report_timeout_s=limit_s)
     assert Resources(num_workers=2, gpus_per_worker=0.25).resolve(4).num_gpus == 0.5
     assert Resources(num_workers=2, cpus_per_worker=3).resolve(0).num_cpus == 6
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        ({"num_workers": -1}, "`num_workers` must be a number, a pair"),
+        ({"num_workers": (2, 1)}, "`num_workers` must be a number, a pair"),
+        ({"num_workers": "many"}, "`num_workers` must be a number, a pair"),
+        ({"cpus_per_worker": 0}, "`cpus_per_worker` must be a whole number from 1"),
+        ({"gpus_per_worker": 1.5}, "`gpus_per_worker` must be a share of a card"),
+        ({"report_timeout_s": 0}, "`report_timeout_s` must be above 0"),
+        ({"gpus": 1}, "'gpus' is no resource; there are cpus_per_worker"),
+    ],
+)
+def test_resources_that_cannot_be_are_refused(wrong, rule):
+    with pytest.raises(InputError, match=re.escape(rule)):
+        find_sweep("asr.demo").with_resources(wrong)
+
+
+def test_resources_are_given_to_conditions_with_their_own_too():
+    sweep = find_sweep("asr.demo").with_resources({"gpus_per_worker": 0.25, "num_workers": (1, 2)})
+    own = [condition.resources for condition in sweep.conditions if condition.resources]
+    assert own and {resources.gpus_per_worker for resources in [*own, sweep.resources]} == {0.25}
+    resolved = sweep.resources.resolve(num_gpus=1)
+    assert (resolved.num_gpus, resolved.min_gpus, resolved.num_cpus, resolved.min_cpus) == (0.5, 0.25, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"sequential": Sequential(minimum=2)}, "`minimum` must be in [3, 5]"),
+        ({"sequential": Sequential(minimum=6)}, "`minimum` must be in [3, 5]"),
+        ({"sequential": Sequential(error_rate=1.0)}, "`error_rate` must be in (0, 1)"),
+        ({"sequential": Sequential(), "reference": None}, "ask about the reference, but the sweep names none"),
+    ],
+)
+def test_seeds_by_need_that_cannot_answer_are_refused(changes, rule):
+    with pytest.raises(InputError, match=re.escape(rule)):
+        replace(find_sweep("asr.demo"), seeds=(1, 2, 3, 4, 5), **changes)
