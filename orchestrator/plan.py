@@ -58,6 +58,7 @@ class Plan:
         self._front = FrontSoFar(drafter.sweep, view)
         self._unfinished = recorder.unfinished_conditions()
         self._conditions: dict[str, tuple[Condition, dict[str, Task]]] = {}
+        self._wanted: dict[str, int] = {}
         self._leases: dict[str, StoreLease] = {}
         self._told: set[str] = set()
         self._touched: set[str] = set()
@@ -167,6 +168,7 @@ class Plan:
 
     def _add_seeds(self, name: str, number: int) -> None:
         condition, prerequisites = self._conditions[name]
+        self._wanted[name] = number
         for seed in self._drafter.sweep.seeds[len(self.tasks.of(name)) : number]:
             self._told.discard(name)
             self._add(self._drafter.replicate(condition, seed, prerequisites))
@@ -270,7 +272,9 @@ class Plan:
     def _close_condition(self, condition: Condition) -> None:
         """Once all its replicates have ended: writes its summary and tells the search."""
         tasks = self.tasks.of(condition.name)
-        if condition.name in self._told or any(task.state in ("waiting", "live") for task in tasks):
+        if condition.name in self._told or len(tasks) < self._wanted[condition.name]:
+            return
+        if any(task.state in ("waiting", "live") for task in tasks):
             return
         self._told.add(condition.name)
         if condition.name in self._changed | self._unfinished:

@@ -96,6 +96,24 @@ def test_optuna_hears_how_far_a_constraint_is_missed(workplace):
     assert best and all(trial.params["x"] <= 0.5 for trial in best)
 
 
+def test_results_that_only_the_journals_hold_are_told_as_means_over_all_seeds(workplace, monkeypatch):
+    """As when a driver died before it could write or tell anything."""
+    sweep = tiny((), name="tiny.search", search=Search({"x": Real(0.1, 1.0)}, num_trials=3))
+    with monkeypatch.context() as patch:
+        patch.setattr("orchestrator.search.SearchedConditions.tell", lambda self, c, _: self._open.discard(c.name))
+        outcome = run_quietly(sweep)
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", f"sqlite:///{workplace}/runs/another.db")
+    before = starts()
+    run_quietly(sweep)
+    assert starts() == before
+    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    (name,) = optuna.get_all_study_names(storage)
+    for trial in optuna.load_study(study_name=name, storage=storage).trials:
+        errors = [r.metrics["error@plain"] for r in outcome.replicates if r.condition.startswith(f"{trial.number:04d}")]
+        assert len(errors) == 2
+        assert trial.values[0] == pytest.approx(sum(errors) / 2)
+
+
 def test_a_constraint_on_what_is_not_reported_is_named(workplace):
     with pytest.raises(InputError, match="'watts' of the search is not among"):
         drawn(Search({"x": Real(0.1, 1.0)}, num_trials=2, constraints=(Constraint("watts", 1.0),)))
