@@ -160,8 +160,9 @@ def _execute(
     is_writer: bool,
     node: Mapping[str, str],
 ) -> None:
-    if folder.state().get("attempt") == work.attempt and folder.state()["state"] == "failed":
+    if folder.state().get("attempt") == work.attempt:
         return
+    is_one_of_many = distributed.world_size() > 1
     trial = JournalTrial(folder, work.products, send, is_writer)
     done = folder.evaluations()
 
@@ -184,7 +185,7 @@ def _execute(
         final = {"kind": "state", "state": "complete", "attempt": work.attempt, "products": products}
         write(final | _peaks() | {"size_bytes": size_bytes(folder.path)})
     except Exception as error:
-        if distributed.is_peer_failure(error):
+        if is_one_of_many and distributed.is_peer_failure(error):
             raise
         failure = {
             "kind": "state",
@@ -198,7 +199,7 @@ def _execute(
         }
         failure |= _peaks() | {"size_bytes": size_bytes(folder.path)}
         failure = _append_if_possible(folder, failure)
-        if distributed.world_size() > 1:
+        if is_one_of_many:
             raise
         send(failure)
 

@@ -51,11 +51,12 @@ class Watch:
         limit_s = task.work.resources.report_timeout_s
         if self._end is None or task.lost_because or time.monotonic() - task.heard_s < limit_s:
             return
-        started = task.started or _started(task)
-        if not started:
+        if not task.started:
+            if started := _started(task):
+                task.started, task.heard_s = started, time.monotonic()
             return
         task.lost_because = f"it reported nothing for {limit_s:g} s, so its process was ended"
-        self._end(started)
+        self._end(task.started)
         task.lost_because += where_it_hung(task)
 
 

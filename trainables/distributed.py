@@ -56,9 +56,15 @@ def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
 
 
 def is_peer_failure(error: Exception) -> bool:
-    """Whether `error` says that another process of the group went away, and nothing of this one."""
+    """Whether `error`, of one of several processes, says that another one went away, and nothing of this one.
+
+    Whoever watches over them may have taken the group down by then, so it is not asked whether there is one.
+    """
     lost = (distributed.DistError, ConnectionError)
-    return active() and (isinstance(error, lost) or (isinstance(error, RuntimeError) and "gloo" in str(error)))
+    said = ("gloo", "Default process group has not been initialized")
+    return isinstance(error, lost) or (
+        isinstance(error, RuntimeError | ValueError) and any(text in str(error) for text in said)
+    )
 
 
 def gather(value: Any) -> list[Any]:
