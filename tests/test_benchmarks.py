@@ -93,3 +93,23 @@ def test_the_bigram_is_what_its_formula_says(monkeypatch):
     of_pairs, of_words = (2 / 2, 1 / 2, 0.0), (2 / 4, 1 / 4, 1 / 4)
     nats = [-math.log(0.5 * p + 0.3 * w + 0.2 / 3) for p, w in zip(of_pairs, of_words, strict=True)]
     assert Bigram(train, 3).perplexity(test, 0.5, 0.3) == pytest.approx(math.exp(sum(nats) / 3), rel=1e-12)
+
+
+def test_seeds_by_need_err_no_more_than_they_may_and_save_on_clear_cases():
+    rows = {}
+    for line in run("benchmarks/sequential.py", "--sweeps", "60", "--seeds", "8", "--conditions", "4")[2:-1]:
+        words = line.replace("%", "").split()
+        rows[tuple(words[:3])] = [float(word) for word in words[3:]]
+    for (_, _, noise), (wrong, *_rest) in rows.items():
+        if noise == "normal":
+            assert wrong <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 60)
+    wrong, _, seeds, saved, decided, *_ = rows["reference", "large", "normal"]
+    assert saved == pytest.approx(100 * (1 - seeds / 8), abs=1.0)
+    assert saved > 10 and decided > 0.9
+
+
+@pytest.mark.slow
+def test_ten_thousand_replicates_are_read_in_time():
+    lines = [line for line in run("benchmarks/ten_thousand.py") if "limit" in line]
+    assert {line.split()[0] for line in lines} == {"status", "pareto"}
+    assert [line for line in lines if not line.endswith("kept")] == []
