@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Final
 
+from trainables.errors import InputError
+
 WAITS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
 GATHER_S: Final = 0.1
 """Changes of one thing within this time are written at once."""
@@ -36,7 +38,7 @@ class Spool:
         """Has `job` done after all that waits already; it takes the place of one of the same name.
 
         Raises:
-            Exception: whatever a job before has raised, unless the store was away.
+            InputError: if the store has refused what was written before, which trying again would not mend.
         """
         with self._changed:
             self._raise_error()
@@ -68,7 +70,10 @@ class Spool:
 
     def _raise_error(self) -> None:
         if self._error:
-            raise self._error
+            raise InputError(
+                f"The tracking store refuses a write: {_line(self._error)}. What happened is kept in the journals; "
+                "mend the store (was something deleted there?) and run the sweep again."
+            ) from self._error
 
     def _run(self) -> None:
         while job := self._take():

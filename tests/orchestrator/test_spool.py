@@ -6,6 +6,7 @@ import time
 import pytest
 
 from orchestrator.spool import Spool
+from trainables.errors import InputError
 
 
 class AwayError(Exception):
@@ -64,9 +65,9 @@ def test_what_is_wrong_for_good_is_raised_to_whoever_writes_next(spool):
         raise ValueError("no such experiment")
 
     spool.put("x", broken)
-    with pytest.raises(ValueError, match="no such experiment"):
+    with pytest.raises(InputError, match="refuses a write: no such experiment"):
         spool.drain(5)
-    with pytest.raises(ValueError, match="no such experiment"):
+    with pytest.raises(InputError, match="refuses a write: no such experiment"):
         spool.put("y", broken)
 
 
