@@ -5,7 +5,6 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -174,14 +173,19 @@ def _tune(plan: Plan, settings: Settings) -> None:
     """Tune's own records are thrown away afterwards: the journals say more, and survive more."""
     from ray import tune
 
-    from orchestrator.tune_searcher import PlanSearcher
+    from orchestrator.tune_searcher import LostTrials, PlanSearcher
     from orchestrator.worker import run_trial, trial_resources
 
+    searcher = PlanSearcher(plan)
     with tempfile.TemporaryDirectory(prefix="tune-", dir=settings.runs) as folder:
         tune.Tuner(
             tune.with_resources(run_trial, trial_resources),
-            tune_config=tune.TuneConfig(search_alg=PlanSearcher(plan, Path(folder)), num_samples=-1, reuse_actors=True),
+            tune_config=tune.TuneConfig(search_alg=searcher, num_samples=-1, reuse_actors=True),
             run_config=tune.RunConfig(
-                name="sweep", storage_path=folder, verbose=0, failure_config=tune.FailureConfig(max_failures=0)
+                name="sweep",
+                storage_path=folder,
+                verbose=0,
+                failure_config=tune.FailureConfig(max_failures=0),
+                callbacks=[LostTrials(searcher)],
             ),
         ).fit()

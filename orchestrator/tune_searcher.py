@@ -1,9 +1,10 @@
 """The searcher through which Ray Tune asks a plan for work."""
 
 import json
-from pathlib import Path
 from typing import Any
 
+from ray.tune import Callback
+from ray.tune.experiment import Trial
 from ray.tune.search import Searcher
 
 from orchestrator.plan import Plan
@@ -13,15 +14,13 @@ class PlanSearcher(Searcher):
     """Hands a plan's work to Ray Tune and its results back; judges nothing itself.
 
     Method and argument names are Ray's. Nothing is saved for Ray's own restore: the plan finds out from the journals.
-
-    Args:
-        folder: Tune's own; the errors of trials are read there.
     """
 
-    def __init__(self, plan: Plan | None, folder: Path) -> None:
+    def __init__(self, plan: Plan | None) -> None:
         super().__init__()
-        self._live_plan, self._folder = plan, folder
+        self._live_plan = plan
         self._keys: dict[str, str] = {}
+        self._lost: set[str] = set()
 
     @property
     def _plan(self) -> Plan:
@@ -31,6 +30,8 @@ class PlanSearcher(Searcher):
 
     def suggest(self, trial_id: str) -> dict[str, str] | str | None:  # type: ignore[override]
         """The next work as JSON, None while it has to wait, FINISHED when nothing is left."""
+        for lost in list(self._lost):
+            self.end_lost(lost)
         work = self._plan.next()
         if work is None:
             return str(Searcher.FINISHED) if self._plan.is_finished() or self._plan.stopping.reason else None
@@ -48,21 +49,20 @@ class PlanSearcher(Searcher):
             return
         if result:
             self.on_trial_result(trial_id, result)
-        self._plan.ended(self._keys.pop(trial_id), lost=self._cause(trial_id) if error else "")
+        if error:
+            self._lost.add(trial_id)  # Ray tells why right after, in a callback
+        else:
+            self._plan.ended(self._keys.pop(trial_id))
 
-    def _cause(self, trial_id: str) -> str:
-        """The last line of what Ray wrote about the end of a trial that could not say it itself."""
-        lines = [
-            line.strip()
-            for file in self._folder.glob(f"*/*{trial_id}*/error.txt")
-            for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
-            if line.strip()
-        ]
-        return f"its worker was lost: {lines[-1][:300]}" if lines else "its worker was lost"
+    def end_lost(self, trial_id: str, cause: str = "") -> None:
+        """The end of a trial that could not say it itself, because of `cause`."""
+        if trial_id in self._lost:
+            self._lost.discard(trial_id)
+            self._plan.ended(self._keys.pop(trial_id), lost=f"its worker was lost{': ' * bool(cause)}{cause}")
 
-    def __reduce__(self) -> tuple[type, tuple[None, Path]]:
+    def __reduce__(self) -> tuple[type, tuple[None]]:
         """A Tuner pickles its searcher for a restore that is never made; the plan's live handles stay here."""
-        return PlanSearcher, (None, self._folder)
+        return PlanSearcher, (None,)
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing to save."""
@@ -76,3 +76,21 @@ class PlanSearcher(Searcher):
 
     def save_to_dir(self, checkpoint_dir: str, session_str: str = "default") -> None:
         """Nothing to save."""
+
+
+class LostTrials(Callback):
+    """Hears from Ray why a trial was lost, and passes it on."""
+
+    def __init__(self, searcher: PlanSearcher) -> None:
+        self._searcher = searcher
+
+    def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
+        """Called after the searcher was told that the trial is over."""
+        self._searcher.end_lost(trial.trial_id, cause_of(str(trial.get_error() or "")))
+
+
+def cause_of(error: str) -> str:
+    """The line of what Ray writes about a lost worker that says most: its exit, else an exception's last line."""
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    telling = [line for line in lines if "memory" in line.lower() or "exit detail" in line or "is dead because" in line]
+    return (telling or lines[-1:] or [""])[0][:300]

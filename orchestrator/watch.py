@@ -1,5 +1,6 @@
 """Looks after a running plan from a thread of its own: ends what hangs, and stops the driver at its limit."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -45,7 +46,8 @@ class Watch:
                 self._plan.stopping.stop(f"Stopped at the limit of {self._max_device_s / 3600:g} device hours.")
                 return
             for task in list(self._plan.tasks.live.values()):
-                self._look_at(task)
+                with contextlib.suppress(OSError):  # a journal that cannot be read now
+                    self._look_at(task)
 
     def _look_at(self, task: Task) -> None:
         limit_s = task.work.resources.report_timeout_s
@@ -53,7 +55,8 @@ class Watch:
             return
         if not task.started:
             if started := _started(task):
-                task.started, task.heard_s = started, time.monotonic()
+                age_s = max(0.0, time.time() - started["time_ms"] / 1000)
+                task.started, task.heard_s = started, time.monotonic() - age_s
             return
         task.lost_because = f"it reported nothing for {limit_s:g} s, so its process was ended"
         self._end(task.started)

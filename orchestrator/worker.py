@@ -103,13 +103,13 @@ class Records:
     """Records on their way to the driver, several in one message where they come thick and fast.
 
     Only where one process does the work, because several have to report in step. Each message costs the driver some
-    10 ms. The first record leaves at once, for the driver has to know the process.
+    10 ms.
     """
 
     def __init__(self, report: Callable[[dict[str, Any]], None], gather_s: float) -> None:
         self._report, self._gather_s = report, gather_s
         self._held: list[Record] = []
-        self._sent_s = time.monotonic() - gather_s
+        self._sent_s = time.monotonic()
 
     def send(self, record: Record) -> None:
         """Passes `record` on, now or with the next ones."""
