@@ -249,5 +249,5 @@ def _in_one_line(error: Exception) -> str:
 
 def _place() -> dict[str, Any]:
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
-    process = {"pid": os.getpid(), "process_started": start_time(os.getpid())}
+    process = {"pid": os.getpid(), "process_started": start_time(os.getpid()), "threads": torch.get_num_threads()}
     return {"host": socket.gethostname(), "device": device} | process

@@ -54,6 +54,8 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
         )
     except ConnectionError as error:
         raise InputError(f"No Ray cluster answers at RAY_ADDRESS={address}: {error}.") from None
+    except Exception as error:  # Ray raises bare ones where a node does not come up in time
+        raise InputError(f"Ray did not start at {address}: {str(error).splitlines()[0]} Run the same again.") from error
     if not is_verbose:
         _quieten_raylet()
     try:

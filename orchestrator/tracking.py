@@ -55,7 +55,7 @@ class Tracking:
             with _made_once(settings):
                 self._client = MlflowClient(tracking_uri=settings.tracking_uri)
                 self._client.search_experiments(max_results=1)
-        except MlflowException as error:
+        except (MlflowException, ImportError) as error:  # a database needs its own package
             reason = str(error).splitlines()[0]
             raise InputError(f"The tracking store {masked(settings.tracking_uri)} cannot be opened: {reason}") from None
 
@@ -180,7 +180,8 @@ class Tracking:
     def write_replicates(self, experiment_id: str, run_id: str, tags: Mapping[str, str]) -> None:
         """Writes states of replicates into their condition's run, and then that this was done: readers look for it."""
         self.log(run_id, tags=tags)
-        self._client.log_batch(run_id, [Metric(UPDATED, self._next_revision(experiment_id), _now_ms(), 0)])
+        revision = self._next_revision(experiment_id)
+        self._client.log_batch(run_id, [Metric(UPDATED, revision, revision, 0)])  # MLflow takes the latest by its time
 
     def _next_revision(self, experiment_id: str) -> int:
         if not self._revision:

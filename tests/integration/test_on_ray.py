@@ -2,9 +2,11 @@
 
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
+import ray
 from rich.console import Console
 
 from orchestrator.draft import Drafter
@@ -41,6 +43,21 @@ def test_trial_train_workers_and_no_ray_give_the_same_digits():
     assert set(statuses("tiny.sweep").values()) == {"FINISHED"}
     run_with_ray(sweep)
     assert set(starts().values()) == {1}
+    assert {record["threads"] for record in started_records("tiny.sweep")} == {1}
+
+
+def started_records(sweep):
+    journals = Path("runs/replicates", sweep).rglob("journal.jsonl")
+    records = [json.loads(line) for journal in journals for line in journal.open()]
+    return [record for record in records if record["kind"] == "started"]
+
+
+def test_a_replicate_gets_as_many_threads_as_cpus_and_its_worker_knows_its_own_cluster():
+    """Though another instance of Ray may run on the host."""
+    run_with_ray(tiny((Condition("a", {}, Resources(num_workers=0, cpus_per_worker=2)),), seeds=(1,)))
+    assert [record["threads"] for record in started_records("tiny.sweep")] == [2]
+    address = ray.get(ray.remote(lambda: os.environ["RAY_ADDRESS"]).remote(), timeout=60)
+    assert address == ray.get_runtime_context().gcs_address
 
 
 def check_faults(resources):

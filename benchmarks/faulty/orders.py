@@ -1,0 +1,72 @@
+"""Faults ordered to whichever worker comes first: a file in a folder, taken by renaming it, so that it strikes once."""
+
+import contextlib
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+FULL_BYTES: Final = {"disk_full.saved": 6000, "disk_full.copied": 6000, "disk_full.journal": 64}
+"""How large a file may become: less than a checkpoint; in the last case less than the journal is already."""
+
+MORE_THAN_FITS: Final = 4 << 30
+ROOM: Final = 256 << 20
+"""Of address space, for the other threads of the process."""
+
+
+def give(orders: Path, name: str) -> Path:
+    """The order called `name`, lying ready; its suffix is `.taken` once it has struck."""
+    orders.mkdir(parents=True, exist_ok=True)
+    (order := orders / f"{name}.order").touch()
+    return order
+
+
+def take(orders: Path | None) -> str:
+    """What was ordered of this process, without its number; empty where nothing was."""
+    for order in sorted(orders.glob("*.order")) if orders else ():
+        with contextlib.suppress(FileNotFoundError):
+            order.rename(order.with_suffix(".taken"))
+            return order.name.split(" ")[0]
+    return ""
+
+
+def strike(order: str) -> None:
+    """Carries out an order that strikes between two steps."""
+    match order:
+        case "hung":
+            time.sleep(86_400)
+        case "host_memory":
+            _allocate_too_much()
+        case "cuda_memory":
+            import torch
+
+            raise torch.OutOfMemoryError("CUDA out of memory, as ordered.")
+
+
+@contextlib.contextmanager
+def disk(order: str, place: str) -> Iterator[None]:
+    """The block in which `order` may let the disk be full at `place`: no file may grow beyond a few bytes.
+
+    Python ignores SIGXFSZ, so that a write fails as on a full disk.
+    """
+    if order != f"disk_full.{place}" and (order, place) != ("disk_full.journal", "copied"):
+        yield
+        return
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FULL_BYTES[order], most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+
+
+def _allocate_too_much() -> None:
+    """Raises a true MemoryError: the process may take little more address space than it has."""
+    before, most = resource.getrlimit(resource.RLIMIT_AS)
+    num_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (num_pages * resource.getpagesize() + ROOM, most))
+    try:
+        bytearray(MORE_THAN_FITS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, most))

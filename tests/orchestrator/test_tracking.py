@@ -1,0 +1,71 @@
+"""What is written to MLflow, in how many requests, and what is told of a store that cannot be opened."""
+
+import pytest
+from mlflow.exceptions import MlflowException
+
+from orchestrator.settings import Settings, read_settings
+from orchestrator.tracking import Tracking
+from trainables.errors import InputError
+
+
+@pytest.fixture
+def tracking(workplace):
+    return Tracking(read_settings())
+
+
+def records(num_steps: int, num_metrics: int) -> list[dict]:
+    def metrics(step: int) -> dict[str, float]:
+        return {f"m{i}": float(i + step) for i in range(num_metrics)}
+
+    return [{"kind": "metrics", "step": n, "time_ms": 1_000 + n, "metrics": metrics(n)} for n in range(num_steps)]
+
+
+def test_metrics_go_in_batches_and_twice_is_as_good_as_once(tracking, monkeypatch):
+    experiment = tracking.open_experiment("sweep")
+    run_id = tracking.open_run(experiment, "replicate", "0123", "a seed 1", {})
+    client, sizes = tracking._client, []
+    log_batch = client.log_batch
+
+    def counting(run_id, metrics=(), params=(), tags=(), **options):
+        sizes.append(len(metrics))
+        log_batch(run_id, metrics, params, tags, **options)
+
+    monkeypatch.setattr(client, "log_batch", counting)
+    for _ in range(2):
+        tracking.log(run_id, records(250, 8), tags={"a": "b"}, params={"x": 1})
+    assert sum(sizes) == 2 * 2000
+    assert len(sizes) == 2 * 3
+    history = client.get_metric_history(run_id, "m3")
+    assert [(metric.step, metric.value) for metric in history] == [(step, 3.0 + step) for step in range(250)]
+
+
+def test_revisions_rise_also_over_drivers_and_when_the_clock_goes_back(tracking, monkeypatch):
+    experiment = tracking.open_experiment("sweep")
+    run_id = tracking.open_run(experiment, "condition", "0123", "a", {})
+    found = []
+    for now_ms in (5_000, 5_000, 1_000):
+        monkeypatch.setattr("orchestrator.tracking._now_ms", lambda now_ms=now_ms: now_ms)
+        driver = Tracking(read_settings())
+        driver.write_replicates(experiment, run_id, {"x": "y"})
+        found.append(driver._client.get_run(run_id).data.metrics["ponderay.updated"])
+    assert found == sorted(set(found))
+
+
+@pytest.mark.parametrize(
+    ("error", "is_away"),
+    [
+        (ConnectionError("refused"), True),
+        (MlflowException("down", error_code=8), True),  # TEMPORARILY_UNAVAILABLE in the protocol
+        (MlflowException.invalid_parameter_value("no such run"), False),
+        (KeyError("x"), False),
+    ],
+)
+def test_away_is_what_may_come_back(error, is_away):
+    assert Tracking.is_away(error) is is_away
+
+
+def test_a_password_is_not_told(workplace):
+    uri = "postgresql://user:sesame@127.0.0.1:1/db"
+    with pytest.raises(InputError) as raised:
+        Tracking(Settings(workplace / "runs", uri))
+    assert "sesame" not in str(raised.value)
