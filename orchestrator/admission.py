@@ -1,5 +1,6 @@
 """What may not go on as it is: other code, another setting under a known name, more than there is to run on."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,15 +10,17 @@ from orchestrator.record_fold import Fold
 from orchestrator.refusal import RefusedError
 from orchestrator.storage import Record
 from orchestrator.study import Replicate, Study
-from orchestrator.work import Work
+from orchestrator.work import Work, evaluation_ids
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What may be in use at once."""
+    """What may be in use at once, in all and on one node."""
 
     num_cpus: float
     num_gpus: float
+    node_cpus: float = math.inf
+    node_gpus: float = math.inf
 
 
 @dataclass
@@ -41,9 +44,8 @@ class Admission:
     def _by_name(self) -> Mapping[tuple[str, int], Replicate]:
         return {(replicate.condition, replicate.seed): replicate for replicate in self.known.replicates}
 
-    def check(self, task: Task, journal: Fold, capacity: Capacity) -> None:
+    def check(self, task: Task, journal: Fold) -> None:
         """Raises RefusedError where `task`, whose folder holds `journal`, cannot go on as it is."""
-        _check_capacity(task, capacity)
         self._check_name(task)
         known = self.by_key.get(task.work.key)
         _check_evaluations(task, journal.asked_for | (known.evaluations if known else frozenset()))
@@ -66,12 +68,18 @@ class Admission:
             )
 
 
-def _check_capacity(task: Task, capacity: Capacity) -> None:
+def check_capacity(task: Task, capacity: Capacity) -> None:
+    """Raises RefusedError where there is too little for `task`, in all or on every node."""
     needs = task.work.resources
+    if needs.cpus_per_worker > capacity.node_cpus or needs.gpus_per_worker > capacity.node_gpus:
+        raise RefusedError(
+            f"{task.work.label} needs {needs.cpus_per_worker} CPUs and {needs.gpus_per_worker:g} GPUs a worker on one "
+            f"node, but the largest has {capacity.node_cpus:g} and {capacity.node_gpus:g}; lower its `--resource`."
+        )
     if needs.min_cpus > capacity.num_cpus or needs.min_gpus > capacity.num_gpus:
         raise RefusedError(
             f"{task.work.label} needs {needs.min_cpus} CPUs and {needs.min_gpus:g} GPUs, but there are "
-            f"{capacity.num_cpus:g} and {capacity.num_gpus:g}; lower `resources` or give Ray more."
+            f"{capacity.num_cpus:g} and {capacity.num_gpus:g}; lower its `--resource` or give Ray more."
         )
 
 
@@ -87,7 +95,11 @@ def _check_evaluations(task: Task, earlier: set[str] | frozenset[str]) -> None:
 
 
 def is_settled(final: Record, work: Work) -> bool:
-    """Whether running it once more would end the same way: complete, or failed by a fault of this very code."""
+    """Whether running it once more would end the same way: complete, or failed by a fault of this very code.
+
+    One that failed in an evaluation which is no longer asked for would not.
+    """
     is_same_code = final.get("code_version", work.code_version) == work.code_version
-    is_own_fault = is_same_code and not final.get("is_lost") and not final.get("is_input_error")
+    is_asked_for = final.get("evaluation", "") in ("", *evaluation_ids(work.typed_config()))
+    is_own_fault = is_same_code and is_asked_for and not final.get("is_lost") and not final.get("is_input_error")
     return bool(final["state"] == "complete" or (final["state"] == "failed" and is_own_fault))

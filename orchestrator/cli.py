@@ -2,6 +2,7 @@
 
 import math
 import os
+import shlex
 import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -202,7 +203,7 @@ def _say_how_to_continue(reason: str) -> NoReturn:
 
 
 def _this_command() -> str:
-    return " ".join(["ponderay", *sys.argv[1:]])
+    return shlex.join(["ponderay", *sys.argv[1:]])
 
 
 def _fail(message: str, code: int) -> NoReturn:

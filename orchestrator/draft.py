@@ -29,7 +29,8 @@ class Task:
         not_before_s: by the monotonic clock, when it may be tried again.
         fold: what its journal said when it was last looked at.
         started: the record with which the session under way started: host, process and node.
-        began_s, heard_s: by the monotonic clock, when it was handed out and when it last said something.
+        driving: the same of the process that drives its workers, where it has some.
+        running_s, heard_s: by the monotonic clock, when its worker started and when it last said something.
         last: the last record that says how it ended.
         lost_because: why the driver has ended its process.
     """
@@ -47,7 +48,8 @@ class Task:
     not_before_s: float = 0.0
     fold: Fold = field(default_factory=Fold)
     started: Record = field(default_factory=dict)
-    began_s: float = 0.0
+    driving: Record = field(default_factory=dict)
+    running_s: float = 0.0
     heard_s: float = 0.0
     last: Record = field(default_factory=dict)
     lost_because: str = ""
@@ -60,8 +62,13 @@ class Task:
     @property
     def code_version(self) -> str:
         """Of the sources that made its results; where it failed, of those that failed last."""
-        versions = self.fold.versions or [self.work.code_version]
-        return versions[-1] if self.state == "failed" else versions[0]
+        if self.state == "failed":
+            return self.fold.last_version or self.work.code_version
+        return (self.fold.versions or [self.work.code_version])[0]
+
+    def device_s(self, now_s: float) -> float:
+        """Seconds of devices that its present try has held; 0 while it waits for its worker."""
+        return self.num_devices * (now_s - self.running_s) if self.running_s else 0.0
 
     def replicate(self, state: State, earlier: Mapping[str, float]) -> Replicate:
         """What is known of it: its journal's metrics over `earlier` ones."""

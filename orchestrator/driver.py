@@ -94,7 +94,7 @@ def run_without_ray(drafter: Drafter, console: Console, accept_code: bool) -> Ou
     """
     from orchestrator.local import run_here
 
-    with _leased(drafter, console) as driver, stop_on_sigterm():
+    with _leased(drafter, console) as driver:
         with driver.planned(_everything, accept_code) as plan:
             run_here(plan)
         return driver.outcome(plan)
@@ -130,13 +130,15 @@ class _Driver:
             plan.extend()
             yield plan
             write_s = WRITE_AT_END_S
+            if self.stopping.reason:
+                raise StoppedError(self.stopping.reason)
         except KeyboardInterrupt:
             self.view.note("Stopping; finishing what is to be written.")
             if self.stopping.reason:
                 raise StoppedError(self.stopping.reason) from None
             raise
         finally:
-            self.num_unwritten = recorder.close(write_s)
+            self.num_unwritten = recorder.close(write_s) if self.stopping.may_write else recorder.give_up()
 
     def outcome(self, plan: Plan) -> Outcome:
         """What the plan has come to."""
@@ -146,12 +148,12 @@ class _Driver:
 @contextlib.contextmanager
 def _leased(drafter: Drafter, console: Console) -> Iterator[_Driver]:
     name, tracking, stopping = drafter.sweep.name, Tracking(drafter.settings), Stopping()
-    keeper = LeaseKeeper(tracking, lambda name: stopping.stop(f"Another driver has taken the lease of {name}."))
+    keeper = LeaseKeeper(tracking, stopping.lose)
     try:
         lease = keeper.lease(f"sweep {name}")
         if not lease.acquire_or_wait():
             raise RefusedError(f"{name} is being run by {lease.holder()}; wait for it or stop it.")
-        with ProgressView(console, name) as view:
+        with ProgressView(console, name) as view, stop_on_sigterm():
             yield _Driver(drafter, tracking, keeper, view, stopping)
     finally:
         keeper.close()
@@ -163,21 +165,36 @@ def _source(drafter: Drafter, capacity: Capacity) -> ConditionSource:
         return ListedConditions(sweep.conditions)
     from orchestrator.search import SearchedConditions
 
-    max_open = 1 if math.isinf(capacity.num_cpus) else max(1, int(capacity.num_cpus) // len(sweep.seeds))
+    max_open = max(1, _num_at_once(drafter, capacity) // len(sweep.seeds))
     fingerprint = drafter.fingerprint(sweep.trainable, sweep.base)
     evaluation = drafter.first_evaluation(Condition("base"))
     return SearchedConditions(sweep, fingerprint, evaluation, drafter.settings.runs / "optuna.db", max_open)
+
+
+def _num_at_once(drafter: Drafter, capacity: Capacity) -> int:
+    """How many replicates of the base config can run together; 1 in this process."""
+    needs = drafter.sweep.resources.resolve(drafter.num_gpus)
+    by_cpus = 1 if math.isinf(capacity.num_cpus) else capacity.num_cpus // needs.num_cpus
+    by_gpus = capacity.num_gpus / needs.num_gpus if needs.num_gpus else math.inf
+    return int(min(by_cpus, by_gpus))
 
 
 def _tune(plan: Plan, settings: Settings) -> None:
     """Tune's own records are thrown away afterwards: the journals say more, and survive more."""
     from ray import tune
 
+    from orchestrator.ray_session import keep_coordinator_here, removing_leftovers
     from orchestrator.tune_searcher import LostTrials, PlanSearcher
     from orchestrator.worker import run_trial, trial_resources
 
+    if any(task.work.resources.min_workers < task.work.resources.num_workers for task in plan.tasks):
+        keep_coordinator_here()
     searcher = PlanSearcher(plan)
-    with tempfile.TemporaryDirectory(prefix="tune-", dir=settings.runs) as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="tune-", dir=settings.runs, ignore_cleanup_errors=True) as folder,
+        searcher.raising_its_fault(),
+        removing_leftovers(),
+    ):
         tune.Tuner(
             tune.with_resources(run_trial, trial_resources),
             tune_config=tune.TuneConfig(search_alg=searcher, num_samples=-1, reuse_actors=True),

@@ -5,8 +5,8 @@ Every process of a distributed run executes this; rank 0 writes, all pass each r
 
 import gc
 import math
-import os
 import platform
+import re
 import socket
 import time
 import traceback
@@ -18,7 +18,7 @@ from typing import Any, Final
 import torch
 
 from orchestrator.lease import Lease
-from orchestrator.processes import forget_peak_memory, peak_memory_bytes, start_time
+from orchestrator.processes import forget_peak_memory, peak_memory_bytes
 from orchestrator.storage import Record, ReplicateFolder, size_bytes
 from orchestrator.work import Work, evaluation_id, evaluation_ids
 from trainables import distributed
@@ -34,10 +34,11 @@ OUTSIDE_CAUSES: Final = (OSError, MemoryError, torch.OutOfMemoryError)
 OUT_OF_MEMORY: Final = ("can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 """How torch says so in a RuntimeError."""
 
+METRIC_NAME: Final = re.compile(r"^[\w.:/@ -]+$")
 LEFTOVER_S: Final = 20.0
 """A worker of a driver that died ends by itself within seconds; one that still holds the folder then hangs."""
 
-NOWHERE: Final[Mapping[str, str]] = {}
+NOWHERE: Final[Mapping[str, Any]] = {}
 Send = Callable[[Record], None]
 
 
@@ -57,7 +58,7 @@ class JournalTrial:
         artifacts: Sequence[Path] = (),
     ) -> None:
         """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint` and `artifacts`."""
-        values = {k: float(v) for k, v in metrics.items()}
+        values = {_checked(name): float(value) for name, value in metrics.items()}
         record: Record = {"kind": "metrics", "step": step, "metrics": values, "kept": checkpoint is not None}
         if self._is_writer:
             self._folder.keep_artifacts(_read(artifacts))
@@ -97,6 +98,12 @@ class EvaluationTrial(JournalTrial):
         self.reported = (step, dict(metrics), _read(artifacts))
 
 
+def _checked(name: str) -> str:
+    if not METRIC_NAME.match(name):
+        raise ValueError(f"A metric's name may have letters, digits, spaces and any of _ . : / - @, but got {name!r}.")
+    return name
+
+
 def _read(files: Sequence[Path]) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in files}
 
@@ -108,10 +115,10 @@ def best_product(folder: Path) -> Path:
     return folder / name
 
 
-def execute(work: Work, send: Send, is_writer: bool = True, node: Mapping[str, str] = NOWHERE) -> None:
+def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str, Any] = NOWHERE) -> None:
     """Runs `work` to its end; the last record passed on has kind `state`: complete or failed.
 
-    `node` tells the driver where to find this process.
+    `process` tells the driver where to find this one.
 
     An exception of the trainable is recorded with its traceback and makes the work failed for good, because running it
     once more would end the same way; it is raised again only to take the other processes of a distributed run down.
@@ -125,7 +132,7 @@ def execute(work: Work, send: Send, is_writer: bool = True, node: Mapping[str, s
         _take(lease)
     distributed.gather("the writer holds the lease, so all processes read the same journal")
     try:
-        _execute(work, module, config, folder, send, is_writer, node)
+        _execute(work, module, config, folder, send, is_writer, process)
     finally:
         lease.release()
         _free_memory()
@@ -158,13 +165,13 @@ def _execute(
     folder: ReplicateFolder,
     send: Send,
     is_writer: bool,
-    node: Mapping[str, str],
+    process: Mapping[str, Any],
 ) -> None:
     if folder.state().get("attempt") == work.attempt:
         return
     is_one_of_many = distributed.world_size() > 1
     trial = JournalTrial(folder, work.products, send, is_writer)
-    done = folder.evaluations()
+    done, under_test = folder.evaluations(), ""
 
     def write(record: Record) -> None:
         send(folder.append(record) if is_writer else record)
@@ -172,14 +179,15 @@ def _execute(
     try:
         asked_for = {"evaluations": sorted(evaluation_ids(config))}
         identity = {"attempt": work.attempt, "code_version": work.code_version, "config": work.config}
-        write({"kind": "started"} | identity | asked_for | _place() | dict(node))
+        write({"kind": "started"} | identity | asked_for | _place() | dict(process))
         if not folder.is_trained(work.num_steps):
             module.train(config, trial)
         for evaluation in getattr(config, "evaluations", ()):
-            if evaluation_id(evaluation) not in done:
+            if (under_test := evaluation_id(evaluation)) not in done:
                 step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
-                write({"kind": "evaluation", "id": evaluation_id(evaluation), "step": step, "metrics": metrics})
-        products = {name: path.name for name in folder.selection if (path := folder.best(name))}
+                write({"kind": "evaluation", "id": under_test, "step": step, "metrics": metrics})
+        under_test = ""
+        products = {n: path.name for n in folder.selection if (path := folder.best(n))} if is_writer else {}
         if is_writer and not work.keep_last:
             folder.keep_best()
         final = {"kind": "state", "state": "complete", "attempt": work.attempt, "products": products}
@@ -194,6 +202,7 @@ def _execute(
             "code_version": work.code_version,
             "is_lost": _is_outside(error),
             "error": _in_one_line(error),
+            "evaluation": under_test,
             "is_input_error": isinstance(error, InputError),
             "traceback": traceback.format_exc(),
         }
@@ -249,5 +258,4 @@ def _in_one_line(error: Exception) -> str:
 
 def _place() -> dict[str, Any]:
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
-    process = {"pid": os.getpid(), "process_started": start_time(os.getpid()), "threads": torch.get_num_threads()}
-    return {"host": socket.gethostname(), "device": device} | process
+    return {"host": socket.gethostname(), "device": device, "threads": torch.get_num_threads()}

@@ -42,9 +42,13 @@ class Lease:
         except BlockingIOError:
             file.close()
             return False
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n{start_time(os.getpid())}\n{process_space()}")
-        file.flush()
+        try:
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}\n{start_time(os.getpid())}\n{process_space()}")
+            file.flush()
+        except OSError:
+            fcntl.flock(file, fcntl.LOCK_UN)
+            raise
         self._file = file
         return True
 

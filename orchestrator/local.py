@@ -12,7 +12,7 @@ POLL_S: Final = 0.2
 
 def run_here(plan: Plan) -> None:
     """Does all of `plan`; waits for a prerequisite that another driver is making."""
-    while not plan.is_finished():
+    while not plan.is_finished() and not plan.stopping.reason:
         work = plan.next()
         if work is None:
             time.sleep(POLL_S)

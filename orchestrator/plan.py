@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from orchestrator.admission import Admission, Capacity, is_settled
+from orchestrator.admission import Admission, Capacity, check_capacity, is_settled
 from orchestrator.conditions import ConditionSource
 from orchestrator.draft import Drafter, Task
 from orchestrator.front_so_far import FrontSoFar
@@ -20,6 +20,7 @@ from orchestrator.storage import Record, ReplicateFolder, is_whole
 from orchestrator.study import Replicate, State
 from orchestrator.sweep_lease import StoreLease
 from orchestrator.task_list import TaskList
+from orchestrator.tracking import Tracking
 from orchestrator.work import Work
 from search_spaces.sweep import Condition, ResolvedResources
 from trainables.errors import InputError
@@ -66,6 +67,7 @@ class Plan:
         self._decisions: dict[str, str] = {}
         self._is_decided = drafter.sweep.sequential is None
         self._is_stalled = False
+        self._has_begun = False
         self._device_s = 0.0
         self.stopping = stopping
         self.tasks = TaskList()
@@ -93,6 +95,10 @@ class Plan:
         task.heard_s = time.monotonic()
         if record["kind"] == "started":
             task.started, task.lost_because = record, ""
+            self.hear(task)
+        if record["kind"] == "driving":
+            task.driving = record
+            return
         if record["kind"] == "state":
             task.last = record
         self._recorder.changed(task)
@@ -101,7 +107,9 @@ class Plan:
     def ended(self, key: str, lost: str = "") -> None:
         """A live task ended; its journal says how, or `lost` why it could not say."""
         task = self.tasks[key]
-        self._device_s += task.num_devices * (time.monotonic() - task.began_s)
+        self.hear(task)
+        now = time.monotonic()
+        self._device_s, task.running_s = self._device_s + task.device_s(now), now
         final = ReplicateFolder(task.work.folder, {}).state()
         if final.get("attempt") != task.work.attempt:
             unsaid = {"state": "failed", "error": task.lost_because or lost or "ended without a result"}
@@ -111,7 +119,15 @@ class Plan:
     def device_s(self) -> float:
         """Seconds of devices that this driver's tasks have held so far."""
         now = time.monotonic()
-        return self._device_s + sum(task.num_devices * (now - task.began_s) for task in [*self.tasks.live.values()])
+        return self._device_s + sum(task.device_s(now) for task in list(self.tasks.live.values()))
+
+    def hear(self, task: Task) -> None:
+        """Learns from its journal that a task has started to work, where it has not said so yet."""
+        started = task.started or ReplicateFolder(task.work.folder, {}).started(task.work.attempt)
+        if started and not task.running_s:
+            task.started = started
+            task.running_s = time.monotonic() - max(0.0, time.time() - started["time_ms"] / 1000)
+            task.heard_s = max(task.heard_s, task.running_s)
 
     def replicates(self) -> list[Replicate]:
         """Every replicate as it stands."""
@@ -127,7 +143,7 @@ class Plan:
             prerequisites = self._drafter.prerequisites(condition)
             for task in prerequisites.values():
                 if task.work.key not in self.tasks:
-                    self._admission.check(task, fold(_records(task)), self._capacity())
+                    self._admission.check(task, fold(_records(task)))
                     self.tasks.add(task)
             self._conditions[condition.name] = condition, prerequisites
             sweep = self._drafter.sweep
@@ -176,16 +192,21 @@ class Plan:
 
     def _add(self, task: Task) -> None:
         folder, known = ReplicateFolder(task.work.folder, {}), self._admission.by_key.get(task.work.key)
-        self._admission.check(task, fold(folder.records()), self._capacity())
+        self._admission.check(task, fold(folder.records()))
         self.tasks.add(task)
-        final = folder.state()
+        final, done = folder.state(), folder.evaluations() | (known.evaluations if known else frozenset())
         if known and known.state == "complete" and task.evaluations <= known.evaluations:
             self.tasks.move(task, "complete")
-        elif known and known.state == "failed" and not known.is_lost and known.code_version == task.work.code_version:
+        elif task.evaluations and task.evaluations <= done:
+            self._judge(task, {"state": "complete"})  # also where another evaluation, no longer asked for, had failed
+        elif known and _is_known_to_fail(known, final, task):
             self.tasks.move(task, "failed")
             task.error = known.error
-        elif is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= folder.evaluations()):
+        elif is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= done):
             self._judge(task, final)
+        if task.state == "waiting" and not self._has_begun:
+            for one in [task, *(self.tasks[need] for need in task.needs)]:
+                check_capacity(one, self._capacity())
 
     def _startable(self) -> Task | None:
         capacity, now = self._capacity(), time.monotonic()
@@ -210,7 +231,7 @@ class Plan:
         failed = next((need for need in needed if need.state == "failed"), None)
         if failed:
             error = f"{failed.work.label} failed: {failed.error}"
-            self._judge(task, {"state": "failed", "error": error, "is_lost": True})
+            self._judge(task, {"state": "failed", "error": error, "is_lost": failed.is_lost})
         return not failed and all(need.state == "complete" for need in needed)
 
     def _is_ours(self, task: Task) -> bool:
@@ -218,9 +239,10 @@ class Plan:
         key = task.work.key
         if key not in self._leases:
             self._leases[key] = self._lease(f"prerequisite {key}")
-        if not self._leases[key].acquire():
+        if not _when_there(self._leases[key].acquire):
             return False
         final = ReplicateFolder(task.work.folder, {}).state()
+        self._admission.check(task, fold(_records(task)))
         if is_settled(final, task.work) and _has_products(task, final):
             self._judge(task, final)
             return False
@@ -228,9 +250,10 @@ class Plan:
 
     def _start(self, task: Task) -> None:
         task.tries += 1
+        self._has_begun = True
         task.work = task.work.model_copy(update={"attempt": f"{self._drafter.attempt}.{task.tries}"})
-        task.began_s = task.heard_s = time.monotonic()
-        task.started, task.last, task.lost_because = {}, {}, ""
+        task.heard_s, task.running_s = time.monotonic(), 0.0
+        task.started, task.driving, task.last, task.lost_because = {}, {}, {}, ""
         task.fold = fold(_records(task))
         self._touched.add(task.work.key)
         self.tasks.move(task, "live")
@@ -260,7 +283,7 @@ class Plan:
             self._changed.add(task.condition.name)
             self._close_condition(task.condition)
         elif task.work.key in self._leases:
-            self._leases[task.work.key].release()
+            _when_there(self._leases[task.work.key].release)
         self._view.conditions(self.tasks.states)
 
     def _retry(self, task: Task, error: str) -> None:
@@ -314,6 +337,27 @@ class Plan:
         if task.state == "complete" or task.state == "failed":
             state = task.state
         return task.replicate(state, dict(known.metrics) if known else {})
+
+
+def _is_known_to_fail(known: Replicate, final: Record, task: Task) -> bool:
+    """Whether an earlier driver saw it fail by a fault of this very code, in something that is still asked for.
+
+    What failed with its prerequisite is judged by the prerequisite again.
+    """
+    is_same_code = known.code_version == task.work.code_version
+    is_own_fault = known.state == "failed" and not known.is_lost and not known.error.startswith("prerequisite ")
+    fails_still = final["state"] == "new" or (final["state"] == "failed" and is_settled(final, task.work))
+    return is_own_fault and is_same_code and fails_still
+
+
+def _when_there(ask: Callable[[], bool | None]) -> bool:
+    """What the store answers; no, while it is away: then it is asked again, or the lease expires."""
+    try:
+        return bool(ask())
+    except Exception as error:
+        if not Tracking.is_away(error):
+            raise
+        return False
 
 
 def _records(task: Task) -> list[Record]:

@@ -1,5 +1,6 @@
 """What can be told of a process from outside: whether it is the one that was meant, and the memory it has taken."""
 
+import os
 import resource
 from pathlib import Path
 
@@ -14,12 +15,26 @@ def process_space() -> str:
 
 
 def start_time(pid: int) -> str:
-    """In clock ticks since boot; empty where the process is gone or has only to be buried."""
+    """In clock ticks since boot; "ended" where it has only to be buried, empty where nothing can be seen of it."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
         return ""
-    return "" if fields[0] in "ZX" else fields[19]
+    return "ended" if fields[0] in "ZX" else fields[19]
+
+
+def is_gone(pid: int, started: str) -> bool:
+    """Whether the process that had this number when it started is surely no more; others' may be hidden."""
+    seen = start_time(pid)
+    if seen:
+        return seen != started
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 def forget_peak_memory() -> None:

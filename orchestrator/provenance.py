@@ -1,6 +1,7 @@
 """Where a result came from: commit, uncommitted changes, package versions, command."""
 
 import platform
+import shlex
 import subprocess
 import sys
 from functools import cache
@@ -38,12 +39,13 @@ def package_versions() -> str:
 
 def command() -> str:
     """The command line as a user would type it."""
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def _git(*arguments: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(SOURCE), *arguments], capture_output=True, text=True, check=False)  # noqa: S603
+        command = ["git", "-C", str(SOURCE), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
     except FileNotFoundError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import ray
+from ray._raylet import PlacementGroupID
+from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from orchestrator.admission import Capacity
@@ -27,6 +29,7 @@ RAY_SETTINGS: Final = {
 }
 LOOK_AGAIN_S: Final = 1.0
 END_TIMEOUT_S: Final = 20.0
+COORDINATOR_TIMEOUT_S: Final = 15.0
 
 
 @contextlib.contextmanager
@@ -41,7 +44,7 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
         yield
         return
     for name in ("ray.tune", "ray._private.authentication"):
-        logging.getLogger(name).setLevel(logging.INFO if is_verbose else logging.ERROR)
+        logging.getLogger(name).setLevel(logging.INFO if is_verbose else logging.CRITICAL)
     address = os.environ.get("RAY_ADDRESS", "local")
     made_here: dict[str, Any] = {"num_cpus": num_cpus, "include_dashboard": False} if address == "local" else {}
     try:
@@ -77,6 +80,42 @@ def num_nodes() -> int:
     return sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
 
 
+@contextlib.contextmanager
+def removing_leftovers() -> Iterator[None]:
+    """Gives back what was reserved within the block and is still held when it is cut off.
+
+    Tune leaves its actors behind then, which matters where Ray goes on. A placement group's id ends with its job's.
+    """
+    before, job = set(placement_group_table()), ray.get_runtime_context().get_job_id()
+    try:
+        yield
+    except BaseException:
+        for name, group in placement_group_table().items():
+            if name not in before and name.endswith(job) and group["state"] != "REMOVED":
+                remove_placement_group(PlacementGroup(PlacementGroupID(bytes.fromhex(name))))
+        raise
+
+
+def keep_coordinator_here() -> None:
+    """Has the actor by which elastic training learns what it may use live on the driver's node.
+
+    Ray 2.60 pins it to the node that asks first; when that one is lost, it can never come back, and elastic training
+    stands still on the whole cluster. One that has gone so already is removed.
+    """
+    from ray.data._internal.cluster_autoscaler.default_autoscaling_coordinator import (
+        get_or_create_autoscaling_coordinator,
+    )
+
+    coordinator = get_or_create_autoscaling_coordinator()  # type: ignore[no-untyped-call]
+    try:
+        ray.get(coordinator.get_reserved_resources.remote("ponderay"), timeout=COORDINATOR_TIMEOUT_S)
+    except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
+        ray.kill(coordinator)
+        get_or_create_autoscaling_coordinator()  # type: ignore[no-untyped-call]
+    except ray.exceptions.RayError:
+        return  # it lives, and knows of no request of this name
+
+
 class ClusterCapacity:
     """What the cluster has at present: nodes may come and go."""
 
@@ -87,8 +126,9 @@ class ClusterCapacity:
     def __call__(self) -> Capacity:
         """At most a second old."""
         if time.monotonic() - self._asked_s >= LOOK_AGAIN_S:
-            resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
-            self._known = Capacity(resources.get("CPU", 0), resources.get("GPU", 0))
+            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+            cpus, gpus = ([node.get(kind, 0.0) for node in nodes] for kind in ("CPU", "GPU"))
+            self._known = Capacity(sum(cpus), sum(gpus), max(cpus, default=0.0), max(gpus, default=0.0))
             self._asked_s = time.monotonic()
         return self._known
 

@@ -12,13 +12,15 @@ class Fold:
     Attributes:
         metrics: the last value of each.
         duration_s: from the start of each session to its last record; the time between sessions does not count.
-        versions: of the code, one for each session.
+        versions: of the code, of each session that produced something.
+        last_version: of the last session.
     """
 
     metrics: dict[str, float] = field(default_factory=dict)
     evaluations: set[str] = field(default_factory=set)
     versions: list[str] = field(default_factory=list)
     asked_for: set[str] = field(default_factory=set)
+    last_version: str = ""
     step: int = -1
     host: str = ""
     device: str = ""
@@ -33,11 +35,13 @@ class Fold:
         now_ms = record["time_ms"]
         if record["kind"] == "started":
             self.host, self.device = record["host"], record["device"]
-            self.versions.append(record["code_version"])
+            self.last_version = record["code_version"]
             self.asked_for |= set(record.get("evaluations", ()))
         elif self._last_ms is not None:
             self.duration_s += max(0, now_ms - self._last_ms) / 1000
         self._last_ms = now_ms
+        if record["kind"] in ("metrics", "evaluation") and self.versions[-1:] != [self.last_version]:
+            self.versions.append(self.last_version)
         self.metrics |= record.get("metrics", {})
         if record["kind"] == "metrics":
             self.step = max(self.step, record["step"])

@@ -13,6 +13,7 @@ from typing import Final
 
 from orchestrator import provenance
 from orchestrator.draft import Drafter, Task
+from orchestrator.record_fold import fold
 from orchestrator.replicate_tags import encode
 from orchestrator.spool import Spool
 from orchestrator.storage import ReplicateFolder
@@ -34,7 +35,7 @@ class Recorder:
         self._run_ids: dict[str, str] = {}
         self._offsets: dict[str, int] = {}
         self._conditions: dict[str, str] = {}
-        self._live: dict[str, tuple[Task, Replicate | None]] = {}
+        self._live: dict[str, Task] = {}
         self._unwritten: dict[str, dict[int, Replicate]] = {}
         self._lock = threading.Lock()
         diff = provenance.git_diff()
@@ -50,7 +51,7 @@ class Recorder:
 
     def begin(self, task: Task, replicate: Replicate | None) -> None:
         """Opens the task's run, with its condition's as parent, and logs what its journal already holds."""
-        self._live[task.work.key] = (task, replicate)
+        self._live[task.work.key] = task
         self.changed(task)
         self._write_state(task, replicate)
 
@@ -70,13 +71,19 @@ class Recorder:
 
     def close(self, timeout_s: float) -> int:
         """Leaves nothing RUNNING; returns how many things could not be written within `timeout_s`."""
-        for task, replicate in list(self._live.values()):
-            self.end(task, replace(replicate, state="stopped") if replicate else None, "stopped", "")
-        self._spool.put("stop", partial(self._tracking.stop_running, self._experiment))
         try:
+            for task in list(self._live.values()):
+                task.fold = fold(ReplicateFolder(task.work.folder, {}).records())
+                self.end(task, task.replicate("stopped", {}) if task.condition else None, "stopped", "")
+            self._spool.put("stop", partial(self._tracking.stop_running, self._experiment))
             return self._spool.drain(timeout_s)
         finally:
             self._spool.close()
+
+    def give_up(self) -> int:
+        """Writes no more, because another driver now does."""
+        self._spool.close()
+        return 0
 
     def _write_state(self, task: Task, replicate: Replicate | None) -> None:
         if task.condition is None or replicate is None:

@@ -1,5 +1,6 @@
 """Which condition next: Optuna by ask and tell."""
 
+import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
+from optuna.exceptions import StorageInternalError
+from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from orchestrator.lease import held
@@ -36,40 +39,68 @@ class SearchedConditions:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._search, self._max_open, self._evaluation = sweep.search, max_open, evaluation
         self._objectives = [objective.metric for objective in sweep.objectives]
-        space = {path: repr(distribution) for path, distribution in sweep.search.space.items()}
-        limits = [vars(constraint) for constraint in sweep.search.constraints]
-        identity = content_hash(space, sweep.base, sweep.search.sampler, fingerprint, *([limits] if limits else []))
+        self._identity = _identity(sweep, fingerprint, evaluation)
         with held(storage.with_suffix(".lock")):
             self._study = optuna.create_study(
-                study_name=f"{sweep.name}-{identity}",
-                storage=f"sqlite:///{storage}",
+                study_name=f"{sweep.name}-{self._identity}",
+                storage=RDBStorage(f"sqlite:///{storage}", engine_kwargs={"connect_args": {"timeout": 60}}),
                 directions=[objective.direction for objective in sweep.objectives],
                 load_if_exists=True,
             )
+        self._seen: set[int] = set()
         self._numbers: dict[str, int] = {}
         self._open: set[str] = set()
+        self._untold: dict[str, Mapping[str, float] | None] = {}
 
     def more(self) -> Sequence[Condition]:
-        """Those of earlier drivers first, then one newly asked, unless as many as may be are open."""
-        earlier = [t for t in self._study.get_trials(deepcopy=False) if t.number not in self._numbers.values()]
+        """Those of earlier drivers first, then one newly asked, unless as many as may be are open.
+
+        None while Optuna's database cannot be written, such as on a full disk.
+        """
+        try:
+            for name, metrics in list(self._untold.items()):
+                self._tell(name, metrics)
+            return self._more()
+        except StorageInternalError:
+            return []
+
+    def _more(self) -> Sequence[Condition]:
+        earlier = [t for t in self._study.get_trials(deepcopy=False) if t.number not in self._seen]
         if earlier:
-            return [self._condition(trial) for trial in earlier]
-        if len(self._open) >= self._max_open or self.is_exhausted():
+            return [self._condition(trial) for trial in earlier if self._is_whole(trial)]
+        if len(self._open) >= self._max_open or len(self._numbers) >= self._search.num_settings():
             return []
         self._study.sampler = _sampler(self._search, len(self._numbers))
         trial = self._study.ask(_to_optuna(self._search.space))
         return [self._condition(self._study.get_trials(deepcopy=False)[trial.number])]
 
+    def _is_whole(self, trial: FrozenTrial) -> bool:
+        """Whether all its values were drawn; a driver killed meanwhile leaves some, and another is drawn instead."""
+        if set(trial.params) == set(self._search.space):
+            return True
+        self._seen.add(trial.number)
+        if not trial.state.is_finished():
+            self._study.tell(trial.number, state=TrialState.FAIL)
+        return False
+
     def is_exhausted(self) -> bool:
-        """Whether all trials were asked for."""
-        return len(self._numbers) >= self._search.num_settings()
+        """Whether all trials were asked for, and told of."""
+        return len(self._numbers) >= self._search.num_settings() and not self._untold
 
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
         """The means of a condition whose replicates are all in; told only once, also over restarts."""
         self._open.discard(condition.name)
-        frozen = self._study.get_trials(deepcopy=False)[self._numbers[condition.name]]
-        if frozen.state.is_finished():
-            return
+        self._untold[condition.name] = metrics
+        with contextlib.suppress(StorageInternalError):  # told again before the next is drawn
+            self._tell(condition.name, metrics)
+
+    def _tell(self, name: str, metrics: Mapping[str, float] | None) -> None:
+        frozen = self._study.get_trials(deepcopy=False)[self._numbers[name]]
+        if not frozen.state.is_finished():
+            self._tell_open(frozen, metrics)
+        del self._untold[name]
+
+    def _tell_open(self, frozen: FrozenTrial, metrics: Mapping[str, float] | None) -> None:
         if metrics is None:
             self._study.tell(frozen.number, state=TrialState.FAIL)
             return
@@ -89,10 +120,19 @@ class SearchedConditions:
 
     def _condition(self, trial: FrozenTrial) -> Condition:
         values = {path: _value(self._search.space[path], drawn) for path, drawn in trial.params.items()}
-        name = f"{trial.number:04d} {condition_name(values, num_digits=3)}"
+        name = f"{trial.number:04d} {condition_name(values, num_digits=3)} {self._identity[:4]}"
+        self._seen.add(trial.number)
         self._numbers[name] = trial.number
         self._open.add(name)
         return Condition(name, values)
+
+
+def _identity(sweep: Sweep, fingerprint: str, evaluation: str) -> str:
+    """Of the study: whatever its values depend on; also in the names of its conditions, which start from 0 in each."""
+    assert sweep.search is not None
+    space = {path: repr(distribution) for path, distribution in sweep.search.space.items()}
+    asked = [vars(one) for one in (*sweep.objectives, *sweep.search.constraints)]
+    return content_hash(space, sweep.base, sweep.search.sampler, fingerprint, asked, evaluation)
 
 
 def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:

@@ -9,10 +9,21 @@ from types import FrameType
 
 
 class Stopping:
-    """Why the driver is to stop; empty while it is not."""
+    """Why the driver is to stop.
+
+    Attributes:
+        reason: empty while it is not.
+        may_write: whether what it leaves is still its own to write down; not so once another has its lease.
+    """
 
     def __init__(self) -> None:
         self.reason = ""
+        self.may_write = True
+
+    def lose(self, reason: str) -> None:
+        """Has the main thread stop, and write no more."""
+        self.may_write = False
+        self.stop(reason)
 
     def stop(self, reason: str) -> None:
         """Has the main thread stop as on SIGTERM."""
@@ -28,7 +39,7 @@ class StoppedError(RuntimeError):
 def stop_on_sigterm() -> Iterator[None]:
     """SIGTERM ends the driver as Ctrl-C does, so that it leaves everything in order.
 
-    Entered after Ray has started, which sets a handler of its own. Python lets only the main thread do this.
+    Entered again after Ray has started, which sets a handler of its own. Python lets only the main thread do this.
     """
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:

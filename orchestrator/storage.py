@@ -78,6 +78,10 @@ class ReplicateFolder:
         states = [r for r in self.records() if r["kind"] == "state"]
         return states[-1] if states else {"state": "new"}
 
+    def started(self, attempt: str) -> Record:
+        """What the session of `attempt` wrote first; nothing where it has not."""
+        return next((r for r in self.records() if r["kind"] == "started" and r["attempt"] == attempt), {})
+
     def evaluations(self) -> set[str]:
         """Ids of those done."""
         return {r.get("id", "") for r in self.records() if r["kind"] == "evaluation"}

@@ -5,7 +5,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Final, Literal
 
-from orchestrator.admission import Admission, Capacity, is_settled
+from orchestrator.admission import Admission, Capacity, check_capacity, is_settled
 from orchestrator.draft import Drafter, Task
 from orchestrator.forecast import Timing, time_journal
 from orchestrator.record_fold import fold
@@ -70,7 +70,7 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
     drafter, study = Drafter(sweep, settings, num_gpus), _read_study(sweep, settings)
     known = {replicate.key: replicate for replicate in study.replicates}
     conditions = _drawn(drafter, study) if sweep.search else list(sweep.conditions)
-    num_undrawn = max(0, sweep.search.num_trials - len(conditions)) if sweep.search else 0
+    num_undrawn = max(0, sweep.search.num_settings() - len(conditions)) if sweep.search else 0
     tasks: dict[str, Task] = {}
     replicates: list[Task] = []
     for condition in conditions + ([Condition("not drawn yet")] if num_undrawn else []):
@@ -81,7 +81,8 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
     replicates = replicates[: len(conditions) * len(sweep.seeds)]
     admission, capacity = Admission(study, accept_code), Capacity(num_cpus, num_gpus)
     for task in [*tasks.values(), *replicates, *([undrawn] if undrawn else [])]:
-        admission.check(task, fold(ReplicateFolder(task.work.folder, {}).records()), capacity)
+        admission.check(task, fold(ReplicateFolder(task.work.folder, {}).records()))
+        check_capacity(task, capacity)
     before = {key: _stand(task, None) for key, task in tasks.items()}
     stands = [_stand(task, known.get(task.work.key)) for task in replicates]
     stands = [_doomed(one, before) for one in stands]

@@ -5,6 +5,7 @@ notes a beat every few seconds; a lease whose beat stands still for a while, by 
 expired, so that clocks need not agree. A released or expired generation stays where it is: numbers never start again.
 """
 
+import contextlib
 import json
 import os
 import socket
@@ -14,11 +15,14 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
-from orchestrator.processes import process_space, start_time
+from orchestrator.processes import is_gone, process_space, start_time
 from orchestrator.tracking import Tracking
 
 BEAT_S: Final = 5.0
 EXPIRES_S: Final = 45.0
+_held_here: set[str] = set()
+"""Tokens of the leases that this process holds."""
+
 POLL_S: Final = 1.0
 """How long an answer of the store is good for, when the same lease is asked for again and again."""
 
@@ -30,6 +34,7 @@ class StoreLease:
         self._tracking, self.name = tracking, name
         self._expires_s, self._poll_s = expires_s, poll_s
         self._mine: int | None = None
+        self._token = uuid.uuid4().hex
         self._seen: tuple[object, float] = (None, 0.0)
         self._asked_s = -poll_s
         self._beats = 0
@@ -51,10 +56,11 @@ class StoreLease:
         last = max((int(number) for number in claims), default=0)
         if last and not self._is_free(last, claims, notes):
             return False
-        claim = json.dumps({"who": _who(), "place": _place(), "token": uuid.uuid4().hex})
+        claim = json.dumps({"who": _who(), "place": _place(), "token": self._token})
         if book.claim(str(last + 1), claim) != claim:
             return False
         self._mine = last + 1
+        _held_here.add(self._token)
         return True
 
     def acquire_or_wait(self) -> bool:
@@ -81,13 +87,18 @@ class StoreLease:
         book = self._tracking.book(f"lease {self.name}")
         if max(int(number) for number in book.claims()) > self._mine:
             self._mine = None
+            _held_here.discard(self._token)
             return False
         self._beats += 1
         book.note(f"beat.{self._mine}", str(self._beats))
         return True
 
     def release(self) -> None:
-        """Gives the lease back; nothing happens where it is not held."""
+        """Gives the lease back; nothing happens where it is not held.
+
+        Where the store is away it expires; this process itself may take it again at once.
+        """
+        _held_here.discard(self._token)
         if self._mine is not None:
             mine, self._mine = self._mine, None
             self._tracking.book(f"lease {self.name}").note(f"beat.{mine}", "released")
@@ -96,7 +107,7 @@ class StoreLease:
         holder: dict[str, Any] = json.loads(claims[str(last)])
         self._holder = holder["who"]
         beat = notes.get(f"beat.{last}")
-        if beat == "released" or _is_dead(holder["place"]):
+        if beat == "released" or _is_dead(holder):
             return True
         now = time.monotonic()
         if self._seen[0] != (last, beat):
@@ -119,13 +130,16 @@ def _is_here(place: dict[str, Any]) -> bool:
     return bool(place["space"]) and place["space"] == process_space()
 
 
-def _is_dead(place: dict[str, Any]) -> bool:
-    """Whether the holder surely is gone: it was here, and no longer is."""
-    return _is_here(place) and start_time(place["pid"]) != place["started"]
+def _is_dead(holder: dict[str, Any]) -> bool:
+    """Whether the holder surely is gone: it was here, and no longer is; or it is this process and let go of it."""
+    place = holder["place"]
+    if place == _place():
+        return holder["token"] not in _held_here
+    return _is_here(place) and is_gone(place["pid"], place["started"])
 
 
 class LeaseKeeper:
-    """Keeps leases alive from a thread of its own, and calls `lost` with the name of one that another process took."""
+    """Keeps leases alive from a thread of its own, and says once, by `lost`, which one cannot be kept, and why."""
 
     def __init__(self, tracking: Tracking, lost: Callable[[str], None], beat_s: float = BEAT_S) -> None:
         self._tracking, self._lost, self._beat_s = tracking, lost, beat_s
@@ -145,13 +159,12 @@ class LeaseKeeper:
     def close(self) -> None:
         """Releases every lease; one that cannot be released, because the store is away, expires."""
         self._closed.set()
-        self._thread.join()
-        for lease in self._leases:
-            try:
-                lease.release()
-            except Exception as error:
-                if not Tracking.is_away(error):
-                    raise
+        try:
+            self._thread.join()
+        finally:
+            for lease in self._leases:
+                with contextlib.suppress(Exception):
+                    lease.release()
 
     def _run(self) -> None:
         while not self._closed.wait(self._beat_s):
@@ -162,9 +175,11 @@ class LeaseKeeper:
 
     def _beat(self, lease: StoreLease) -> None:
         """While the store is away no beat is heard, but neither can anybody take the lease."""
+        why = "Another driver has taken it"
         try:
             is_kept = lease.beat()
         except Exception as error:
-            is_kept = Tracking.is_away(error)
-        if not is_kept:
-            self._lost(lease.name)
+            is_kept, why = Tracking.is_away(error), str(error).partition("\n")[0]
+        if not is_kept and not self._closed.is_set():
+            self._closed.set()
+            self._lost(f"The lease of {lease.name} cannot be kept: {why}.")

@@ -42,6 +42,7 @@ class Tracking:
 
     def __init__(self, settings: Settings) -> None:
         logging.getLogger("mlflow").setLevel(logging.WARNING)
+        logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # whoever writes says it in one line
         logging.getLogger("alembic").setLevel(logging.WARNING)
         for name, value in HTTP_LIMITS.items():
             os.environ.setdefault(name, value)
@@ -105,9 +106,10 @@ class Tracking:
         Several drivers may ask at once: the book of the experiment takes one run for each key, the others are removed.
         """
         runs, claim = self._known_runs(experiment_id), f"{kind} {key}"
-        if claim in runs:
-            self._reopen(runs[claim])
-            return runs[claim]
+        while claim in runs:
+            if self._reopen(runs[claim]):
+                return runs[claim]
+            claim += " again"  # that run was removed for good
         identity = {"ponderay.key": key, "ponderay.kind": kind, "ponderay.state": "running"}
         mine = str(self._client.create_run(experiment_id, tags=identity | dict(tags), run_name=name).info.run_id)
         runs[claim] = self._book_of_runs(experiment_id).claim(claim, mine)
@@ -119,7 +121,10 @@ class Tracking:
 
     def find_run(self, experiment_id: str, kind: str, key: str) -> str:
         """The id of the run with this kind and key; empty where there is none."""
-        return self._known_runs(experiment_id).get(f"{kind} {key}", "")
+        runs, claim = self._known_runs(experiment_id), f"{kind} {key}"
+        while f"{claim} again" in runs:
+            claim += " again"
+        return runs.get(claim, "")
 
     def _known_runs(self, experiment_id: str) -> dict[str, str]:
         if experiment_id not in self._runs:
@@ -129,10 +134,17 @@ class Tracking:
     def _book_of_runs(self, experiment_id: str) -> Book:
         return self.book(f"runs of experiment {experiment_id}")
 
-    def _reopen(self, run_id: str) -> None:
-        if self._client.get_run(run_id).info.lifecycle_stage == "deleted":
-            self._client.restore_run(run_id)
+    def _reopen(self, run_id: str) -> bool:
+        """Sets a run RUNNING, taking it out of the bin; False where it is not even there."""
+        try:
+            if self._client.get_run(run_id).info.lifecycle_stage == "deleted":
+                self._client.restore_run(run_id)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+            return False
         self._client.update_run(run_id, status="RUNNING")
+        return True
 
     def log(
         self,

@@ -1,6 +1,8 @@
 """The searcher through which Ray Tune asks a plan for work."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ray.tune import Callback
@@ -21,6 +23,7 @@ class PlanSearcher(Searcher):
         self._live_plan = plan
         self._keys: dict[str, str] = {}
         self._lost: set[str] = set()
+        self._fault: Exception | None = None
 
     @property
     def _plan(self) -> Plan:
@@ -30,18 +33,22 @@ class PlanSearcher(Searcher):
 
     def suggest(self, trial_id: str) -> dict[str, str] | str | None:  # type: ignore[override]
         """The next work as JSON, None while it has to wait, FINISHED when nothing is left."""
-        for lost in list(self._lost):
-            self.end_lost(lost)
-        work = self._plan.next()
-        if work is None:
-            return str(Searcher.FINISHED) if self._plan.is_finished() or self._plan.stopping.reason else None
-        self._keys[trial_id] = work.key
-        return {"work": work.model_dump_json()}
+        with self._keeping_faults():
+            for lost in list(self._lost):
+                self.end_lost(lost)
+            work = self._plan.next()
+            if work is not None:
+                self._keys[trial_id] = work.key
+                return {"work": work.model_dump_json()}
+            if not self._plan.is_finished() and not self._plan.stopping.reason:
+                return None
+        return str(Searcher.FINISHED)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Records on their way."""
-        for record in json.loads(result.get("records", "[]")):
-            self._plan.reported(self._keys[trial_id], record)
+        with self._keeping_faults():
+            for record in json.loads(result.get("records", "[]")):
+                self._plan.reported(self._keys[trial_id], record)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """The end of a trial, its last record with it."""
@@ -51,14 +58,36 @@ class PlanSearcher(Searcher):
             self.on_trial_result(trial_id, result)
         if error:
             self._lost.add(trial_id)  # Ray tells why right after, in a callback
-        else:
+            return
+        with self._keeping_faults():
             self._plan.ended(self._keys.pop(trial_id))
 
     def end_lost(self, trial_id: str, cause: str = "") -> None:
         """The end of a trial that could not say it itself, because of `cause`."""
         if trial_id in self._lost:
             self._lost.discard(trial_id)
-            self._plan.ended(self._keys.pop(trial_id), lost=f"its worker was lost{': ' * bool(cause)}{cause}")
+            with self._keeping_faults():
+                self._plan.ended(self._keys.pop(trial_id), lost=f"its worker was lost{': ' * bool(cause)}{cause}")
+
+    @contextmanager
+    def _keeping_faults(self) -> Iterator[None]:
+        """Tune logs what is raised in here and goes on; so the first fault is kept, and the driver stopped."""
+        try:
+            yield
+        except Exception as error:
+            if self._fault is None:
+                self._fault = error
+                self._plan.stopping.stop(str(error))
+
+    @contextmanager
+    def raising_its_fault(self) -> Iterator[None]:
+        """Raises, however the block ends, what was the matter within it."""
+        try:
+            yield
+        finally:
+            if self._fault:
+                self._plan.stopping.reason = ""
+                raise self._fault
 
     def __reduce__(self) -> tuple[type, tuple[None]]:
         """A Tuner pickles its searcher for a restore that is never made; the plan's live handles stay here."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from orchestrator.draft import Task
 from orchestrator.plan import Plan
 from orchestrator.processes import start_time
-from orchestrator.storage import HUNG_FILE, Record, ReplicateFolder
+from orchestrator.storage import HUNG_FILE, Record
 
 LOOK_S: Final = 0.5
 
@@ -50,23 +50,22 @@ class Watch:
                     self._look_at(task)
 
     def _look_at(self, task: Task) -> None:
+        """Ends it where it has been silent for too long.
+
+        Where that brings nothing, whatever drives its workers is ended too after as long, for it may be what hangs.
+        """
         limit_s = task.work.resources.report_timeout_s
-        if self._end is None or task.lost_because or time.monotonic() - task.heard_s < limit_s:
+        if not task.running_s:
+            self._plan.hear(task)
+        if self._end is None or not task.running_s or time.monotonic() - task.heard_s < limit_s:
             return
-        if not task.started:
-            if started := _started(task):
-                age_s = max(0.0, time.time() - started["time_ms"] / 1000)
-                task.started, task.heard_s = started, time.monotonic() - age_s
-            return
+        was_ended = bool(task.lost_because)
         task.lost_because = f"it reported nothing for {limit_s:g} s, so its process was ended"
         self._end(task.started)
+        if was_ended and task.driving:
+            self._end(task.driving)
         task.lost_because += where_it_hung(task)
-
-
-def _started(task: Task) -> Record:
-    """What the journal says of the session under way, where the driver has not heard of it."""
-    records = ReplicateFolder(task.work.folder, {}).records()
-    return next((r for r in reversed(records) if r.get("attempt") == task.work.attempt and "pid" in r), {})
+        task.heard_s = time.monotonic()
 
 
 def where_it_hung(task: Task) -> str:

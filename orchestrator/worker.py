@@ -2,6 +2,7 @@
 
 import faulthandler
 import json
+import os
 import shutil
 import signal
 import time
@@ -15,6 +16,7 @@ from ray import tune
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 from ray.tune import PlacementGroupFactory
 
+from orchestrator.processes import start_time
 from orchestrator.storage import HUNG_FILE, Record, ReplicateFolder
 from orchestrator.work import Work
 
@@ -30,7 +32,8 @@ def run_trial(params: dict[str, str]) -> None:
     work = Work.model_validate_json(params["work"])
     if work.resources.num_workers:
         _run_workers(work)
-        tune.report({"records": json.dumps([ReplicateFolder(work.folder, {}).state()])})
+        final = ReplicateFolder(work.folder, {}).state()
+        tune.report({"records": json.dumps([final] if final.get("attempt") == work.attempt else [])})
     else:
         _run_here(work, is_train_worker=False)
 
@@ -54,6 +57,7 @@ def _trainer_type(num_workers: int) -> Any:
 def _run_workers(work: Work) -> None:
     from ray.tune.integration.ray_train import TuneReportCallback
 
+    tune.report({"records": json.dumps([{"kind": "driving", "time_ms": time.time_ns() // 1_000_000} | _process()])})
     resources = work.resources
     least, most = resources.min_workers, resources.num_workers
     cpus = resources.cpus_per_worker - TRIAL_CPUS / least
@@ -82,6 +86,8 @@ def _run_in_worker(loop_config: dict[str, str]) -> None:
 
 
 def _run_here(work: Work, is_train_worker: bool) -> None:
+    if not work.resources.gpus_per_worker:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a card that was not asked for is somebody else's
     import torch
 
     from orchestrator.execute import execute
@@ -95,8 +101,14 @@ def _run_here(work: Work, is_train_worker: bool) -> None:
     report = ray.train.report if is_train_worker else tune.report
     records = Records(report, GATHER_S if work.resources.num_workers <= 1 else 0.0)
     with _traceable(work):
-        execute(work, records.send, is_writer, {"node_id": ray.get_runtime_context().get_node_id()})
+        execute(work, records.send, is_writer, _process())
     records.flush()
+
+
+def _process() -> dict[str, Any]:
+    """Where the driver finds this process."""
+    pid = os.getpid()
+    return {"pid": pid, "process_started": start_time(pid), "node_id": ray.get_runtime_context().get_node_id()}
 
 
 class Records:

@@ -123,7 +123,7 @@ def test_a_keeper_keeps_leases_alive_and_says_when_one_was_taken(tracking, monke
     deadline = time.monotonic() + 5
     while not lost and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert lost == ["x"]
+    assert lost == ["The lease of x cannot be kept: Another driver has taken it."]
     keeper.close()
 
 
@@ -132,3 +132,31 @@ def test_a_keeper_gives_everything_back_when_it_closes(tracking):
     assert keeper.lease("x").acquire()
     keeper.close()
     assert StoreLease(tracking, "x").acquire()
+
+
+def test_a_lease_that_could_not_be_given_back_is_free_for_the_process_that_had_it(tracking, monkeypatch):
+    """As in a notebook, which lives on."""
+    first = StoreLease(tracking, "x", **EVERY_ASK)
+    assert first.acquire()
+
+    def away(*_):
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("orchestrator.tracking_books.Book.note", away)
+        with pytest.raises(ConnectionError):
+            first.release()
+    assert StoreLease(tracking, "x", **EVERY_ASK).acquire()
+
+
+def test_a_process_that_cannot_be_seen_is_not_taken_for_dead(tracking, monkeypatch):
+    """As with another user's, where /proc hides them."""
+    process = child()
+    tell(process)
+    assert [process.stdout.readline() for _ in range(2)] == ["ready\n", "True\n"]
+    lease = StoreLease(tracking, "x", poll_s=0.0)
+    monkeypatch.setattr("orchestrator.processes.start_time", lambda pid: "")
+    assert not lease.acquire()
+    process.kill()
+    process.wait()
+    assert lease.acquire()
