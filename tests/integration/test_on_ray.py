@@ -3,6 +3,7 @@
 import io
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from orchestrator.refusal import RefusedError
 from orchestrator.settings import read_settings
 from orchestrator.stopping import StoppedError
 from orchestrator.tracking import Tracking
-from search_spaces.sweep import Condition, Resources
+from search_spaces.sweep import Condition, Objective, Resources
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts, statuses
+from trainables.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("ray_instance", "workplace")
 
@@ -106,12 +108,13 @@ def test_a_replicate_that_hangs_is_ended_and_tried_again():
 
 
 def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
-    sweep = tiny({"a": {"sleep_s": 0.4}, "b": {"x": 0.25, "sleep_s": 0.4}})
+    sweep = tiny({"a": {"sleep_s": 0.6}, "b": {"x": 0.25, "sleep_s": 0.6}})
     drafter = Drafter(sweep, read_settings(), 0)
     with pytest.raises(StoppedError, match=r"at the limit of 0\.0005 device hours"):
         run_on_ray(drafter, Console(quiet=True), None, accept_code=False, max_device_hours=0.0005)
+    assert {group["state"] for group in ray.util.placement_group_table().values()} <= {"REMOVED"}
     assert "RUNNING" not in statuses("tiny.sweep").values()
-    assert "complete" not in {r.state for r in Tracking(read_settings()).read_study("tiny.sweep").replicates}
+    assert "stopped" in {r.state for r in Tracking(read_settings()).read_study("tiny.sweep").replicates}
     assert {r.state for r in run_with_ray(sweep).replicates} == {"complete"}
     alone = run_quietly(tiny({"a": {}, "b": {"x": 0.25}}, name="tiny.alone"))
     recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
@@ -132,6 +135,15 @@ def test_a_search_is_drawn_and_told_under_ray():
     outcome = run_with_ray(searched(num_trials=4))
     assert [r.state for r in outcome.replicates] == ["complete"] * 8
     assert len({r.condition for r in outcome.replicates}) == 4
+
+
+@pytest.mark.parametrize("sweep", [tiny({"a": {}}), searched(num_trials=2)])
+def test_a_mistake_that_shows_at_the_end_of_a_replicate_stops_the_sweep_with_its_cause(sweep):
+    """Tune itself would log it and go on, for ever in a search."""
+    misspelt = replace(sweep, objectives=(Objective("misspelt"),))
+    with pytest.raises(InputError, match="'misspelt@plain' is not among what"):
+        run_with_ray(misspelt)
+    assert "RUNNING" not in statuses(sweep.name).values()
 
 
 def test_what_can_never_fit_is_refused_before_it_starts():
