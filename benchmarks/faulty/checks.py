@@ -56,11 +56,11 @@ def _conditions(kind: Kind, runs: Path) -> tuple[Condition, ...]:
         return sweep(kind).conditions
     names = {journal.parent.name for journal in runs.glob("replicates/*/*/journal.jsonl")}
     assert names
-    return tuple(Condition(_name(trial.number, trial.params["x"]), dict(trial.params)) for trial in _trials(runs))
-
-
-def _name(number: int, x: float) -> str:
-    return f"{number:04d} x={x:.3g}"
+    identity = _study(runs).study_name.rpartition("-")[2][:4]
+    return tuple(
+        Condition(f"{trial.number:04d} x={trial.params['x']:.3g} {identity}", dict(trial.params))
+        for trial in _study(runs).get_trials()
+    )
 
 
 def _results(replicates: tuple[Replicate, ...], wanted: Mapping[Id, Expected], keys: Mapping[Id, str]) -> Iterator[str]:
@@ -151,18 +151,16 @@ def _runs(client: MlflowClient) -> Iterator[Run]:
             return
 
 
-def _trials(runs: Path) -> list[optuna.trial.FrozenTrial]:
+def _study(runs: Path) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = f"sqlite:///{runs / 'optuna.db'}"
-    trials: list[optuna.trial.FrozenTrial] = []
-    for name in optuna.get_all_study_names(storage):
-        trials += optuna.load_study(study_name=name, storage=storage).get_trials()
-    return trials
+    (name,) = optuna.get_all_study_names(storage)
+    return optuna.load_study(study_name=name, storage=storage)
 
 
 def _search(runs: Path, replicates: tuple[Replicate, ...]) -> Iterator[str]:
     """Optuna's trials: all complete, each with the mean over its seeds."""
-    for trial in _trials(runs):
+    for trial in _study(runs).get_trials():
         own = [replicate for replicate in replicates if replicate.condition.startswith(f"{trial.number:04d} ")]
         if trial.state != TrialState.COMPLETE:
             yield f"trial {trial.number} is {trial.state.name}"
