@@ -1,9 +1,20 @@
-"""One small Ray instance for all integration tests."""
+"""One small Ray instance for all integration tests, and a tracking store whose tables are made."""
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from tests.orchestrator.recorded import empty_store
+
+
+@pytest.fixture
+def workplace(workplace: Path) -> Path:
+    """The same with an empty tracking store, for making one takes seconds."""
+    (workplace / "runs").mkdir()
+    (workplace / "runs" / "mlflow.db").write_bytes(empty_store())
+    return workplace
 
 
 @pytest.fixture(scope="session")

@@ -196,6 +196,7 @@ def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(w
 
 def test_of_two_drivers_started_in_the_same_second_one_runs_the_sweep_once(workplace):
     """In a store that neither finds made."""
+    Path("runs/mlflow.db").unlink()
     drivers = [driver("tiny.sweep", "0.3", "0.5") for _ in range(2)]
     assert sorted(process.wait(90) for process in drivers) == [0, REFUSED]
     assert set(starts().values()) == {1}

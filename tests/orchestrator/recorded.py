@@ -15,7 +15,7 @@ from orchestrator.study import Replicate
 
 
 @functools.cache
-def _empty_store() -> bytes:
+def empty_store() -> bytes:
     """Made once, for making it takes seconds."""
     with tempfile.TemporaryDirectory() as folder:
         MlflowClient(tracking_uri=f"sqlite:///{folder}/mlflow.db").search_experiments(max_results=1)
@@ -27,7 +27,7 @@ class Store:
 
     def __init__(self, path: Path, experiment: str = "asr.demo") -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_empty_store())
+        path.write_bytes(empty_store())
         self.uri, self.experiment = f"sqlite:///{path}", experiment
         self.client = MlflowClient(tracking_uri=self.uri)
         self.experiment_id = self.client.create_experiment(experiment, artifact_location=(path.parent / "a").as_uri())

@@ -5,11 +5,14 @@ from mlflow.exceptions import MlflowException
 
 from orchestrator.settings import Settings, read_settings
 from orchestrator.tracking import Tracking
+from tests.orchestrator.recorded import empty_store
 from trainables.errors import InputError
 
 
 @pytest.fixture
 def tracking(workplace):
+    (workplace / "runs").mkdir()
+    (workplace / "runs" / "mlflow.db").write_bytes(empty_store())
     return Tracking(read_settings())
 
 

@@ -6,10 +6,13 @@ import pytest
 
 from orchestrator.settings import read_settings
 from orchestrator.tracking import Tracking
+from tests.orchestrator.recorded import empty_store
 
 
 @pytest.fixture
 def tracking(workplace):
+    (workplace / "runs").mkdir()
+    (workplace / "runs" / "mlflow.db").write_bytes(empty_store())
     return Tracking(read_settings())
 
 
