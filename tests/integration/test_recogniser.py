@@ -37,6 +37,7 @@ def sweep(config=CONFIG, name="asr.tiny", **changes):
         "objectives": OBJECTIVES,
         "seeds": (1,),
         "prerequisites": (AUTOREGRESSIVE,),
+        "keep_last": True,
     }
     return tiny({"a": {}}, name=name, **fields | changes)
 
