@@ -81,7 +81,7 @@ class TwoNodes:
         from ray.cluster_utils import Cluster
 
         with _same_sigterm():
-            self._cluster = Cluster(initialize_head=True, head_node_args=NODE | {"include_dashboard": False})
+            self._cluster = Cluster(initialize_head=True, head_node_args=NODE | {"include_dashboard": True})
         self._second: Any = None
         self.add()
 

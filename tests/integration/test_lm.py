@@ -28,9 +28,9 @@ def invoke(*arguments):
 @pytest.mark.parametrize(
     ("sweep", "condition"),
     [
-        ("step_size", "surprisal,step=5"),
+        pytest.param("step_size", "surprisal,step=5", marks=pytest.mark.slow),
         ("samples", "mc_dropout,moments"),
-        ("dynamic_step", "surprisal,lipschitz"),
+        pytest.param("dynamic_step", "surprisal,lipschitz", marks=pytest.mark.slow),
         ("signals", "ensemble,released"),
         ("laptop", "eq44,step=1"),
     ],
@@ -49,6 +49,7 @@ def test_a_replicate_of_every_sweep_leaves_metrics_tables_and_figures(sweep, con
     assert {"passage_test.csv", "passage_test.png"} <= kept
 
 
+@pytest.mark.slow
 def test_random_search_draws_step_sizes_from_their_range():
     sweep = find_sweep("lm.search", smoke=True)
     replicates = run(sweep)
@@ -57,6 +58,7 @@ def test_random_search_draws_step_sizes_from_their_range():
     assert len(set(sizes)) == 3 and all(0.5 <= size <= 75 for size in sizes)
 
 
+@pytest.mark.slow
 def test_optuna_searches_error_against_cost():
     replicates = run(find_sweep("lm.search_pareto", smoke=True))
     assert [one.state for one in replicates] == ["complete"] * 3

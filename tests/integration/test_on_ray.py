@@ -137,7 +137,7 @@ def test_a_search_is_drawn_and_told_under_ray():
     assert len({r.condition for r in outcome.replicates}) == 4
 
 
-@pytest.mark.parametrize("sweep", [tiny({"a": {}}), searched(num_trials=2)])
+@pytest.mark.parametrize("sweep", [pytest.param(tiny({"a": {}}), marks=pytest.mark.slow), searched(num_trials=2)])
 def test_a_mistake_that_shows_at_the_end_of_a_replicate_stops_the_sweep_with_its_cause(sweep):
     """Tune itself would log it and go on, for ever in a search."""
     misspelt = replace(sweep, objectives=(Objective("misspelt"),))

@@ -251,6 +251,7 @@ def test_calibration_trains_one_replicate_for_a_while_and_keeps_its_work(shipped
     assert 0.5 < (records[-1]["time_ms"] - records[0]["time_ms"]) / 1000 < 10
 
 
+@pytest.mark.slow
 def test_a_calibration_that_train_refuses_says_why(shipped):
     with pytest.raises(InputError, match="The file tiny"):
         call("tiny.sweep", "--set", "bad_input=true", "--calibrate", "30")
