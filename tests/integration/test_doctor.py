@@ -8,6 +8,7 @@ from tests.integration.sweeps import run_quietly, tiny
 
 
 def test_a_named_cluster_answers_and_its_nodes_report(ray_instance, workplace, monkeypatch):
+    monkeypatch.setenv("PONDERAY_RUNS", str(workplace / "own"))
     import ray
 
     address = ray.get_runtime_context().gcs_address
@@ -23,7 +24,8 @@ def test_a_named_cluster_answers_and_its_nodes_report(ray_instance, workplace, m
     assert ray.is_initialized()
 
 
-def test_a_trainable_that_a_node_cannot_import_is_said_of_the_node(ray_instance, workplace):
+def test_a_trainable_that_a_node_cannot_import_is_said_of_the_node(ray_instance, workplace, monkeypatch):
+    monkeypatch.setenv("PONDERAY_RUNS", str(workplace / "own"))
     settings = read_settings()
     settings.runs.mkdir()
     mark = settings.runs / "mark"
