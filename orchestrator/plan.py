@@ -63,7 +63,6 @@ class Plan:
         self._leases: dict[str, StoreLease] = {}
         self._told: set[str] = set()
         self._touched: set[str] = set()
-        self._changed: set[str] = set()
         self._decisions: dict[str, str] = {}
         self._is_decided = drafter.sweep.sequential is None
         self._is_stalled = False
@@ -191,10 +190,10 @@ class Plan:
         self._close_condition(condition)
 
     def _add(self, task: Task) -> None:
-        folder, known = ReplicateFolder(task.work.folder, {}), self._admission.by_key.get(task.work.key)
-        self._admission.check(task, fold(folder.records()))
+        journal, known = fold(_records(task)), self._admission.by_key.get(task.work.key)
+        self._admission.check(task, journal)
         self.tasks.add(task)
-        final, done = folder.state(), folder.evaluations() | (known.evaluations if known else frozenset())
+        final, done = journal.final, journal.evaluations | (known.evaluations if known else frozenset())
         if known and known.state == "complete" and task.evaluations <= known.evaluations:
             self.tasks.move(task, "complete")
         elif task.evaluations and task.evaluations <= done:
@@ -241,10 +240,10 @@ class Plan:
             self._leases[key] = self._lease(f"prerequisite {key}")
         if not _when_there(self._leases[key].acquire):
             return False
-        final = ReplicateFolder(task.work.folder, {}).state()
-        self._admission.check(task, fold(_records(task)))
-        if is_settled(final, task.work) and _has_products(task, final):
-            self._judge(task, final)
+        journal = fold(_records(task))
+        self._admission.check(task, journal)
+        if is_settled(journal.final, task.work) and _has_products(task, journal.final):
+            self._judge(task, journal.final)
             return False
         return True
 
@@ -280,7 +279,6 @@ class Plan:
         self._recorder.end(task, replicate, task.state, final.get("traceback", ""))
         self._view.end(task.work.key, task.state, task.error, task.fold.duration_s)
         if task.condition:
-            self._changed.add(task.condition.name)
             self._close_condition(task.condition)
         elif task.work.key in self._leases:
             _when_there(self._leases[task.work.key].release)
@@ -300,7 +298,8 @@ class Plan:
         if any(task.state in ("waiting", "live") for task in tasks):
             return
         self._told.add(condition.name)
-        if condition.name in self._changed | self._unfinished:
+        is_changed = any(task.work.key in self._touched for task in tasks)
+        if is_changed or condition.name in self._unfinished:
             self._end_condition(condition)
         replicates = [self._replicate(task) for task in tasks]
         if not any(replicate.is_lost for replicate in replicates):

@@ -14,6 +14,7 @@ class Fold:
         duration_s: from the start of each session to its last record; the time between sessions does not count.
         versions: of the code, of each session that produced something.
         last_version: of the last session.
+        final: the newest record that says how it ended; `{"state": "new"}` where there is none.
     """
 
     metrics: dict[str, float] = field(default_factory=dict)
@@ -21,6 +22,7 @@ class Fold:
     versions: list[str] = field(default_factory=list)
     asked_for: set[str] = field(default_factory=set)
     last_version: str = ""
+    final: Record = field(default_factory=lambda: {"state": "new"})
     step: int = -1
     host: str = ""
     device: str = ""
@@ -45,6 +47,8 @@ class Fold:
         self.metrics |= record.get("metrics", {})
         if record["kind"] == "metrics":
             self.step = max(self.step, record["step"])
+        if record["kind"] == "state":
+            self.final = record
         if record["kind"] == "evaluation":
             self.evaluations.add(record.get("id", ""))
         self.size_bytes = record.get("size_bytes", self.size_bytes)

@@ -41,10 +41,7 @@ class ReplicateFolder:
 
     def records(self) -> list[Record]:
         """Every whole line of the journal; a line torn by a crash is not one."""
-        if not self._journal.exists():
-            return []
-        lines = self._journal.read_text(encoding="utf-8").split("\n")[:-1]
-        return [json.loads(line) for line in lines]
+        return self.records_after(0)[0]
 
     def records_after(self, offset: int) -> tuple[list[Record], int]:
         """The whole lines behind `offset` bytes of the journal, and the offset behind them."""
