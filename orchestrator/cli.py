@@ -44,7 +44,7 @@ def sweeps(format: OutputFormat = Format.table) -> None:
 
     found = [function() for function in sweep_functions().values()]
     rows = [
-        {"sweep": s.name, "conditions": _num_conditions(s), "seeds": len(s.seeds), "about": s.description}
+        {"sweep": s.name, "conditions": s.num_conditions(), "seeds": len(s.seeds), "about": s.description}
         for s in found
     ]
     print_rows(rows, format, title="Sweeps", whole=("sweep",))
@@ -181,10 +181,6 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: object, *
     if issubclass(category, DataWarning) and str(message) not in _shown_warnings:
         _shown_warnings.add(str(message))
         err.print(f"ponderay: {message}", markup=False, soft_wrap=True)
-
-
-def _num_conditions(sweep: "Sweep") -> int:
-    return sweep.search.num_settings() if sweep.search else len(sweep.conditions)
 
 
 def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:

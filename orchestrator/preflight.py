@@ -57,15 +57,6 @@ class Check:
         return f"{self.name}: {self.found.rstrip('.')}. {self.remedy}".rstrip()
 
 
-def check_data(sweep: Sweep, settings: Settings) -> None:
-    """Reads transcripts and headers of all that the sweep will use.
-
-    Raises:
-        InputError: naming the first thing that is missing, broken or empty.
-    """
-    read_fingerprints(Drafter(sweep, settings, num_gpus=0))
-
-
 def before_ray(sweep: Sweep, settings: Settings, drafter: Drafter | None = None) -> list[Check]:
     """Everything that can be looked at before Ray starts.
 
@@ -73,7 +64,7 @@ def before_ray(sweep: Sweep, settings: Settings, drafter: Drafter | None = None)
         drafter: keeps the fingerprints for whoever asks it later.
 
     Raises:
-        InputError: as `check_data`.
+        InputError: as `read_fingerprints`.
     """
     return look(sweep, settings, read_fingerprints(drafter or Drafter(sweep, settings, num_gpus=0)))
 
@@ -108,7 +99,7 @@ def read_fingerprints(drafter: Drafter) -> dict[str, str]:
     """The fingerprint of the data of each condition by its name; of a search, under "", that of its base.
 
     Raises:
-        InputError: as `check_data`.
+        InputError: naming the first thing that is missing, broken or empty.
     """
     sweep, found = drafter.sweep, {}
     for condition in sweep.conditions or (Condition(""),):
@@ -193,8 +184,7 @@ def check_disk(settings: Settings, sweep: Sweep | None = None, study: Study | No
     sizes = [r.size_bytes for r in complete if r.size_bytes]
     needed = 0.0
     if sweep and sizes:
-        num_conditions = sweep.search.num_trials if sweep.search else len(sweep.conditions)
-        num_left = max(0, num_conditions * len(sweep.seeds) - len(complete))
+        num_left = max(0, sweep.num_conditions() * len(sweep.seeds) - len(complete))
         needed = num_left * sum(sizes) / len(sizes)
     found = f"{_gigabytes(free)} free at {settings.runs}" + (f", {_gigabytes(needed)} needed" if sizes else "")
     remedy = "Free space, or set PONDERAY_RUNS to a folder on a larger disk."

@@ -202,6 +202,10 @@ class Sweep:
     def __post_init__(self) -> None:
         _validate(self)
 
+    def num_conditions(self) -> int:
+        """Those listed, or as many as the search draws."""
+        return self.search.num_settings() if self.search else len(self.conditions)
+
     def config(self, condition: Condition, seed: int) -> Config:
         """The whole config of one replicate."""
         config = self.base
