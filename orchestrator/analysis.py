@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.settings import Settings
-from orchestrator.statistics import holm, summarise, welch_p
+from orchestrator.statistics.significance import holm, welch_p
+from orchestrator.statistics.summary import summarise
 from orchestrator.storage import ReplicateFolder
 from orchestrator.tracking import Tracking
 from search_spaces.sweep import Sweep

@@ -29,7 +29,7 @@ class FrontSoFar:
             self._view.front(self._lines())
 
     def _lines(self) -> list[str]:
-        from orchestrator.pareto import non_dominated
+        from orchestrator.pareto.front import non_dominated
 
         names = list(self._means)
         marks = non_dominated([self._means[name] for name in names], self._objectives)

@@ -14,7 +14,7 @@ from orchestrator.study import Study
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.pareto import Point
+    from orchestrator.pareto.front import Point
     from search_spaces.sweep import Objective, Sweep
 
 
@@ -56,7 +56,7 @@ def pareto(study: Study | str, objectives: "Sequence[Objective]" = ()) -> "tuple
     Example:
         >>> pareto("asr.demo", [Objective("per"), Objective("real_time_factor")])  # doctest: +SKIP
     """
-    from orchestrator.pareto import front
+    from orchestrator.pareto.front import front
     from search_spaces.find import find_sweep
 
     loaded = Study.load(study) if isinstance(study, str) else study

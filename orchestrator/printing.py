@@ -1,6 +1,9 @@
 """How commands print: tables for people, json and csv for programs."""
 
+import csv
+import io
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -25,8 +28,6 @@ OutputFormat = Annotated[Format, typer.Option("--format", help="table for people
 
 def print_rows(rows: list[dict[str, Any]], format: Format, title: str, whole: tuple[str, ...] = ()) -> None:
     """Records of equal fields; columns named in `whole` are never wrapped."""
-    from orchestrator.report import to_csv
-
     if format is Format.json:
         print(json.dumps(rows, indent=2))
     elif format is Format.csv:
@@ -38,3 +39,14 @@ def print_rows(rows: list[dict[str, Any]], format: Format, title: str, whole: tu
         for row in rows:
             table.add_row(*(str(value) for value in row.values()))
         out.print(table, markup=False)
+
+
+def to_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """Records as CSV with a header line; nothing for no records."""
+    if not rows:
+        return ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

@@ -13,7 +13,7 @@ from orchestrator.sweep_options import Smoke, SweepName, find
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.pareto import Point
+    from orchestrator.pareto.front import Point
     from orchestrator.settings import Settings
     from orchestrator.study import Study
     from search_spaces.sweep import Objective, Sweep
@@ -51,14 +51,14 @@ def pareto(
 
     Figures of the same points are drawn and stored once.
     """
-    from orchestrator import pareto as fronts
+    from orchestrator.pareto.front import front
     from orchestrator.settings import read_settings
     from orchestrator.study import Study
 
     settings, sweep = read_settings(), find(name, smoke, None, None)
     objectives = _objectives(sweep, x, y)
     study = Study.load(sweep.name, settings)
-    points = fronts.front(study, objectives)
+    points = front(study, objectives)
     if not points:
         metrics = " and ".join(objective.metric for objective in objectives)
         raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
@@ -67,22 +67,23 @@ def pareto(
 
 
 def _print_front(sweep: str, points: "Sequence[Point]", objectives: "Sequence[Objective]", format: Format) -> None:
-    from orchestrator import report
+    from orchestrator.printing import to_csv
+    from orchestrator.report import front_rows
 
     if format is Format.json:
-        print(report.front_json(sweep, points, objectives))
+        print(front_rows.front_json(sweep, points, objectives))
     elif format is Format.csv:
-        print(report.to_csv(report.front_rows(points, objectives)), end="")
+        print(to_csv(front_rows.front_rows(points, objectives)), end="")
     else:
         shown = _readable(points)
-        out.print(report.front_table(sweep, shown, objectives))
+        out.print(front_rows.front_table(sweep, shown, objectives))
         if len(shown) < len(points):
             _say_what_is_left_out(shown, points)
 
 
 def _readable(points: "Sequence[Point]") -> "Sequence[Point]":
     """All of few points; of many the front, or some of a very long one, and the nearest of the rest."""
-    from orchestrator.pareto import nearest, spread_out
+    from orchestrator.pareto.front import nearest, spread_out
 
     if len(points) <= MAX_ROWS:
         return points
@@ -109,13 +110,13 @@ def _keep_figures(
     study: "Study", points: "Sequence[Point]", objectives: "Sequence[Objective]", settings: "Settings", is_told: bool
 ) -> None:
     """Draws and stores what is not drawn and stored yet; the printed answer does not wait for the store."""
-    from orchestrator import report
+    from orchestrator.report import front_figure
 
-    files = report.front_files(study.sweep, settings.figures)
+    files = front_figure.front_files(study.sweep, settings.figures)
     stamp, digest = _stamp(study, points, objectives, settings)
     is_kept = stamp is not None and all(file.exists() for file in (stamp, *files)) and stamp.read_text() == digest
     if not is_kept:
-        report.draw_front(study.sweep, points, objectives, settings.figures)
+        front_figure.draw_front(study.sweep, points, objectives, settings.figures)
     for file in files if is_told else ():
         out.print(f"Figure: {_shown(file)}", soft_wrap=True, markup=False)
     sys.stdout.flush()

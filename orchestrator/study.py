@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
 
     from orchestrator.settings import Settings
-    from orchestrator.statistics import Summary
+    from orchestrator.statistics.summary import Summary
 
 State = Literal["running", "stopped", "complete", "failed"]
 
@@ -105,7 +105,7 @@ class Study:
 
     def summary(self, condition: str, metric: str) -> "Summary | None":
         """Mean, standard deviation and number; None without a value."""
-        from orchestrator.statistics import summarise
+        from orchestrator.statistics.summary import summarise
 
         values = self.values(condition, metric)
         return summarise(values) if values else None

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from orchestrator.statistics import holm, welch_p
+from orchestrator.statistics.significance import holm, welch_p
 
 
 def test_welch_by_its_formula():

@@ -1,17 +1,15 @@
 """Fronts: which points no other point beats in every objective at once."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import moocore
 import numpy as np
 
-from orchestrator.study import Study
+from orchestrator.statistics.summary import Summary, summarise
+from orchestrator.study import Replicate, Study
 from search_spaces.sweep import Objective
-
-if TYPE_CHECKING:
-    from orchestrator.statistics import Summary
 
 
 @dataclass(frozen=True)
@@ -21,13 +19,17 @@ class Point:
     Attributes:
         name: the condition; with the evaluation, where the study has several.
         is_front: whether no other point's means dominate its means.
+        seeds: of the complete replicates that have every objective, in order.
+        values: for each objective its value under each of the seeds; the summaries are theirs.
     """
 
     name: str
     condition: str
     evaluation: str
-    summaries: tuple["Summary", ...]
+    summaries: tuple[Summary, ...]
     is_front: bool = False
+    seeds: tuple[int, ...] = ()
+    values: tuple[tuple[float, ...], ...] = ()
 
 
 def non_dominated(values: Sequence[Sequence[float]], objectives: Sequence[Objective]) -> list[bool]:
@@ -50,16 +52,31 @@ def front(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:
     for condition in study.conditions:
         for evaluation in evaluations:
             end = f"@{evaluation}" if evaluation else ""
-            names = [objective.metric for objective in objectives]
-            found = [study.summary(condition, name + end) or study.summary(condition, name) for name in names]
-            summaries = tuple(summary for summary in found if summary)
-            if len(summaries) == len(objectives):
+            seeds, values = _values(study.of(condition), [objective.metric for objective in objectives], end)
+            if seeds:
                 name = condition + end if len(evaluations) > 1 else condition
-                points.append(Point(name, condition, evaluation, summaries))
+                summaries = tuple(summarise(column) for column in values)
+                points.append(Point(name, condition, evaluation, summaries, seeds=seeds, values=values))
     marks = non_dominated([[s.mean for s in point.summaries] for point in points], objectives)
     marked = [replace(point, is_front=mark) for point, mark in zip(points, marks, strict=True)]
     sign = -1 if objectives[0].direction == "maximize" else 1
     return tuple(sorted(marked, key=lambda point: sign * point.summaries[0].mean))
+
+
+def _values(
+    replicates: Sequence[Replicate], metrics: Sequence[str], end: str
+) -> tuple[tuple[int, ...], tuple[tuple[float, ...], ...]]:
+    """Seeds of the complete replicates that have a finite value of each metric, and these values, a row a metric.
+
+    A metric that the evaluation does not report is the replicate's own.
+    """
+    seeds, rows = [], []
+    for replicate in replicates:
+        found = [replicate.metrics.get(m + end, replicate.metrics.get(m, math.nan)) for m in metrics]
+        if replicate.state == "complete" and all(map(math.isfinite, found)):
+            seeds.append(replicate.seed)
+            rows.append(found)
+    return tuple(seeds), tuple(zip(*rows, strict=True))
 
 
 def nearest(points: Sequence[Point], count: int) -> tuple[Point, ...]:
@@ -83,16 +100,3 @@ def spread_out(points: Sequence[Point], count: int) -> tuple[Point, ...]:
     if len(points) <= count:
         return tuple(points)
     return tuple(points[i] for i in np.linspace(0, len(points) - 1, count).round().astype(int))
-
-
-def hypervolume(points: Sequence[Point], objectives: Sequence[Objective]) -> tuple[float, tuple[float, ...]] | None:
-    """Volume that the front's means dominate, and the reference point: the worst mean of each objective, 1 % further.
-
-    None for fewer than two points.
-    """
-    if len(points) < 2:
-        return None
-    signs = np.array([-1.0 if objective.direction == "maximize" else 1.0 for objective in objectives])
-    means = np.array([[summary.mean for summary in point.summaries] for point in points]) * signs
-    reference = means.max(0) + 0.01 * np.abs(means.max(0))
-    return float(moocore.hypervolume(means, ref=reference)), tuple(float(x) for x in reference * signs)

@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from orchestrator import report
-from orchestrator.pareto import Point, front, nearest, spread_out
-from orchestrator.statistics import Summary
+from orchestrator.pareto.front import Point, front, nearest, spread_out
+from orchestrator.report import front_figure
+from orchestrator.statistics.summary import Summary
 from orchestrator.study import Study
 from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import replicate
@@ -56,7 +56,7 @@ def crowd():
 
 
 def test_figures_thin_out_dominated_points_and_say_so(crowd, tmp_path):
-    html, png = report.draw_front("s", crowd, ERROR_COST, tmp_path)
+    html, png = front_figure.draw_front("s", crowd, ERROR_COST, tmp_path)
     text = html.read_text()
     assert "300 of 1,000 dominated points drawn" in text
     drawn = set(re.findall(r'"(c\d+)"', text))
@@ -66,7 +66,7 @@ def test_figures_thin_out_dominated_points_and_say_so(crowd, tmp_path):
 
 def test_few_points_are_all_drawn_and_named(tmp_path):
     points = points_of([(0.0, 0.0)] + [(1.0 + i, 1.0 + i) for i in range(39)])
-    html, _ = report.draw_front("s", points, ERROR_COST, tmp_path)
+    html, _ = front_figure.draw_front("s", points, ERROR_COST, tmp_path)
     text = html.read_text()
     assert "points drawn" not in text
     assert len(re.findall(r'"c\d+"', text)) == 80  # each as a label and where the pointer rests

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import report
-from orchestrator.pareto import front, hypervolume, non_dominated
-from orchestrator.statistics import summarise
+from orchestrator.pareto.front import front, non_dominated
+from orchestrator.pareto.hypervolume import hypervolume
+from orchestrator.printing import to_csv
+from orchestrator.report import front_figure, front_rows
+from orchestrator.statistics.summary import summarise
 from orchestrator.study import Replicate, Study
 from search_spaces.sweep import Objective
 
@@ -73,7 +75,7 @@ def test_summary_of_one_value_has_no_spread():
 
 def test_json_and_csv_carry_the_same_numbers():
     points = front(study_of(a=[(1.0, 3.0)], b=[(2.0, 1.0), (4.0, 1.0)]), ERROR_COST)
-    content = json.loads(report.front_json("s", points, ERROR_COST))
+    content = json.loads(front_rows.front_json("s", points, ERROR_COST))
     assert content["points"][1] == {
         "condition": "b",
         "evaluation": "e",
@@ -84,14 +86,14 @@ def test_json_and_csv_carry_the_same_numbers():
         "macs": 1.0,
         "macs_std": 0.0,
     }
-    header, first, _ = report.to_csv(report.front_rows(points, ERROR_COST)).splitlines()
+    header, first, _ = to_csv(front_rows.front_rows(points, ERROR_COST)).splitlines()
     assert header == "condition,evaluation,on_front,n,per,per_std,macs,macs_std"
     assert first == "a,e,True,1,1.0,,3.0,"
 
 
 def test_figures_are_whole_and_names_are_escaped(tmp_path):
     study = study_of(**{"<script>alert(1)</script>": [(1.0, 3.0), (1.1, 3.0)], "b$": [(2.0, 1.0)]})
-    html, png = report.draw_front("s", front(study, ERROR_COST), ERROR_COST, tmp_path)
+    html, png = front_figure.draw_front("s", front(study, ERROR_COST), ERROR_COST, tmp_path)
     text = html.read_text()
     assert "<script>alert(1)</script>" not in text
     assert 'src="https' not in text and "src='http" not in text
