@@ -16,6 +16,7 @@ def run(*command: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_routed_execution_takes_less_time_than_masked_at_one_half():
     rows = {
         line.split()[0]: [float(x) for x in line.split()[1:]]
@@ -58,6 +59,7 @@ def recoding(*arguments: str) -> dict[str, list[float]]:
     return {line[:22].strip(): [float(x) for x in line[22:].split()] for line in lines}
 
 
+@pytest.mark.slow
 def test_closed_form_recoding_is_faster_than_a_graph_at_every_step():
     arguments = ("--repeats", "3", "--hidden-size", "256", "--vocabulary", "4000", "--only", "autograd", "surprisal")
     rows = recoding(*arguments)
@@ -77,6 +79,7 @@ def test_recoding_at_the_thesis_sizes_takes_no_longer_than_promised():
         assert rows[name][1] <= training and rows[name][4] <= evaluation, (name, rows[name])
 
 
+@pytest.mark.slow
 def test_moments_are_closer_than_ten_samples():
     arguments = ("--num-epochs", "1", "--vocabulary", "1000", "--hidden-size", "64", "--num-reference", "400")
     rows = [line.split() for line in run("benchmarks/moments.py", *arguments)[2:]]

@@ -240,6 +240,7 @@ def test_minimal_pairs_and_agreement_on_real_files(analysed, real_data):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_wikitext_2_is_read_as_it_is(real_data):
     values = {
         "data.text": {"kind": "files", "root": str(real_data)},

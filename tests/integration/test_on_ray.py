@@ -54,6 +54,7 @@ def started_records(sweep):
     return [record for record in records if record["kind"] == "started"]
 
 
+@pytest.mark.slow
 def test_a_replicate_gets_as_many_threads_as_cpus_and_its_worker_knows_its_own_cluster():
     """Though another instance of Ray may run on the host."""
     run_with_ray(tiny((Condition("a", {}, Resources(num_workers=0, cpus_per_worker=2)),), seeds=(1,)))
@@ -107,6 +108,7 @@ def test_a_replicate_that_hangs_is_ended_and_tried_again():
     assert dict(outcome.replicates[0].metrics) == dict(alone.replicates[0].metrics)
 
 
+@pytest.mark.slow
 def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
     sweep = tiny({"a": {"sleep_s": 0.6}, "b": {"x": 0.25, "sleep_s": 0.6}})
     drafter = Drafter(sweep, read_settings(), 0)

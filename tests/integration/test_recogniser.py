@@ -47,6 +47,7 @@ def records(kind):
     return [record for path in journals for record in map(json.loads, path.open()) if record["kind"] == kind]
 
 
+@pytest.mark.slow
 def test_ten_bias_values_on_a_finished_replicate_train_nothing():
     first = run_quietly(sweep()).replicates[0]
     trained = records("metrics")
@@ -71,6 +72,7 @@ def test_the_figure_of_an_utterance_is_an_artifact_of_its_run():
 
 
 @pytest.mark.usefixtures("ray_instance")
+@pytest.mark.slow
 def test_two_processes_train_a_recogniser_as_one_does():
     """Without dropout and with p_big = 1, what data-parallel training computes does not depend on their number."""
     config = CONFIG.with_value("controller", Random(p_big=1))

@@ -156,6 +156,7 @@ def driver(*arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env=environment)  # noqa: S603
 
 
+@pytest.mark.slow
 def test_sweeps_started_together_pretrain_once(workplace):
     drivers = [driver(name, "0", "2") for name in ("tiny.one", "tiny.two")]
     assert [process.wait(60) for process in drivers] == [0, 0]

@@ -239,6 +239,7 @@ def test_table_and_csv_tell_the_same(shipped):
     assert "money" not in table
 
 
+@pytest.mark.slow
 def test_calibration_trains_one_replicate_for_a_while_and_keeps_its_work(shipped):
     report = json.loads(call("tiny.long", "--cpus", "1", "--calibrate", "2", "--format", "json"))
     (unfinished,) = report["conditions"][0]["unfinished"]

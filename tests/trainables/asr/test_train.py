@@ -308,6 +308,7 @@ def test_every_variant_trains_and_is_tested(tmp_path, ar, name):
     assert all(math.isfinite(value) for value in tested.reports[3].values())
 
 
+@pytest.mark.slow
 def test_an_epoch_leaves_no_tensors_behind(tmp_path, ar):
     """The number of live tensors, and their size, after each of several epochs."""
     sizes = []
