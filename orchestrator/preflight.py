@@ -6,7 +6,6 @@ import uuid
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Final, Literal
 
@@ -198,36 +197,29 @@ def check_disk(settings: Settings, sweep: Sweep | None = None, study: Study | No
 def check_seeds(sweep: Sweep) -> Check:
     """Whether the seeds suffice for the test that the sweep promises, at a level of .05 with Holm's correction.
 
-    The exact two-sided sign-flip test on n pairs has no p below 2 / 2^n (Fisher 1935); with m comparisons the smallest
-    must reach .05 / m (Holm 1979). A smoke sweep promises nothing.
+    The exact two-sided sign-flip test on n pairs has no p below 2 / 2^n (Fisher 1935); with m comparisons, of every
+    condition in every objective, the smallest must reach .05 / m (Holm 1979). A smoke sweep promises nothing.
     """
-    n, m = len(sweep.seeds), len(sweep.conditions) - 1
+    from orchestrator.statistics.significance import least_paired_p, seeds_for_level
+
+    n, m = len(sweep.seeds), (len(sweep.conditions) - 1) * len(sweep.objectives)
     if sweep.reference is None or m < 1:
         return Check("seeds", "ok", f"{n}; no condition is compared with a reference")
     if sweep.name.endswith(".smoke"):
         return Check("seeds", "ok", f"{n}; a smoke sweep promises no test")
     if sweep.test == "paired_permutation":
-        enough, least_p = num_pairs(m), smallest_p(n)
+        enough, least_p = seeds_for_level(LEVEL, num_comparisons=m), least_paired_p(n)
         found = f"{n} pairs, {m} comparisons: the exact paired test reaches p = {min(1.0, m * least_p):.2g} at best"
-        if n < enough:
-            return Check("seeds", "failed", found, f"Give it {enough} seeds: `--seeds {enough}`.")
+        if m * least_p > LEVEL:
+            remedy = f"Give it {enough} seeds: `--seeds {enough}`." if enough else "Compare fewer conditions."
+            return Check("seeds", "failed", found, remedy)
         return Check("seeds", "ok", found)
     if n < 2:
         remedy = "Give it 2 seeds at least: `--seeds 5`."
         return Check("seeds", "warning", f"{n}; Welch's test against {sweep.reference!r} needs 2", remedy)
-    enough = num_pairs(1)
+    enough = seeds_for_level(LEVEL) or 0
     note = f" (an exact paired test could not reach {LEVEL:g} with fewer than {enough})" if n < enough else ""
     return Check("seeds", "ok", f"{n} for Welch's test{note}")
-
-
-def smallest_p(num: int) -> float:
-    """The least p-value of the exact two-sided sign-flip test over `num` pairs."""
-    return min(1.0, 2.0 ** (1 - num))
-
-
-def num_pairs(num_comparisons: int) -> int:
-    """The least number of pairs with which the test can reach .05 in any of `num_comparisons`."""
-    return next(n for n in count(1) if num_comparisons * smallest_p(n) <= LEVEL)
 
 
 def check_gpu(sweep: Sweep | None = None) -> Check:

@@ -1,0 +1,49 @@
+"""What the reader of a comparison must know about its seeds and its test, in sentences."""
+
+from typing import Final
+
+from orchestrator.statistics.pairwise import LEVEL, MOST_ORDERS, Groups, Test
+from orchestrator.statistics.significance import seeds_for_level
+
+NO_SPREAD: Final = "no spread over the seeds in either: the difference is taken for certain, without a test"
+HIDDEN_SPREAD: Final = (
+    "no spread over the seeds in either, but values repeat in this metric under other conditions too: "
+    "it may be chance, and a t-test says nothing here"
+)
+ONE_DIFFERENCE: Final = "the difference is the same under every seed, so its interval has no width; do not trust that"
+NO_ORDERS: Final = f"almost stochastic order is left out, as of any more than {MOST_ORDERS:,} comparisons"
+UNPAIRED: Final = "the seeds are not the same, so the promised paired permutation test is replaced by the unpaired one"
+
+
+def of_seeds(groups: Groups, test: Test, can_decide: bool, num_tests: int) -> tuple[str, ...]:
+    """Sentences about one seed, seeds that do not pair, and a test that cannot reach 0.05 with so many.
+
+    Args:
+        can_decide: whether it can in its family.
+        num_tests: size of that family.
+    """
+    found = []
+    is_paired = groups.is_paired
+    if test == "paired_permutation" and not is_paired:
+        found.append(UNPAIRED)
+    seeds = _counted(groups)
+    if groups.least_size() < 2:
+        found.append(f"{seeds}: one seed has no spread, so there is neither interval nor test")
+    elif not can_decide:
+        name = "an exact paired permutation test" if is_paired else "an exact permutation test"
+        enough = seeds_for_level(LEVEL, is_paired, num_tests)
+        seeds_each = "seeds" if is_paired else "seeds each"
+        remedy = f"from {enough} {seeds_each} on it can" if enough else "no number of seeds is enough for so many"
+        family = f"among {num_tests:,} comparisons (Holm) " if num_tests > 1 else ""
+        least = groups.least_permutation_p()
+        found.append(
+            f"{seeds}: {name} cannot give p below {least:.4g}, so {family}it can decide nothing at {LEVEL:g}; {remedy}"
+        )
+    return tuple(found)
+
+
+def _counted(groups: Groups) -> str:
+    n, m = groups.a.shape[1], groups.b.shape[1]
+    if n == m:
+        return f"{n} seed{'s' if n > 1 else ''}"
+    return f"{n} and {m} seeds"

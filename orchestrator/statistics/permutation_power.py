@@ -1,0 +1,71 @@
+"""What so many seeds show by an exact permutation test: its p-values come in steps, and so does its power."""
+
+import functools
+import math
+from typing import Final
+
+import numpy as np
+
+from orchestrator.statistics.power import MOST_SEEDS, POWER, Design, noncentrality, seeds_needed_rows
+from orchestrator.statistics.significance import least_paired_p, least_permutation_p
+from orchestrator.statistics.student import Floats
+
+ROUNDING: Final = 1 + 1e-9
+
+
+def attained_level(level: float, least_p: float) -> float:
+    """The largest multiple of `least_p`, the step of a test's p-values, that is not above `level`; 0 if none is."""
+    return math.floor(level / least_p * ROUNDING) * least_p
+
+
+def paired_centre(n: int, level: float, power: float = POWER) -> float:
+    """How many standard errors a true mean difference must be for n pairs to show it; infinite where they cannot.
+
+    Differences are normal. Where only the least p will do, all must have one sign, so each has it with a chance of the
+    n-th root of `power`. Else it is that of a t-test at the attained level, by simulation 4 to 13 % too small at two
+    steps of p, and within 4 % from ten on.
+    """
+    from scipy.special import ndtri
+
+    least = least_paired_p(n)
+    attained = attained_level(level, least)
+    if attained == 0:
+        return math.inf
+    if attained == least:
+        return float(ndtri(power ** (1 / n))) * math.sqrt(n)
+    return float(noncentrality(np.asarray(n - 1.0), attained, power))
+
+
+def unpaired_centres(n: int, m: int, freedom: Floats, level: float, power: float = POWER) -> Floats:
+    """The same of groups of n and m: that of Welch's t-test at the attained level, by simulation up to 10 % too small.
+
+    (20 % where groups are unequal and only the least p will do.)
+    """
+    attained = attained_level(level, least_permutation_p(n, m))
+    return noncentrality(freedom, attained, power) if attained > 0 else np.full(freedom.shape, np.inf)
+
+
+def paired_seeds_needed_rows(differences: Floats, stds: Floats, level: float, power: float = POWER) -> Floats:
+    """The least numbers of pairs that show true mean differences, NaN where none below 1,000 does.
+
+    Args:
+        stds: sample standard deviations of the differences.
+    """
+    least_shown = _paired_effects(level, power)
+    certain = np.where(differences == 0, 0.0, np.finfo(np.float64).max)
+    effects = np.where(stds == 0, certain, np.abs(differences) / np.where(stds == 0, 1.0, stds))
+    places = np.searchsorted(-least_shown, -effects)
+    return np.where(places < len(least_shown), places + 2.0, np.nan)
+
+
+def unpaired_seeds_needed_rows(differences: Floats, design: Design, level: float, power: float = POWER) -> Floats:
+    """The least numbers of seeds in each of two groups that show true differences, NaN where none below 1,000 does."""
+    levels = [attained_level(level, least_permutation_p(n, n)) for n in range(MOST_SEEDS + 1)]
+    return seeds_needed_rows(differences, design, np.array(levels), power)
+
+
+@functools.cache
+def _paired_effects(level: float, power: float) -> Floats:
+    """For 2, 3, ... pairs the least mean in standard deviations that they, or fewer of them, show; never rising."""
+    effects = [paired_centre(n, level, power) / math.sqrt(n) for n in range(2, MOST_SEEDS + 1)]
+    return np.minimum.accumulate(np.array(effects))

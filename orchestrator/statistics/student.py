@@ -1,0 +1,104 @@
+"""Student's t along the last axis: estimates with their standard errors, for one sample or for many at once."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+RESOLUTION: Final = 1e-12
+"""Relative to the largest number that went in: what differs by less differs by rounding only."""
+
+
+class Estimates(NamedTuple):
+    """Numbers of one shape, each with what its interval and tests need.
+
+    Attributes:
+        standard_error: 0 where nothing varies.
+        freedom: degrees of freedom; NaN where the values are too few to say anything.
+    """
+
+    value: Floats
+    standard_error: Floats
+    freedom: Floats
+
+
+def of_mean(values: Floats) -> Estimates:
+    """The mean of `values` (..., n)."""
+    return _of_one(values, np.abs(values))
+
+
+def of_paired_difference(a: Floats, b: Floats) -> Estimates:
+    """Mean of `a` minus mean of `b`, both (..., n), from the differences value by value; 0 if by rounding only."""
+    found = _of_one(a - b, np.maximum(np.abs(a), np.abs(b)))
+    return found._replace(value=without_rounding(found.value, a, b))
+
+
+def of_unpaired_difference(a: Floats, b: Floats) -> Estimates:
+    """Mean of `a` (..., n) minus mean of `b` (..., m), which may have spreads of their own (Welch 1947)."""
+    first, second = of_mean(a), of_mean(b)
+    return combine(without_rounding(first.value - second.value, a, b), first, second)
+
+
+def of_jackknife(value: Floats, leave_one_out: Floats) -> Estimates:
+    """A statistic `value` (...) of n seeds from its values without each of them (..., n): mean of the pseudo-values.
+
+    Tukey (1958): pseudo-value i is n times `value` less n - 1 times the value without seed i.
+    """
+    n = leave_one_out.shape[-1]
+    whole = value[..., None]
+    return _of_one(n * whole - (n - 1) * leave_one_out, n * np.maximum(np.abs(whole), np.abs(leave_one_out)))
+
+
+def combine(value: Floats, first: Estimates, second: Estimates) -> Estimates:
+    """`value` with the standard error of a difference of two, and degrees of freedom by Welch (1947).
+
+    Where neither varies they are the sum of both.
+    """
+    squares = [np.square(part.standard_error) for part in (first, second)]
+    total = squares[0] + squares[1]
+    shares = np.square(squares[0]) / first.freedom + np.square(squares[1]) / second.freedom
+    is_constant = total == 0
+    freedom = np.where(
+        is_constant, first.freedom + second.freedom, np.square(total) / np.where(is_constant, 1.0, shares)
+    )
+    return Estimates(value, np.sqrt(total), freedom)
+
+
+def without_rounding(difference: Floats, a: Floats, b: Floats) -> Floats:
+    """`difference` (...), 0 where it is no more than rounding of `a` (..., n) and `b` (..., m)."""
+    largest = np.maximum(np.abs(a).max(-1, initial=0.0), np.abs(b).max(-1, initial=0.0))
+    return np.where(np.abs(difference) <= RESOLUTION * largest, 0.0, difference)
+
+
+def half_width(estimates: Estimates, level: float) -> Floats:
+    """Half the width of each confidence interval; 0 without a standard error, NaN where there is none."""
+    from scipy.special import stdtrit
+
+    width: Floats = stdtrit(estimates.freedom, (1 + level) / 2) * estimates.standard_error
+    return width
+
+
+def two_sided_p(estimates: Estimates) -> Floats:
+    """p-values that each is 0; NaN where there is no standard error, or none can be said."""
+    from scipy.special import stdtr
+
+    is_constant = estimates.standard_error == 0
+    t = np.abs(estimates.value) / np.where(is_constant, np.nan, estimates.standard_error)
+    p: Floats = 2 * stdtr(estimates.freedom, -t)
+    return p
+
+
+def _of_one(values: Floats, sizes: Floats) -> Estimates:
+    """The mean of `values`; of no spread where they differ by no more than rounding of numbers of `sizes`."""
+    n = values.shape[-1]
+    nothing = np.full(values.shape[:-1], np.nan)
+    if n == 0:
+        return Estimates(nothing, nothing, nothing)
+    mean = values.mean(-1)
+    if n == 1:
+        return Estimates(mean, nothing, nothing)
+    is_constant = np.ptp(values, -1) <= RESOLUTION * sizes.max(-1)
+    error = np.where(is_constant, 0.0, values.std(-1, ddof=1)) / np.sqrt(n)
+    return Estimates(mean, error, np.full(mean.shape, n - 1.0))
