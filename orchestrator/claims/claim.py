@@ -3,7 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Self
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital and a full stop."""
+    return f"{text[0].upper()}{text[1:]}."
 
 
 @dataclass(frozen=True)
@@ -12,6 +17,11 @@ class Source:
 
     paper: str
     place: str
+
+    @property
+    def text(self) -> str:
+        """Both, as one line."""
+        return f"{self.paper}, {self.place}"
 
 
 @dataclass(frozen=True)
@@ -41,12 +51,62 @@ class Place:
 
     Attributes:
         scale: what ours is multiplied by to be in the published unit.
+        over: another place that it is divided by, seed by seed.
     """
 
     condition: str
     metric: str
     evaluation: str = ""
     scale: float = 1.0
+    over: Self | None = None
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The condition, and that of what it is divided by."""
+        return (self.condition, *(self.over.conditions if self.over else ()))
+
+    @property
+    def column(self) -> str:
+        """The metric as a replicate records it."""
+        return f"{self.metric}@{self.evaluation}" if self.evaluation else self.metric
+
+    @property
+    def text(self) -> str:
+        """For a sentence: `per@stochastic of surprisal`."""
+        own = f"{self.column} of {self.condition}"
+        return f"{own} / {self.over.text}" if self.over else own
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number that a study must have measured, give or take `tolerance`, to be of what was published.
+
+    Attributes:
+        text: what it shows, for a sentence: "a vocabulary of 37,732".
+    """
+
+    text: str
+    place: Place
+    value: float
+    tolerance: float = 0.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What something was published of; elsewhere it is not comparable.
+
+    Attributes:
+        title: for a sentence: "on TIMIT at the paper's sizes".
+        requires: config values that a condition must have, as text, by paths of `trainables.config.flatten`.
+        free: paths that may be overridden with any value; an override of any other, not required one makes another
+            setting of it.
+        fact: what must have been measured besides.
+    """
+
+    title: str
+    requires: Mapping[str, str] = field(default_factory=dict)
+    free: tuple[str, ...] = ()
+    fact: Fact | None = None
 
 
 @dataclass(frozen=True)
@@ -58,10 +118,12 @@ class NumberClaim:
         sweeps: shipped sweeps that have its place, without `.smoke`.
         margin: two numbers nearer than this count as one, in the published unit.
         margin_reason: why.
-        requires: config values (paths of `trainables.config.flatten`, as text) without which it is not comparable.
-        objective: the metric beside which it may be drawn in a front: `per`, `macs_per_frame`; empty: in none.
-        row: claims of one row of a table share it, so that error and cost make a point of a figure.
         direction: which way is better.
+        objective: the metric beside which it may be drawn in a front: `per`, `macs_per_frame`; empty: in none.
+        row: names the row of its table; the claims of one row share it, so that error and cost make a point of a
+            figure.
+        note: what is known to be wrong with the printed number, or different from ours.
+        bar: why no study can be held against it, where that is so.
     """
 
     id: str
@@ -71,10 +133,17 @@ class NumberClaim:
     margin: float
     margin_reason: str
     source: Source
+    setting: Setting
     direction: Literal["minimize", "maximize", "none"] = "minimize"
-    requires: Mapping[str, str] = field(default_factory=dict)
     objective: str = ""
     row: str = ""
+    note: str = ""
+    bar: str = ""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """What of a study it is about."""
+        return (self.place,)
 
 
 @dataclass(frozen=True)
@@ -82,11 +151,12 @@ class StatementClaim:
     """A published comparison.
 
     Attributes:
-        text: what it says, in our words.
+        text: what it says, a sentence in our words.
         left: what it is about.
         relation: `left` is below or above `right`, or within `margin` of it.
         right: what it is compared with: another place, or a number in the published unit.
-        requires: as of `NumberClaim`.
+        margin: of `same`; with `below` and `above` how far on the wrong side still counts ("no worse than").
+        setting, note: as of `NumberClaim`.
     """
 
     id: str
@@ -96,9 +166,15 @@ class StatementClaim:
     relation: Literal["below", "above", "same"]
     right: Place | float
     source: Source
+    setting: Setting
     margin: float = 0.0
     margin_reason: str = ""
-    requires: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """What of a study it is about."""
+        return (self.left, self.right) if isinstance(self.right, Place) else (self.left,)
 
 
 Claim = NumberClaim | StatementClaim
