@@ -1,7 +1,6 @@
 """The command `ponderay`: arguments, printing and exit codes."""
 
 import math
-import os
 import shlex
 import sys
 import warnings
@@ -11,11 +10,14 @@ import typer
 
 from orchestrator import data_commands
 from orchestrator.analyse import analyse
+from orchestrator.compare_command import compare
 from orchestrator.doctor import doctor
 from orchestrator.plan_command import plan
 from orchestrator.printing import Format, OutputFormat, err, out, print_rows
 from orchestrator.query_commands import pareto, status
+from orchestrator.report_commands import report, verify
 from orchestrator.sweep_options import AcceptCode, Needs, Seeds, Smoke, SweepName, Values, find, parse
+from orchestrator.ui_command import ui
 from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
@@ -141,26 +143,11 @@ app.command(epilog=EPILOG)(plan)
 app.command(epilog=EPILOG)(doctor)
 app.command()(status)
 app.command()(pareto)
+app.command()(compare)
+app.command()(report)
+app.command()(verify)
 app.command(epilog=EPILOG)(analyse)
-
-
-@app.command()
-def ui(
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 5000,
-    host: Annotated[str, typer.Option(help="Only what you open on purpose leaves this machine.")] = "127.0.0.1",
-) -> None:
-    """Open MLflow on the runs recorded here; ends with Ctrl-C."""
-    from orchestrator.settings import read_settings
-
-    settings = read_settings()
-    if settings.tracking_uri.startswith("http"):
-        out.print(f"The tracking server is already running: {settings.tracking_uri}", markup=False)
-        return
-    out.print(f"MLflow: http://{host}:{port}", markup=False)
-    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
-    arguments = ["--host", host, "--port", str(port), "--workers", "1"]
-    store = ["--backend-store-uri", settings.tracking_uri, "--artifacts-destination", str(settings.artifacts)]
-    os.execv(sys.executable, [sys.executable, "-m", "mlflow", "server", *arguments, *store])
+app.command()(ui)
 
 
 def main() -> None:

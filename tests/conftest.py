@@ -10,6 +10,8 @@ os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true
 import torch
 from jaxtyping import install_import_hook
 
+pytest_plugins = ["tests.browser"]
+
 TENSOR_MODULES = {
     "asr": (
         "autoregressive", "controller", "decode", "encoders", "features", "latency", "network", "pretrain",

@@ -1,12 +1,17 @@
 """Everything that a study says about its sweep's question."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from orchestrator.claims.verdict import Verdict
 from orchestrator.comparison import Comparison
 from orchestrator.pareto.membership import UncertainFront
 from orchestrator.report.question import Question
 from orchestrator.study import Study
+from trainables.errors import InputError
+
+MOST_OBJECTIVES: Final = 3
+"""Of a front."""
 
 
 @dataclass(frozen=True)
@@ -14,7 +19,7 @@ class Answers:
     """A front with its uncertainty, comparisons with the reference, verdicts on what was published.
 
     Attributes:
-        front: of the sweep's first two objectives, or three.
+        front: of the question's objectives, of more than three the first three.
         comparisons: every point against the reference's in every objective; empty without a reference.
     """
 
@@ -23,3 +28,29 @@ class Answers:
     front: UncertainFront
     comparisons: tuple[Comparison, ...]
     verdicts: tuple[Verdict, ...]
+
+
+def answer(study: Study, question: Question) -> Answers:
+    """What `study` says about `question`; nothing else goes into it, so the same two give the same answers anywhere.
+
+    Raises:
+        InputError: if no complete replicate has all objectives.
+    """
+    from orchestrator.claims.judge import judge
+    from orchestrator.comparison import compare_with_reference
+    from orchestrator.pareto.front import front
+    from orchestrator.pareto.membership import uncertain_front
+
+    objectives = question.objectives[:MOST_OBJECTIVES]
+    found = uncertain_front(study, objectives, question.reference or None)
+    if not found.points:
+        metrics = " and ".join(objective.metric for objective in objectives)
+        raise InputError(
+            f"{study.sweep} must have a complete replicate with {metrics}, but has none; "
+            f"`ponderay status {study.sweep}` says how it stands, `ponderay run {study.sweep}` goes on."
+        )
+    points = found.points if objectives == question.objectives else front(study, question.objectives)
+    comparisons: tuple[Comparison, ...] = ()
+    if any(point.condition == question.reference for point in points):
+        comparisons = compare_with_reference(points, question.reference, question.objectives, question.test)
+    return Answers(question, study, found, comparisons, judge(study, question))

@@ -1,8 +1,62 @@
-"""A table of a report, whatever it is written as."""
+"""A table of a report: raw values for programs, and the same rows as a paper prints them."""
 
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.report.numerals import MINUS
+
+INTERVAL: Final = "95 % interval"
+"""Heads the column of intervals of the column before it."""
 
 Cell = str | float | int | bool | None
+
+_LATEX: Final = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "%": r"\%",
+        "#": r"\#",
+        "_": r"\_",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "[": "{[}",  # else an argument of the line break before it
+        "*": "{*}",
+        "±": r"$\pm$",
+        MINUS: "$-$",
+        "≥": r"$\geq$",
+        "∞": r"$\infty$",
+        "ε": r"$\varepsilon$",
+        "\n": " ",
+    }
+)
+_MARKDOWN: Final = {"\n": " ", "&": "&amp;", "<": "&lt;", ">": "&gt;"} | {c: f"\\{c}" for c in "\\`*_[]|~$"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as a paper prints it.
+
+    Attributes:
+        texts: one for each row.
+        by: the raw column that its rows are sorted by.
+        is_number: whether it is set to the right.
+    """
+
+    heading: str
+    texts: tuple[str, ...]
+    by: str
+    is_number: bool = True
 
 
 @dataclass(frozen=True)
@@ -12,6 +66,7 @@ class Table:
     Attributes:
         name: a file's name without its ending.
         rows: raw values; None is an empty cell.
+        printed: the columns of Markdown, LaTeX and HTML; empty: the raw ones.
         marked: numbers of the rows that are marked, those on the front.
         notes: sentences below it.
     """
@@ -20,5 +75,95 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    printed: tuple[Column, ...] = ()
     marked: frozenset[int] = frozenset()
     notes: tuple[str, ...] = ()
+
+    def values(self, column: str) -> tuple[Cell, ...]:
+        """The raw values of one column."""
+        place = self.columns.index(column)
+        return tuple(row[place] for row in self.rows)
+
+    def as_printed(self) -> tuple[Column, ...]:
+        """The printed columns, or the raw ones with six digits."""
+        return self.printed or tuple(_plain(name, self.values(name)) for name in self.columns)
+
+
+def to_csv(table: Table) -> str:
+    """Raw values with all digits and a header line; what is missing or NaN is empty, and yes and no are true and false.
+
+    So that reading a number gives the same float again.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows([_raw(cell) for cell in row] for row in table.rows)
+    return text.getvalue()
+
+
+def to_markdown(table: Table) -> str:
+    """A table of GitHub's Markdown with the title above and the notes below; marked rows are bold."""
+    columns = table.as_printed()
+    lines = [f"**{_markdown(table.title)}**", ""]
+    lines.append(_markdown_row([_markdown(column.heading) for column in columns]))
+    lines.append(_markdown_row(["---:" if column.is_number else ":---" for column in columns]))
+    for i in range(len(table.rows)):
+        cells = [_markdown(column.texts[i]) for column in columns]
+        lines.append(_markdown_row([f"**{cell}**" if cell and i in table.marked else cell for cell in cells]))
+    lines += [line for note in table.notes for line in ("", _markdown(note))]
+    return "\n".join(lines) + "\n"
+
+
+def to_latex(table: Table) -> str:
+    r"""A `table` environment with the rules of booktabs; marked rows are bold, notes are in the caption."""
+    columns = table.as_printed()
+    caption = " ".join(_sentence(text) for text in (table.title, *table.notes))
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{_latex(caption)}}}",
+        rf"  \label{{tab:{re.sub(r'[^A-Za-z0-9.]+', '-', table.name)}}}",
+        rf"  \begin{{tabular}}{{{''.join('r' if column.is_number else 'l' for column in columns)}}}",
+        r"    \toprule",
+        _latex_row([_latex(column.heading) for column in columns]),
+        r"    \midrule",
+    ]
+    for i in range(len(table.rows)):
+        cells = [_latex(column.texts[i]) for column in columns]
+        lines.append(_latex_row([rf"\textbf{{{cell}}}" if cell and i in table.marked else cell for cell in cells]))
+    return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]) + "\n"
+
+
+def _plain(name: str, cells: Sequence[Cell]) -> Column:
+    is_number = all(cell is None or (isinstance(cell, float | int) and not isinstance(cell, bool)) for cell in cells)
+    texts = (f"{cell:.6g}" if isinstance(cell, float) else _raw(cell) for cell in cells)
+    return Column(name, tuple("" if text == "nan" else text for text in texts), name, is_number)
+
+
+def _raw(cell: Cell) -> str:
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    return repr(float(cell)) if isinstance(cell, float) else str(cell)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _markdown(text: str) -> str:
+    return "".join(_MARKDOWN.get(character, character) for character in text)
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _latex(text: str) -> str:
+    return re.sub("-(?=-)", "-{}", text.translate(_LATEX))  # two hyphens would make a dash
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return f"    {' & '.join(cells)} \\\\"

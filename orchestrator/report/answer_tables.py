@@ -1,0 +1,83 @@
+"""Every table that a study's answers make; the same answers make the same tables, so that they can be verified."""
+
+from collections.abc import Iterator
+
+from orchestrator.report.answers import Answers
+from orchestrator.report.claim_table import claim_table
+from orchestrator.report.comparison_table import comparison_table
+from orchestrator.report.condition_table import condition_table
+from orchestrator.report.numerals import between, decimals, estimate
+from orchestrator.report.table import INTERVAL, Cell, Column, Table
+from orchestrator.statistics.intervals import Interval, mean_interval
+from orchestrator.statistics.summary import Summary, summarise
+
+
+def tables(answers: Answers) -> tuple[Table, ...]:
+    """The tables of a report: conditions, comparisons, claims, metrics, replicates; named `SWEEP.conditions` and so on.
+
+    They hold nothing but what is computed from `answers`: recomputing the answers from the same replicates and taking
+    `to_csv` of each table gives the same text, digit by digit, where the numbers are the same.
+    """
+    return (
+        condition_table(answers),
+        comparison_table(answers),
+        claim_table(answers),
+        metric_table(answers),
+        replicate_table(answers),
+    )
+
+
+def metric_table(answers: Answers) -> Table:
+    """Every metric of every condition over its complete replicates: one row each, with Student's t interval.
+
+    Raw columns: condition, metric, evaluation (empty for a replicate's own metric), mean, std, n, low, high (95 %).
+    """
+    found = list(_metrics(answers))
+    names = [f"{metric}@{evaluation}" if evaluation else metric for _, metric, evaluation, _, _ in found]
+    grouped: dict[str, list[Summary]] = {}
+    for name, (_, _, _, summary, _) in zip(names, found, strict=True):
+        grouped.setdefault(name, []).append(summary)
+    digits = {name: decimals(summaries) for name, summaries in grouped.items()}
+    pairs = list(zip(names, found, strict=True))
+    return Table(
+        name=f"{answers.question.sweep}.metrics",
+        title=f"{answers.question.sweep}: all metrics",
+        columns=("condition", "metric", "evaluation", "mean", "std", "n", "low", "high"),
+        rows=tuple((c, m, e, s.mean, s.std, s.n, *interval) for c, m, e, s, interval in found),
+        printed=(
+            Column("condition", tuple(condition for condition, *_ in found), "condition", False),
+            Column("metric", tuple(names), "metric", False),
+            Column("mean", tuple(estimate(one[3], digits[name]) for name, one in pairs), "mean"),
+            Column(INTERVAL, tuple(between(one[4], digits[name]) for name, one in pairs), "low"),
+            Column("n", tuple(str(one[3].n) for one in found), "n"),
+        ),
+        notes=("Mean ± sample standard deviation over n complete replicates.",),
+    )
+
+
+def _metrics(answers: Answers) -> Iterator[tuple[str, str, str, Summary, Interval]]:
+    study = answers.study
+    for condition in study.conditions:
+        for name in dict.fromkeys(metric for replicate in study.of(condition) for metric in replicate.metrics):
+            if values := study.values(condition, name):
+                metric, _, evaluation = name.partition("@")
+                yield condition, metric, evaluation, summarise(values), mean_interval(values)
+
+
+def replicate_table(answers: Answers) -> Table:
+    """Every replicate with the values it reported: what all other tables are computed from.
+
+    Raw columns: condition, seed, state, key, error, then a column for each metric.
+    """
+    study = answers.study
+    metrics = tuple(dict.fromkeys(metric for replicate in study.replicates for metric in replicate.metrics))
+    rows: list[tuple[Cell, ...]] = []
+    for one in study.replicates:
+        values = [one.metrics.get(metric) for metric in metrics]
+        rows.append((one.condition, one.seed, one.state, one.key, one.error, *values))
+    return Table(
+        name=f"{answers.question.sweep}.replicates",
+        title=f"{answers.question.sweep}: replicates",
+        columns=("condition", "seed", "state", "key", "error", *metrics),
+        rows=tuple(rows),
+    )

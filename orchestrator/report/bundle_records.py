@@ -1,0 +1,98 @@
+"""Studies, questions and provenance as JSON that any reader takes, and back; no digit of a number is lost.
+
+Numbers that JSON does not know are the texts "NaN", "Infinity" and "-Infinity".
+"""
+
+import json
+import math
+from dataclasses import asdict
+from typing import Any, Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.replicate_tags import to_record
+from orchestrator.report.question import Question
+from orchestrator.report.study_provenance import StudyProvenance
+from orchestrator.study import Replicate, Study
+from trainables.errors import InputError
+
+NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+Record = TypeVar("Record")
+
+
+def study_json(study: Study) -> bytes:
+    """Every field of every replicate, a line each."""
+    records = [{"condition": r.condition, "seed": r.seed} | to_record(r) for r in study.replicates]
+    lines = ",\n".join(_text(record) for record in records)
+    return f'{{"sweep": {json.dumps(study.sweep)}, "replicates": [\n{lines}\n]}}\n'.encode()
+
+
+def read_study(content: bytes) -> Study:
+    """The study that `study_json` was given, without when its conditions were updated.
+
+    Raises:
+        InputError: if it is none.
+    """
+    parsed = parse(content, "study.json")
+    if not isinstance(parsed, dict) or not isinstance(parsed.get("sweep"), str):
+        raise InputError("study.json must be an object with `sweep` and `replicates`.")
+    return Study(parsed["sweep"], validated(tuple[Replicate, ...], parsed.get("replicates"), "study.json"))
+
+
+def question_json(question: Question) -> bytes:
+    """Every field."""
+    return (_text(asdict(question), indent=1) + "\n").encode()
+
+
+def read_question(content: bytes) -> Question:
+    """The question that `question_json` was given.
+
+    Raises:
+        InputError: if it is none.
+    """
+    return validated(Question, parse(content, "question.json"), "question.json")
+
+
+def provenance_json(provenance: StudyProvenance) -> bytes:
+    """All but the diffs, which are files of their own."""
+    content = asdict(provenance)
+    del content["diffs"]
+    return (_text(content, indent=1) + "\n").encode()
+
+
+def parse(content: bytes, name: str) -> Any:
+    """The JSON value in the file `name`.
+
+    Raises:
+        InputError: if it is no JSON.
+    """
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} must be JSON, but it cannot be read: {error}.") from None
+
+
+def validated(kind: type[Record], value: Any, name: str) -> Record:
+    """`value` as a `kind`, every field of the right type.
+
+    Raises:
+        InputError: if it is none.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{name} must hold what a report writes, but `{place}`: {first['msg']}.") from None
+
+
+def _text(value: Any, indent: int | None = None) -> str:
+    return json.dumps(_plain(value), indent=indent, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else NOT_FINITE[str(float(value))]
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value

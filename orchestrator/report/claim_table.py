@@ -1,0 +1,116 @@
+"""The table of claims: what others published, and what the study says of it."""
+
+from orchestrator.claims.claim import Claim, NumberClaim, Place, Published
+from orchestrator.claims.verdict import Verdict
+from orchestrator.report.answers import Answers
+from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, signed, written_decimals
+from orchestrator.report.table import INTERVAL, Cell, Column, Table
+
+_COLUMNS = (
+    "id", "kind", "claim", "published_mean", "published_std", "published_n", "ours_mean", "ours_std", "ours_n",
+    "difference", "low", "high", "margin", "p", "finding", "reason", "note", "seeds_needed", "paper", "place",
+)  # fmt: skip
+
+
+def claim_table(answers: Answers) -> Table:
+    """Every verdict in its order.
+
+    Raw columns: id, kind (number or statement), claim in words, `published_` mean, std as printed and n, `ours_` the
+    same with the sample standard deviation, difference with low and high (95 %), margin, p, finding, reason,
+    note on the printed number, seeds_needed, paper and place of the source. All numbers are in the published unit.
+    """
+    found = answers.verdicts
+    return Table(
+        name=f"{answers.question.sweep}.claims",
+        title=f"{answers.question.sweep}: held against published results",
+        columns=_COLUMNS,
+        rows=tuple(_row(verdict) for verdict in found),
+        printed=_printed(found),
+        notes=_notes(found),
+    )
+
+
+def claim_text(claim: Claim) -> str:
+    """What is claimed, in words."""
+    return f"{claim.place.metric} of {_place_text(claim.place)}" if isinstance(claim, NumberClaim) else claim.text
+
+
+def _place_text(place: Place) -> str:
+    name = f"{place.condition}@{place.evaluation}" if place.evaluation else place.condition
+    return f"{name} / {place.over.metric} of {_place_text(place.over)}" if place.over else name
+
+
+def _row(verdict: Verdict) -> tuple[Cell, ...]:
+    claim, ours = verdict.claim, verdict.ours
+    published: tuple[Cell, ...] = (None, None, None)
+    if isinstance(claim, NumberClaim):
+        published = (claim.published.mean, claim.published.std, claim.published.n)
+    kind = "number" if isinstance(claim, NumberClaim) else "statement"
+    means = (ours.mean, ours.std, ours.n) if ours else (None, None, None)
+    numbers = (verdict.difference, *verdict.interval, claim.margin, verdict.p)
+    end = (verdict.finding.value, verdict.reason, claim.note, verdict.seeds_needed)
+    return (
+        claim.id,
+        kind,
+        claim_text(claim),
+        *published,
+        *means,
+        *numbers,
+        *end,
+        claim.source.paper,
+        claim.source.place,
+    )
+
+
+def _printed(found: tuple[Verdict, ...]) -> tuple[Column, ...]:
+    digits = [_decimals(verdict) for verdict in found]
+    pairs = list(zip(found, digits, strict=True))
+    needed = (f"{v.seeds_needed:,}" if v.seeds_needed else "" for v in found)
+    return (
+        Column("claim", tuple(claim_text(v.claim) for v in found), "claim", False),
+        Column("verdict", tuple(v.finding.value for v in found), "finding", False),
+        Column("published", tuple(_published_text(v.claim, d) for v, d in pairs), "published_mean"),
+        Column("ours", tuple(estimate(v.ours, d) for v, d in pairs), "ours_mean"),
+        Column("difference", tuple(signed(v.difference, d) for v, d in pairs), "difference"),
+        Column(INTERVAL, tuple(between(v.interval, d) for v, d in pairs), "low"),
+        Column("p", tuple(p_value(v.p) for v in found), "p"),
+        Column("reason", tuple(f"{v.reason} {v.claim.note}".strip() for v in found), "reason", False),
+        Column("seeds still needed", tuple(needed), "seeds_needed"),
+        Column("source", tuple(v.claim.source.text for v in found), "paper", False),
+    )
+
+
+def _decimals(verdict: Verdict) -> int:
+    """As published, or by our spread where that needs more or nothing is published."""
+    claim = verdict.claim
+    ours = decimals([verdict.ours]) if verdict.ours else 0
+    if not isinstance(claim, NumberClaim):
+        return ours
+    printed = [claim.published.mean, *([] if claim.published.std is None else [claim.published.std])]
+    return max(written_decimals(value) for value in printed)
+
+
+def _published_text(claim: Claim, digits: int) -> str:
+    if isinstance(claim, NumberClaim):
+        return published_text(claim.published, digits)
+    if claim.relation == "same":
+        return f"within {claim.margin:g}"
+    other = claim.right if isinstance(claim.right, float | int) else _place_text(claim.right)
+    return f"{claim.relation} {other}"
+
+
+def published_text(published: Published, digits: int) -> str:
+    """`mean ± std (n)` with what of it is printed."""
+    text = fixed(published.mean, digits)
+    if published.std is not None:
+        text += f" ± {fixed(published.std, digits)}"
+    return text if published.n is None else f"{text} (n = {published.n})"
+
+
+def _notes(found: tuple[Verdict, ...]) -> tuple[str, ...]:
+    if not found:
+        return ("Nothing published is known of this sweep.",)
+    return (
+        "In the published unit. A published ± is the population's standard deviation, as printed; ours, the sample's.",
+        "REPRODUCED: the interval of the difference lies within the margin, or the test agrees with the statement.",
+    )

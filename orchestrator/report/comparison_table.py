@@ -1,0 +1,98 @@
+"""The table of comparisons: differences, tests, effects, and what so many seeds can show."""
+
+import math
+from collections.abc import Sequence
+
+from orchestrator.comparison import Comparison
+from orchestrator.report.answers import Answers
+from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, probability, signed
+from orchestrator.report.table import INTERVAL, Cell, Column, Table
+
+_COLUMNS = (
+    "a", "b", "metric", "a_mean", "a_std", "a_n", "b_mean", "b_std", "b_n", "is_paired", "difference", "low", "high",
+    "is_certain", "welch_p", "permutation_p", "least_p", "p", "p_holm", "answer", "effect", "epsilon", "improvement",
+    "shown", "seeds_needed", "can_decide", "warnings",
+)  # fmt: skip
+
+
+def comparison_table(answers: Answers) -> Table:
+    """Every comparison in its order; those that the promised test decides are marked.
+
+    Raw columns: the fields of `Comparison`, summaries as `_mean`, `_std` and `_n`, the interval as low and high.
+    """
+    found = answers.comparisons
+    warnings = tuple(dict.fromkeys(warning for comparison in found for warning in comparison.warnings))
+    against = f" against {found[0].b}" if len({comparison.b for comparison in found}) == 1 else ""
+    return Table(
+        name=f"{answers.question.sweep}.comparisons",
+        title=f"{answers.question.sweep}: comparisons{against}",
+        columns=_COLUMNS,
+        rows=tuple(_row(comparison) for comparison in found),
+        printed=_printed(found, warnings, is_named=not against),
+        marked=frozenset(i for i, comparison in enumerate(found) if comparison.answer != "undecided"),
+        notes=_notes(answers, warnings),
+    )
+
+
+def _row(found: Comparison) -> tuple[Cell, ...]:
+    a, b = found.summary_a, found.summary_b
+    means = (a.mean, a.std, a.n, b.mean, b.std, b.n)
+    tests = (found.welch_p, found.permutation_p, found.least_p, found.p, found.p_holm, found.answer)
+    effects = (found.effect, found.epsilon, found.improvement, found.shown, found.seeds_needed, found.can_decide)
+    difference = (found.is_paired, found.difference, *found.interval, found.is_certain)
+    return (found.a, found.b, found.metric, *means, *difference, *tests, *effects, "; ".join(found.warnings))
+
+
+def _printed(found: Sequence[Comparison], warnings: Sequence[str], is_named: bool) -> tuple[Column, ...]:
+    """With the column of what is compared with, where that is not the same throughout (`is_named`)."""
+    digits = {metric: _decimals(found, metric) for metric in dict.fromkeys(c.metric for c in found)}
+    columns = [Column("condition", tuple(c.a for c in found), "a", False)]
+    if is_named:
+        columns.append(Column("against", tuple(c.b for c in found), "b", False))
+    columns += [
+        Column("metric", tuple(c.metric for c in found), "metric", False),
+        Column("mean", tuple(estimate(c.summary_a, digits[c.metric]) for c in found), "a_mean"),
+        Column("difference", tuple(signed(c.difference, digits[c.metric]) for c in found), "difference"),
+        Column(INTERVAL, tuple(between(c.interval, digits[c.metric]) for c in found), "low"),
+        Column("p", tuple(p_value(c.p) for c in found), "p"),
+        Column("p (Holm)", tuple(p_value(c.p_holm) for c in found), "p_holm"),
+        Column("answer", tuple(_answer(c) for c in found), "answer", False),
+        Column("smallest shown", tuple(fixed(c.shown, digits[c.metric]) for c in found), "shown"),
+        Column("n needed", tuple(_needed(c) for c in found), "seeds_needed"),
+        Column("effect g", tuple(signed(c.effect, 2) for c in found), "effect"),
+        Column("ASO ε", tuple(fixed(c.epsilon, 2) for c in found), "epsilon"),
+        Column("P(better)", tuple(probability(c.improvement) for c in found), "improvement"),
+    ]
+    if warnings:
+        numbers = (", ".join(str(warnings.index(warning) + 1) for warning in c.warnings) for c in found)
+        columns.append(Column("warnings", tuple(numbers), "warnings", False))
+    return tuple(columns)
+
+
+def _decimals(found: Sequence[Comparison], metric: str) -> int:
+    return decimals({summary for c in found if c.metric == metric for summary in (c.summary_a, c.summary_b)})
+
+
+def _answer(found: Comparison) -> str:
+    return found.answer if found.can_decide or found.answer != "undecided" else "cannot decide"
+
+
+def _needed(found: Comparison) -> str:
+    if math.isnan(found.p):
+        return ""
+    return "≥1,000" if found.seeds_needed is None else f"{found.seeds_needed:,}"
+
+
+def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:
+    if not answers.comparisons:
+        return ("The sweep names no reference, so nothing is compared with one.",)
+    num_tests = sum(not math.isnan(comparison.p) for comparison in answers.comparisons)
+    test = {"welch": "Welch's t-test", "paired_permutation": "the exact paired permutation test"}
+    return (
+        f"p: of {test[answers.question.test]}; Holm over the {num_tests:,} that say something. Bold: p (Holm) is at "
+        "most 0.05, or the difference is certain.",
+        "Smallest shown: the difference that so many seeds show with power 0.8. n needed: seeds that show the "
+        "difference seen with power 0.8. Effect g: Hedges' g. ASO ε: almost stochastic order, a bound "
+        "near 0 for the better one (of equal conditions a fifth is below 0.5, with so few seeds). P(better): that a replicate beats one of the reference.",
+        *(f"Warning {i}: {warning}" for i, warning in enumerate(warnings, 1)),
+    )

@@ -1,0 +1,116 @@
+"""The table of conditions: every objective with its spread, and how sure the place on the front is."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrator.pareto.front import Point
+from orchestrator.pareto.membership import Membership
+from orchestrator.report.answers import Answers
+from orchestrator.report.numerals import between, decimals, estimate, probability
+from orchestrator.report.table import INTERVAL, Cell, Column, Table
+from orchestrator.statistics.intervals import NONE, Interval
+from orchestrator.statistics.summary import Summary
+from search_spaces.sweep import Objective
+
+NO_VALUE: Final = "no value"
+
+
+def condition_table(answers: Answers) -> Table:
+    """Every point in the order of the front, then the conditions that have none; those on the front are marked.
+
+    Raw columns: condition, evaluation, n, for each objective its name with `_mean`, `_std`, `_low` and `_high` (95 %),
+    on_front (of the means), p_on_front, p_dominates_reference, standing.
+    """
+    front, objectives = answers.front, front_objectives(answers)
+    missing = missing_conditions(answers)
+    numbers = [f"{o.metric}_{end}" for o in objectives for end in ("mean", "std", "low", "high")]
+    tail = ("on_front", "p_on_front", "p_dominates_reference", "standing")
+    rows = [_row(point, sure) for point, sure in zip(front.points, front.memberships, strict=True)]
+    rows += [(name, "", 0, *[None] * len(numbers), None, None, None, NO_VALUE) for name in missing]
+    return Table(
+        name=f"{answers.question.sweep}.conditions",
+        title=f"{answers.question.sweep}: {' against '.join(o.metric for o in objectives)}",
+        columns=("condition", "evaluation", "n", *numbers, *tail),
+        rows=tuple(rows),
+        printed=_printed(answers, missing),
+        marked=frozenset(i for i, point in enumerate(front.points) if point.is_front),
+        notes=_notes(answers),
+    )
+
+
+def front_objectives(answers: Answers) -> tuple[Objective, ...]:
+    """Those of the question that the front is of."""
+    points = answers.front.points
+    return answers.question.objectives[: len(points[0].summaries) if points else 3]
+
+
+def is_reference_point(answers: Answers, point: Point) -> bool:
+    """Whether it is the reference's, which has one for each evaluation."""
+    return bool(answers.front.reference) and point.condition == answers.question.reference
+
+
+def missing_conditions(answers: Answers) -> tuple[str, ...]:
+    """Those of the study without a complete replicate that has every objective."""
+    found = {point.condition for point in answers.front.points}
+    return tuple(name for name in answers.study.conditions if name not in found)
+
+
+def _row(point: Point, sure: Membership) -> tuple[Cell, ...]:
+    numbers: list[Cell] = []
+    for summary, interval in zip(point.summaries, sure.intervals, strict=True):
+        numbers += [summary.mean, summary.std, interval.low, interval.high]
+    chances = (sure.on_front, sure.dominates_reference)
+    return (point.condition, point.evaluation, _n(point), *numbers, point.is_front, *chances, sure.standing)
+
+
+def _n(point: Point) -> int:
+    return min(summary.n for summary in point.summaries)
+
+
+def _printed(answers: Answers, missing: Sequence[str]) -> tuple[Column, ...]:
+    front, num_missing = answers.front, len(missing)
+    blank = ("",) * num_missing
+    columns = [Column("condition", (*(point.name for point in front.points), *missing), "condition", False)]
+    for i, objective in enumerate(front_objectives(answers)):
+        columns += _objective_columns(
+            objective,
+            [*(point.summaries[i] for point in front.points), *[None] * num_missing],
+            [*(sure.intervals[i] for sure in front.memberships), *[NONE] * num_missing],
+        )
+    columns.append(Column("n", (*(str(_n(point)) for point in front.points), *["0"] * num_missing), "n"))
+    chances = tuple(probability(sure.on_front) for sure in front.memberships)
+    columns.append(Column("P(front)", chances + blank, "p_on_front"))
+    if front.reference:
+        chances = tuple(probability(sure.dominates_reference) for sure in front.memberships)
+        columns.append(Column("P(dominates reference)", chances + blank, "p_dominates_reference"))
+    standings = (*(sure.standing for sure in front.memberships), *[NO_VALUE] * num_missing)
+    return (*columns, Column("standing", standings, "standing", False))
+
+
+def _objective_columns(
+    objective: Objective, summaries: Sequence[Summary | None], intervals: Sequence[Interval]
+) -> tuple[Column, ...]:
+    """Mean ± standard deviation, and the interval where some condition has one."""
+    metric, digits = objective.metric, decimals(summary for summary in summaries if summary)
+    heading = f"{metric} ({objective.direction[:3]})"
+    means = Column(heading, tuple(estimate(summary, digits) for summary in summaries), f"{metric}_mean")
+    if all(math.isnan(interval.low) for interval in intervals):
+        return (means,)
+    texts = tuple(between(interval, digits) for interval in intervals)
+    return means, Column(INTERVAL, texts, f"{metric}_low")
+
+
+def _notes(answers: Answers) -> tuple[str, ...]:
+    front = answers.front
+    notes = ["Mean ± sample standard deviation over n seeds; the intervals are of the mean; min: lower is better."]
+    notes.append("Bold: on the front of the means.")
+    if front.num_draws:
+        draws = f"all {front.num_draws:,}" if front.is_exact else f"{front.num_draws:,}"
+        kind = "paired " if front.is_paired else ""
+        notes.append(
+            f"P(front): share of {draws} {kind}resamples of the seeds in which nothing dominates the condition."
+        )
+    if front.reference:
+        notes.append(f"The reference is {front.reference}.")
+    return (*notes, *front.notes)

@@ -1,0 +1,86 @@
+"""Numbers as a paper prints them."""
+
+import math
+import statistics
+from collections.abc import Iterable
+from typing import Final
+
+from orchestrator.statistics.intervals import Interval
+from orchestrator.statistics.summary import Summary
+
+MAX_DECIMALS: Final = 12
+MINUS: Final = "\N{MINUS SIGN}"
+
+
+def decimals(summaries: Iterable[Summary]) -> int:
+    """How many digits after the point a column of means has: two significant ones of the median standard deviation.
+
+    Where nothing varies: none for whole numbers, else four significant ones of the largest mean.
+    """
+    summaries = [summary for summary in summaries if math.isfinite(summary.mean)]
+    stds = [summary.std for summary in summaries if summary.std > 0 and math.isfinite(summary.std)]
+    largest = max((abs(summary.mean) for summary in summaries), default=0.0)
+    if stds:
+        return _clamped(1 - _exponent(statistics.median(stds)))
+    if largest == 0 or all(summary.mean.is_integer() for summary in summaries):
+        return 0
+    return _clamped(3 - _exponent(largest))
+
+
+def fixed(value: float | None, num_decimals: int) -> str:
+    """With thousands parted by commas and a true minus; nothing for None and NaN."""
+    if value is None or math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "∞" if value > 0 else f"{MINUS}∞"
+    text = f"{value:,.{num_decimals}f}"
+    is_zero = not text.strip("-0.,")
+    return text.lstrip("-") if is_zero else text.replace("-", MINUS)
+
+
+def signed(value: float, num_decimals: int) -> str:
+    """As `fixed`, with a plus where it is above 0."""
+    text = fixed(value, num_decimals)
+    return f"+{text}" if value > 0 and text.strip("0.,") else text
+
+
+def estimate(summary: Summary | None, num_decimals: int) -> str:
+    """`mean ± standard deviation`, or the one value there is."""
+    if summary is None:
+        return ""
+    mean = fixed(summary.mean, num_decimals)
+    return mean if math.isnan(summary.std) else f"{mean} ± {fixed(summary.std, num_decimals)}"
+
+
+def between(interval: Interval, num_decimals: int) -> str:
+    """`low to high`; nothing where there is no interval."""
+    if math.isnan(interval.low) or math.isnan(interval.high):
+        return ""
+    return f"{fixed(interval.low, num_decimals)} to {fixed(interval.high, num_decimals)}"
+
+
+def probability(share: float) -> str:
+    """Two digits after the point; what is not quite 0 or 1 is not printed so."""
+    if 0 < share < 0.005:
+        return "<0.01"
+    if 0.995 <= share < 1:
+        return ">0.99"
+    return fixed(share, 2)
+
+
+def p_value(p: float) -> str:
+    """Three digits after the point."""
+    return "<0.001" if p < 0.001 else fixed(p, 3)
+
+
+def written_decimals(value: float) -> int:
+    """How many digits after the point the shortest text of a number has."""
+    return len(f"{value:.12f}".rstrip("0").partition(".")[2])
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(value))
+
+
+def _clamped(num_decimals: int) -> int:
+    return max(0, min(num_decimals, MAX_DECIMALS))

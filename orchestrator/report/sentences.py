@@ -1,0 +1,145 @@
+"""What a study says, in sentences."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrator.claims.verdict import Finding
+from orchestrator.comparison import Comparison
+from orchestrator.pareto.front import Point
+from orchestrator.pareto.membership import Membership
+from orchestrator.report.answers import Answers
+from orchestrator.report.condition_table import front_objectives, missing_conditions
+from orchestrator.report.numerals import between, decimals, fixed, p_value, probability, signed
+from orchestrator.report.study_provenance import StudyProvenance
+from orchestrator.statistics.summary import Summary
+
+MAX_NAMED: Final = 5
+MAX_COMPARED: Final = 3
+
+
+def summary_sentences(answers: Answers) -> tuple[str, ...]:
+    """What is on the front and how sure that is, what differs from the reference, what becomes of the claims."""
+    found = (*_front(answers), *_comparisons(answers.comparisons), _verdicts(answers))
+    return tuple(sentence for sentence in found if sentence)
+
+
+def warning_sentences(answers: Answers, provenance: StudyProvenance) -> tuple[str, ...]:
+    """What a reader must know before believing the rest; each once."""
+    found = (*_gaps(answers), *_mixtures(answers, provenance), *answers.front.notes, *_doubts(answers))
+    return tuple(dict.fromkeys(sentence for sentence in found if sentence))
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 condition`, `3 conditions`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def listed(names: Sequence[str], most: int = MAX_NAMED) -> str:
+    """`a, b and c`; of many the first ones, and how many more there are."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
+def _front(answers: Answers) -> list[str]:
+    front, metrics = answers.front, [objective.metric for objective in front_objectives(answers)]
+    if not front.points:
+        return ["No condition has a complete replicate yet."]
+    pairs = sorted(zip(front.points, front.memberships, strict=True), key=lambda pair: pair[1].on_front, reverse=True)
+    on = [_with_chance(point, sure) for point, sure in pairs if point.is_front]
+    near = [_with_chance(point, sure) for point, sure in pairs if sure.standing == "near within noise"]
+    best = "the best" if len(metrics) == 1 else f"on the front of {' against '.join(metrics)}"
+    sentences = [f"Of {counted(len(pairs), 'condition')}, {len(on):,} {_be(on)} {best}: {listed(on)}."]
+    if near:
+        sentences.append(f"Off it, but within seed noise of it: {listed(near)}.")
+    return [*sentences, _volume(answers)]
+
+
+def _with_chance(point: Point, sure: Membership) -> str:
+    return f"{point.name} ({_equation('P', probability(sure.on_front))})"
+
+
+def _be(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _volume(answers: Answers) -> str:
+    volume = answers.front.volume
+    if volume is None:
+        return ""
+    metrics = [objective.metric for objective in front_objectives(answers)]
+    corner = ", ".join(f"{m} = {x:,.6g}" for m, x in zip(metrics, volume.reference, strict=True))
+    digits = decimals([Summary(volume.value, (volume.interval.high - volume.interval.low) / 4, 2)])
+    interval = between(volume.interval, digits)
+    bounds = f" (95 % interval {interval})" if interval else ""
+    return f"The hypervolume of the front up to {corner} is {fixed(volume.value, digits)}{bounds}."
+
+
+def _comparisons(found: Sequence[Comparison]) -> list[str]:
+    """One sentence for each metric: what is better, what is worse, the largest differences first, and the rest."""
+    sentences = []
+    for metric in dict.fromkeys(comparison.metric for comparison in found):
+        group = [comparison for comparison in found if comparison.metric == metric]
+        others = listed(list(dict.fromkeys(comparison.b for comparison in group)))
+        parts = [_differing([c for c in group if c.answer == answer], answer) for answer in ("better", "worse")]
+        undecided = [comparison.a for comparison in group if comparison.answer == "undecided"]
+        parts.append(f"not shown to differ: {listed(undecided, MAX_COMPARED)}" if undecided else "")
+        sentences.append(f"In {metric}, against {others}: {'; '.join(filter(None, parts))}.")
+    return sentences
+
+
+def _differing(found: Sequence[Comparison], answer: str) -> str:
+    digits = decimals(summary for c in found for summary in (c.summary_a, c.summary_b))
+    ordered = sorted(found, key=lambda c: abs(c.difference), reverse=True)
+    texts = [f"{c.a} ({signed(c.difference, digits)}, {_how_sure(c)})" for c in ordered]
+    return f"{answer}: {listed(texts, MAX_COMPARED)}" if texts else ""
+
+
+def _how_sure(found: Comparison) -> str:
+    return "certain" if found.is_certain else _equation("p", p_value(found.p_holm))
+
+
+def _equation(symbol: str, text: str) -> str:
+    """`P = 0.57`, `P > 0.99`."""
+    return f"{symbol} {text[0]} {text[1:]}" if text[:1] in ("<", ">") else f"{symbol} = {text}"
+
+
+def _verdicts(answers: Answers) -> str:
+    counts = Counter(verdict.finding for verdict in answers.verdicts)
+    parts = [f"{counts[finding]} {finding.value}" for finding in Finding if counts[finding]]
+    return f"Of {counted(len(answers.verdicts), 'published claim')}: {', '.join(parts)}." if parts else ""
+
+
+def _gaps(answers: Answers) -> list[str]:
+    """Replicates and conditions that are missing."""
+    states: Counter[str] = Counter(replicate.state for replicate in answers.study.replicates)
+    open_states = {"failed": "failed", "running": "still running", "stopped": "stopped before the end"}
+    parts = [f"{states[state]:,} {words}" for state, words in open_states.items() if states[state]]
+    total, missing = len(answers.study.replicates), missing_conditions(answers)
+    gaps = [f"Of {counted(total, 'replicate')}, {listed(parts)}: they count in nothing here."] if parts else []
+    if missing:
+        gaps.append(f"Without a value, and in no comparison: {listed(missing)}.")
+    return gaps
+
+
+def _mixtures(answers: Answers, provenance: StudyProvenance) -> list[str]:
+    """What was not the same throughout, though it should be."""
+    num_versions, study = len(provenance.code_versions), answers.study
+    mixed = [name for name in study.conditions if len({r.data_fingerprint for r in study.of(name)} - {""}) > 1]
+    found = [f"Results of {num_versions} versions of the code are mixed."] if num_versions > 1 else []
+    return [*found, f"Replicates of one condition had different data: {listed(mixed)}."] if mixed else found
+
+
+def _doubts(answers: Answers) -> list[str]:
+    """The comparisons' own warnings, each with how many comparisons it is about, and of which metrics."""
+    metrics: dict[str, list[str]] = {}
+    for comparison in answers.comparisons:
+        for warning in comparison.warnings:
+            metrics.setdefault(warning, []).append(comparison.metric)
+    return [_doubt(warning, found) for warning, found in metrics.items()]
+
+
+def _doubt(warning: str, metrics: Sequence[str]) -> str:
+    text = warning[:1].upper() + warning[1:].rstrip(".")
+    return f"{text} ({counted(len(metrics), 'comparison')} of {listed(list(dict.fromkeys(metrics)))})."

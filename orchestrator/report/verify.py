@@ -1,0 +1,151 @@
+"""Makes the tables of a bundle again from its raw values, and says what differs."""
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from orchestrator.report.answer_tables import tables
+from orchestrator.report.answers import answer
+from orchestrator.report.bundle import Manifest, member_of, table_member, versions
+from orchestrator.report.bundle_reading import read_bundle
+from orchestrator.report.bundle_records import read_question, read_study
+from orchestrator.report.question import Question
+from orchestrator.report.table import Table, to_csv
+from orchestrator.study import Study
+from trainables.errors import InputError
+
+TOLERANCE: Final = 1e-9
+"""Relative; two processors need not agree on the last digits."""
+
+Rows = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that is not as the bundle says.
+
+    Attributes:
+        member: the file in the bundle.
+        row: counted from 1, with the text of its first cell; empty where the whole file is meant.
+        column: empty where the whole row is meant.
+        written: what the bundle says.
+        found: what is there, or what the raw values give.
+    """
+
+    member: str
+    row: str
+    column: str
+    written: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came of making a bundle's tables again.
+
+    Attributes:
+        num_members: compared with the manifest.
+        num_tables: made again; and cells in them.
+        differences: none where everything is as the bundle says.
+        other_versions: for what is not installed here in the version that wrote the bundle, that one and ours.
+    """
+
+    sweep: str
+    num_replicates: int
+    num_members: int
+    num_tables: int
+    num_cells: int
+    differences: tuple[Difference, ...]
+    other_versions: Mapping[str, tuple[str, str]]
+
+
+def verify(file: Path) -> Verification:
+    """What differs between the tables in a bundle and those that its raw values give with the installed code.
+
+    Raises:
+        InputError: if it is no bundle, or its raw values cannot be read.
+    """
+    manifest, members = read_bundle(file)
+    study, question = read_study(members["study.json"]), read_question(members["question.json"])
+    _check_names(file, manifest, study, question)
+    made = {table_member(table): table for table in tables(answer(study, question))}
+    differences = [*_changed_members(manifest, members), *_differences(made, members)]
+    here = versions()
+    others = {name: (there, here.get(name, "none")) for name, there in manifest.written_by.items()}
+    return Verification(
+        sweep=question.sweep,
+        num_replicates=len(study.replicates),
+        num_members=len(members),
+        num_tables=len(made),
+        num_cells=sum(len(table.rows) * len(table.columns) for table in made.values()),
+        differences=tuple(differences),
+        other_versions={name: pair for name, pair in others.items() if pair[0] != pair[1]},
+    )
+
+
+def _check_names(file: Path, manifest: Manifest, study: Study, question: Question) -> None:
+    """Raises InputError where members are of several sweeps, or a name would do things to a terminal."""
+    if not study.sweep == question.sweep == manifest.sweep:
+        raise InputError(
+            f"{file} must be about one sweep, but its members name {manifest.sweep!r}, {question.sweep!r} and "
+            f"{study.sweep!r}."
+        )
+    names = (question.sweep, question.reference, *(objective.metric for objective in question.objectives))
+    if strange := [name for name in names if not name.isprintable()]:
+        raise InputError(f"{file} must have names that can be printed, but has {strange[0]!r}.")
+
+
+def _changed_members(manifest: Manifest, members: Mapping[str, bytes]) -> Iterator[Difference]:
+    for name, content in sorted(members.items()):
+        written, found = manifest.members[name], member_of(content)
+        if written != found:
+            texts = (f"{member.size:,} bytes, sha256 {member.sha256[:80]}" for member in (written, found))
+            yield Difference(name, "", "", *texts)
+
+
+def _differences(made: Mapping[str, Table], members: Mapping[str, bytes]) -> Iterator[Difference]:
+    written = {name for name in members if name.startswith("tables/")}
+    for name in sorted(written | set(made)):
+        if name not in made:
+            yield Difference(name, "", "", "a table", "no such table")
+        elif name not in written:
+            yield Difference(name, "", "", "no such table", f"a table of {len(made[name].rows):,} rows")
+        else:
+            yield from _different_cells(name, made[name], _rows(members[name].decode(errors="replace")))
+
+
+def _different_cells(name: str, table: Table, written: Rows | None) -> Iterator[Difference]:
+    (heading, *found) = _rows(to_csv(table)) or [[]]
+    if not written or list(written[0]) != heading:
+        yield Difference(name, "", "", ", ".join(written[0]) if written else "no table", ", ".join(heading))
+        return
+    if len(written) - 1 != len(found):
+        yield Difference(name, "", "", f"{len(written) - 1:,} rows", f"{len(found):,} rows")
+    for i, (there, here) in enumerate(zip(written[1:], found, strict=False)):
+        row = f"{i + 1} ({here[0]})"
+        if len(there) != len(here):
+            yield Difference(name, row, "", f"{len(there)} cells", f"{len(here)} cells")
+            continue
+        for column, raw, a, b in zip(heading, table.rows[i], there, here, strict=True):
+            is_number = isinstance(raw, float | int) and not isinstance(raw, bool)
+            if a != b and not (is_number and _is_close(a, b)):
+                yield Difference(name, row, column, a, b)
+
+
+def _is_close(a: str, b: str) -> bool:
+    try:
+        return math.isclose(float(a), float(b), rel_tol=TOLERANCE)
+    except ValueError:  # an empty cell
+        return False
+
+
+def _rows(text: str) -> Rows | None:
+    """The rows of a CSV, the heading first; None where it is none."""
+    try:
+        return list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error:
+        return None

@@ -1,0 +1,70 @@
+"""Numbers as a paper prints them."""
+
+import math
+
+from orchestrator.report.numerals import (
+    MINUS,
+    between,
+    decimals,
+    estimate,
+    fixed,
+    p_value,
+    probability,
+    signed,
+    written_decimals,
+)
+from orchestrator.statistics.intervals import NONE, Interval
+from orchestrator.statistics.summary import Summary
+
+
+def test_decimals_follow_the_median_standard_deviation():
+    assert decimals([Summary(20.003, 0.15, 5), Summary(19.0, 0.2, 5), Summary(18.0, 0.0001, 5)]) == 2
+    assert decimals([Summary(169_611.0, 530.0, 5), Summary(145_804.0, 0.0, 5)]) == 0
+    assert decimals([Summary(0.0953, 0.0160, 2)]) == 3
+
+
+def test_decimals_where_nothing_varies():
+    assert decimals([Summary(145_804.0, 0.0, 5), Summary(7.0, math.nan, 1)]) == 0
+    assert decimals([Summary(0.12345678, math.nan, 1), Summary(0.1, math.nan, 1)]) == 4
+    assert decimals([Summary(12.5, 0.0, 3)]) == 2
+    assert decimals([]) == 0
+    assert decimals([Summary(math.inf, math.nan, 2)]) == 0
+
+
+def test_fixed():
+    assert fixed(1234567.891, 1) == "1,234,567.9"
+    assert fixed(-0.5, 2) == f"{MINUS}0.50"
+    assert fixed(-0.001, 2) == "0.00"
+    assert fixed(None, 2) == fixed(math.nan, 2) == ""
+    assert fixed(-math.inf, 2) == f"{MINUS}∞"
+
+
+def test_signed():
+    assert signed(0.25, 1) == "+0.2"
+    assert signed(-0.25, 2) == f"{MINUS}0.25"
+    assert signed(0.001, 1) == "0.0"
+    assert signed(math.nan, 1) == ""
+
+
+def test_estimate_and_interval():
+    assert estimate(Summary(20.003, 0.15, 5), 2) == "20.00 ± 0.15"
+    assert estimate(Summary(20.003, math.nan, 1), 2) == "20.00"
+    assert estimate(None, 2) == ""
+    assert between(Interval(-0.1, 0.25), 2) == f"{MINUS}0.10 to 0.25"
+    assert between(NONE, 2) == ""
+
+
+def test_shares_and_p_values_are_never_rounded_to_certainty():
+    assert [probability(x) for x in (0.0, 0.001, 0.5, 0.999, 1.0, math.nan)] == [
+        "0.00",
+        "<0.01",
+        "0.50",
+        ">0.99",
+        "1.00",
+        "",
+    ]
+    assert [p_value(x) for x in (0.0004, 0.0625, 1.0, math.nan)] == ["<0.001", "0.062", "1.000", ""]
+
+
+def test_written_decimals():
+    assert [written_decimals(x) for x in (18.1, 0.15, 168_000.0, 2.0)] == [1, 2, 0, 0]
