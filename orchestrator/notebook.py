@@ -1,10 +1,11 @@
-"""Ponderay from a notebook: run a sweep, and ask for its front; `Study.load` reads the rest.
+"""Ponderay from a notebook: run a sweep, ask for its front, compare its conditions; `Study.load` reads the rest.
 
 Example:
     >>> from orchestrator import notebook  # doctest: +SKIP
     >>> study = notebook.run("asr.demo", smoke=True)  # doctest: +SKIP
     >>> study.to_dataframe().groupby("condition")["per@stochastic"].describe()  # doctest: +SKIP
-    >>> [point.name for point in notebook.pareto(study) if point.is_front]  # doctest: +SKIP
+    >>> [point.name for point in notebook.pareto(study).points if point.is_front]  # doctest: +SKIP
+    >>> [found.answer for found in notebook.compare(study, "surprisal", "random")]  # doctest: +SKIP
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,9 @@ from orchestrator.study import Study
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.pareto.front import Point
+    from orchestrator.comparison import Comparison
+    from orchestrator.pareto.membership import UncertainFront
+    from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep
 
 
@@ -47,20 +50,87 @@ def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False
     return Study.load(found.name, settings)
 
 
-def pareto(study: Study | str, objectives: "Sequence[Objective]" = ()) -> "tuple[Point, ...]":
-    """The points of a study, or of the sweep of that name, by the first objective; those on the front are marked.
+def pareto(
+    study: Study | str, objectives: "Sequence[Objective]" = (), reference: str | None = None
+) -> "UncertainFront":
+    """The front of a study, or of the sweep of that name, and how sure it is given so few seeds.
+
+    Its `points` come by the first objective, those on the front of the means marked; `memberships`, in the same order,
+    hold the share of resamples in which each is on the front and in which it dominates the reference, and the 95 %
+    intervals of its means; `volume` is the hypervolume with its interval; `notes` is what to know of the seeds.
 
     Args:
-        objectives: default: the first two of the shipped sweep of the study's name.
+        objectives: two or three; default: the first three of the shipped sweep of the study's name.
+        reference: a condition; default: that of the shipped sweep.
+
+    Raises:
+        InputError: if there is nothing to take a default from.
 
     Example:
-        >>> pareto("asr.demo", [Objective("per"), Objective("real_time_factor")])  # doctest: +SKIP
+        >>> front = pareto("asr.demo", [Objective("per"), Objective("real_time_factor")])  # doctest: +SKIP
+        >>> for point, membership in zip(front.points, front.memberships):  # doctest: +SKIP
+        ...     print(point.name, membership.on_front, membership.standing)
     """
-    from orchestrator.pareto.front import front
-    from search_spaces.find import find_sweep
+    from orchestrator.pareto.membership import uncertain_front
 
     loaded = Study.load(study) if isinstance(study, str) else study
-    return front(loaded, tuple(objectives) or find_sweep(loaded.sweep).objectives[:2])
+    shipped = _shipped(loaded.sweep)
+    chosen = _objectives(loaded, objectives)[:3]
+    return uncertain_front(loaded, chosen, reference or (shipped.reference if shipped else None))
+
+
+def compare(
+    study: Study | str, a: str, b: str, objectives: "Sequence[Objective]" = (), test: "Test | None" = None
+) -> "tuple[Comparison, ...]":
+    """Point `a` against point `b` of a study, or of the sweep of that name, in each objective.
+
+    Each says the difference of the means with its interval, the tests with the smallest p they can reach, effect sizes,
+    and how many seeds the difference needs; their p-values are adjusted as one family.
+
+    Args:
+        a: a condition, with `@evaluation` where the study has several evaluations.
+        b: likewise.
+        objectives: default: those of the shipped sweep of the study's name.
+        test: default: that of the shipped sweep, else `welch`.
+
+    Raises:
+        InputError: if there is no such point, or nothing to take the objectives from.
+
+    Example:
+        >>> for found in compare("asr.demo", "surprisal", "random"):  # doctest: +SKIP
+        ...     print(found.metric, found.difference, found.interval, found.p_holm, found.answer)
+    """
+    from orchestrator import comparison
+    from orchestrator.pareto.front import front
+
+    loaded = Study.load(study) if isinstance(study, str) else study
+    shipped, chosen = _shipped(loaded.sweep), _objectives(loaded, objectives)
+    points = {point.name: point for point in front(loaded, chosen)}
+    for name in (a, b):
+        if name not in points:
+            known = ", ".join(points) or "none"
+            raise InputError(f"{loaded.sweep} has no point {name!r} with these metrics; there are {known}.")
+    promised = test or (shipped.test if shipped else "welch")
+    return comparison.compare(points[a], points[b], chosen, promised, tuple(points.values()))
+
+
+def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective, ...]":
+    shipped = _shipped(study.sweep)
+    if given:
+        return tuple(given)
+    if shipped is None:
+        raise InputError(f"{study.sweep} is no shipped sweep, so `objectives` must be given.")
+    return shipped.objectives
+
+
+def _shipped(name: str) -> "Sweep | None":
+    """The shipped sweep of that name; None for one of the user's own."""
+    from search_spaces.find import find_sweep
+
+    try:
+        return find_sweep(name)
+    except InputError:
+        return None
 
 
 def _sweep(sweep: "Sweep | str", smoke: bool) -> "Sweep":

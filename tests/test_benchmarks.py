@@ -1,10 +1,12 @@
 """Each benchmark runs as its own text says, and says what it must."""
 
+import importlib.util
 import math
 import subprocess
 import sys
 from pathlib import Path
 
+import moocore
 import numpy as np
 import pytest
 
@@ -111,8 +113,59 @@ def test_seeds_by_need_err_no_more_than_they_may_and_save_on_clear_cases():
     assert saved > 10 and decided > 0.9
 
 
+def front_rows(*arguments: str) -> dict[str, list[str]]:
+    """Rows of the benchmark of fronts by what they are of: plain s, uncertain s, ratio, MB, draws, limit."""
+    *lines, page = run("benchmarks/front.py", *arguments)[2:]
+    assert page.startswith("page of a report") and page.endswith("limit 5 MB: kept")
+    return {" ".join(line[:34].split()): line[34:].split(maxsplit=5) for line in lines}
+
+
+def test_fronts_with_uncertainty_take_every_resample_where_they_can():
+    rows = front_rows("--conditions", "100", "--seeds", "3", "--draws", "50")
+    assert len(rows) == 12
+    for name, (plain_s, uncertain_s, ratio, _, num_draws, _) in rows.items():
+        assert int(num_draws) == (10 if "one set" in name else 50)
+        assert float(uncertain_s) > 0 and (float(plain_s) < 0.02 or float(ratio) > 1)
+
+
+@pytest.mark.slow
+def test_fronts_of_ten_thousand_conditions_keep_their_limits():
+    rows = front_rows()
+    assert [name for name, row in rows.items() if not row[-1].endswith("kept")] == []
+
+
 @pytest.mark.slow
 def test_ten_thousand_replicates_are_read_in_time():
     lines = [line for line in run("benchmarks/ten_thousand.py") if "limit" in line]
     assert {line.split()[0] for line in lines} == {"status", "pareto"}
     assert [line for line in lines if not line.endswith("kept")] == []
+
+
+def shares(lines: list[str]) -> dict[str, list[float]]:
+    """Rows of the coverage benchmark by their first 31 characters, in percent, without what stands in brackets."""
+    rows = [line for line in lines if line[31:32] == " " and line[31:40].strip().replace(".", "").isdigit()]
+    return {" ".join(line[:31].split()): [float(x) for x in line[31:].split() if x[0] != "("] for line in rows}
+
+
+def test_intervals_cover_and_tests_err_as_they_must_on_normal_data():
+    """Within four standard errors of 94 to 96 %, and of at most 5 %, of so few draws."""
+    lines = run("benchmarks/coverage.py", "--draws", "400")
+    rows = shares(lines)
+    for name in ("mean", "paired", "unpaired", "unpaired, 1 : 10", "published", "front apart"):
+        assert all(94 - 2 <= share <= 96 + 2 for share in rows[f"{name} normal"]), name
+    for name in ("Welch", "paired flips", "regroupings", "Holm", "equivalence"):
+        assert all(share <= 5 + 4.4 for share in rows[f"{name} normal"]), name
+    assert rows["paired flips normal"][:2] == [0, 0] and rows["mean skewed"][0] < 92
+    assert "normal data outside 94 to 96 %:" in lines and len(rows) == 7 * 5 + 7 * 3
+
+
+def test_the_benchmark_counts_volumes_as_the_study_does():
+    file = importlib.util.spec_from_file_location("benchmark_of_coverage", ROOT / "benchmarks" / "coverage.py")
+    assert file and file.loader
+    benchmark = importlib.util.module_from_spec(file)
+    sys.modules[file.name] = benchmark
+    file.loader.exec_module(benchmark)
+    means = np.random.default_rng(1).uniform(0, 1, (20, 6, 2))
+    reference = 1.01 * means.max(1)
+    expected = [moocore.hypervolume(one, ref=ref) for one, ref in zip(means, reference, strict=True)]
+    assert benchmark.volume(means, reference) == pytest.approx(expected, rel=1e-12)

@@ -80,7 +80,7 @@ class Worker:
 def workers(runs: Path) -> list[Worker]:
     """Those at work, of replicates and prerequisites."""
     found = []
-    for journal in runs.rglob("journal.jsonl"):
+    for journal in [*runs.glob("replicates/*/*/journal.jsonl"), *runs.glob("prerequisites/*/journal.jsonl")]:
         started = [record for record in records(journal) if record["kind"] == "started"]
         if started:
             last = started[-1]

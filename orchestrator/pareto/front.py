@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import moocore
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.statistics.summary import Summary, summarise
 from orchestrator.study import Replicate, Study
@@ -33,14 +34,50 @@ class Point:
 
 
 def non_dominated(values: Sequence[Sequence[float]], objectives: Sequence[Objective]) -> list[bool]:
-    """For each row of `values` (one column an objective) whether it is on the front; equal rows stay together.
+    """For each row of `values` (one column an objective) whether it is on the front: no other row dominates it.
 
-    Row a dominates row b if it is nowhere worse and somewhere better.
+    Row a dominates row b if it is nowhere worse and somewhere better; so equal rows are on the front together or not at
+    all. Infinities are numbers like others. A row with a NaN is never on the front and dominates nothing.
     """
-    if not values:
+    if len(values) == 0:
         return []
-    maximise = [objective.direction == "maximize" for objective in objectives]
-    return [bool(x) for x in moocore.is_nondominated(np.asarray(values, float), maximise=maximise, keep_weakly=True)]
+    return [bool(mark) for mark in is_minimal(np.asarray(values, np.float64) * signs(objectives))]
+
+
+def is_minimal(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """As `non_dominated`, where less is better in every column."""
+    if not np.isfinite(rows).all():
+        return _is_minimal_with_infinities(rows)
+    marks: NDArray[np.bool_] = moocore.is_nondominated(rows, keep_weakly=True)
+    return marks
+
+
+def _is_minimal_with_infinities(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """By the ranks of rows without a NaN: infinities in three objectives end the process that runs moocore 0.3.2."""
+    marks, is_whole = np.zeros(len(rows), np.bool_), ~np.isnan(rows).any(axis=1)
+    if is_whole.any():
+        columns = [np.unique(column, return_inverse=True)[1] for column in rows[is_whole].T]
+        marks[is_whole] = moocore.is_nondominated(np.stack(columns, axis=1).astype(np.float64), keep_weakly=True)
+    return marks
+
+
+def signs(objectives: Sequence[Objective]) -> NDArray[np.float64]:
+    """What makes less better: 1 for an objective that is minimized, -1 for one that is maximized."""
+    return np.array([-1.0 if objective.direction == "maximize" else 1.0 for objective in objectives])
+
+
+def centres(points: Sequence[Point]) -> NDArray[np.float64]:
+    """Means, a row a point and a column an objective.
+
+    Where nothing varies it is the first value: the rounding of a mean of three and of a mean of five would otherwise
+    let one of two equal constants dominate the other.
+    """
+    return np.array([[_centre(point, i) for i in range(len(point.summaries))] for point in points])
+
+
+def _centre(point: Point, i: int) -> float:
+    summary = point.summaries[i]
+    return point.values[i][0] if summary.std == 0 else summary.mean
 
 
 def front(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:
@@ -57,10 +94,11 @@ def front(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:
                 name = condition + end if len(evaluations) > 1 else condition
                 summaries = tuple(summarise(column) for column in values)
                 points.append(Point(name, condition, evaluation, summaries, seeds=seeds, values=values))
-    marks = non_dominated([[s.mean for s in point.summaries] for point in points], objectives)
-    marked = [replace(point, is_front=mark) for point, mark in zip(points, marks, strict=True)]
-    sign = -1 if objectives[0].direction == "maximize" else 1
-    return tuple(sorted(marked, key=lambda point: sign * point.summaries[0].mean))
+    if not points:
+        return ()
+    rows = centres(points) * signs(objectives)
+    marked = [replace(point, is_front=bool(mark)) for point, mark in zip(points, is_minimal(rows), strict=True)]
+    return tuple(marked[i] for i in np.argsort(rows[:, 0], kind="stable"))
 
 
 def _values(
@@ -85,7 +123,7 @@ def nearest(points: Sequence[Point], count: int) -> tuple[Point, ...]:
     The distance is Euclid's, each objective divided by the range of its means.
     """
     is_front = np.array([point.is_front for point in points], bool)
-    means = np.array([[summary.mean for summary in point.summaries] for point in points])
+    means = centres(points)
     ranges = np.ptp(means, axis=0)
     scaled = means / np.where(ranges > 0, ranges, 1.0)
     squares = np.full(len(points), np.inf)

@@ -1,22 +1,85 @@
-"""Volume that a front dominates."""
+"""Volume that a front dominates, and how sure it is."""
 
+import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import moocore
 import numpy as np
 
-from orchestrator.pareto.front import Point
+from orchestrator.pareto.front import Point, is_minimal, signs
+from orchestrator.pareto.seed_values import Floats, SeedValues
+from orchestrator.statistics import student
+from orchestrator.statistics.intervals import NONE, Interval, of_estimates
 from search_spaces.sweep import Objective
 
 
-def hypervolume(points: Sequence[Point], objectives: Sequence[Objective]) -> tuple[float, tuple[float, ...]] | None:
-    """Volume that the front's means dominate, and the reference point: the worst mean of each objective, 1 % further.
+@dataclass(frozen=True)
+class Volume:
+    """Hypervolume of the front of the means.
+
+    Attributes:
+        reference: the point up to which it is counted, a value for each objective.
+        interval: 95 %; none where no condition that could be on the front has two seeds.
+    """
+
+    value: float
+    reference: tuple[float, ...]
+    interval: Interval
+
+
+def volume(points: Sequence[Point], objectives: Sequence[Objective]) -> Volume | None:
+    """Volume that the front's means dominate, up to the worst mean of each objective, 1 % further.
+
+    The interval is by the jackknife over seeds: points with the same seeds lack the same one at a time, the reference
+    point staying where it is. With n seeds it is Student's t with n - 1 degrees of freedom of the pseudo-values; where
+    seeds differ, the variances of all groups are added, with degrees of freedom by Welch and Satterthwaite. It is of
+    the volume up to this very reference point.
+
+    Points that are nearly equal bias the volume: it is that of the best of several means, so noise makes it larger. The
+    jackknife takes off a part of that only: its interval is centred below the volume then, may not even hold it, and
+    is too narrow.
 
     None for fewer than two points.
     """
     if len(points) < 2:
         return None
-    signs = np.array([-1.0 if objective.direction == "maximize" else 1.0 for objective in objectives])
-    means = np.array([[summary.mean for summary in point.summaries] for point in points]) * signs
-    reference = means.max(0) + 0.01 * np.abs(means.max(0))
-    return float(moocore.hypervolume(means, ref=reference)), tuple(float(x) for x in reference * signs)
+    values, sign = SeedValues.of(points, objectives), signs(objectives)
+    worst = values.means.max(axis=0)
+    reference = worst + 0.01 * np.abs(worst)
+    total = _up_to(reference, values.means)
+    own = tuple(float(x) for x in reference * sign)
+    left = values.chosen(values.contenders(values.jackknife_reach()))
+    return Volume(total, own, _interval(total, left, reference))
+
+
+def _up_to(reference: Floats, means: Floats) -> float:
+    """A mean that passes the reference point dominates nothing up to it."""
+    return float(moocore.hypervolume(means, ref=reference))
+
+
+def _interval(total: float, values: SeedValues, reference: Floats) -> Interval:
+    if values.sizes.max() < 2:
+        return NONE
+    whole, found = np.asarray(total), []
+    for group in _that_matter(values):
+        left = [_up_to(reference, values.without(group, seed)) for seed in range(int(values.sizes[group]))]
+        found.append(student.of_jackknife(whole, np.array(left)))
+    if not found:
+        return Interval(total, total)
+    corrected = whole + sum(one.value - whole for one in found)
+    return of_estimates(functools.reduce(lambda a, b: student.combine(corrected, a, b), found), 0.95)
+
+
+def _that_matter(values: SeedValues) -> list[int]:
+    """Groups of two or more seeds without one of which the front may be another; the others leave it as it is."""
+    best = values.means - values.jackknife_reach()
+    front = np.flatnonzero(is_minimal(values.means))
+    found = []
+    for group in np.flatnonzero(values.sizes > 1).tolist():
+        others = values.means[front[values.groups[front] != group]]
+        of_group = best[values.groups == group]
+        is_behind = (others[:, None] <= of_group).all(axis=2).any(axis=0)
+        if not is_behind.all():
+            found.append(group)
+    return found

@@ -1,12 +1,26 @@
 """How sure the front is, given so few seeds: a bootstrap over seeds."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-from orchestrator.pareto.front import Point
+import numpy as np
+
+from orchestrator.pareto.attainment import MAX_FRONT, Surface, surfaces, thinned
+from orchestrator.pareto.front import Point, front, is_minimal, signs
+from orchestrator.pareto.hypervolume import Volume, volume
+from orchestrator.pareto.membership_notes import CLOSE, notes
+from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
+from orchestrator.pareto.seed_values import Floats, Indices, SeedValues
+from orchestrator.statistics import student
 from orchestrator.statistics.intervals import Interval
+from orchestrator.study import Study
+from search_spaces.sweep import Objective
 
 Standing = Literal["front", "front within noise", "near within noise", "dominated"]
+SURE: Final = 0.95
+LEVELS: Final = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True)
@@ -28,20 +42,6 @@ class Membership:
 
 
 @dataclass(frozen=True)
-class Volume:
-    """Hypervolume of the front of the means.
-
-    Attributes:
-        reference: the point up to which it is counted, a value for each objective.
-        interval: 95 %; none where no condition has two seeds.
-    """
-
-    value: float
-    reference: tuple[float, ...]
-    interval: Interval
-
-
-@dataclass(frozen=True)
 class UncertainFront:
     """A front with its uncertainty.
 
@@ -49,8 +49,10 @@ class UncertainFront:
         memberships: one for each of the points, in their order.
         num_draws: how many resamples; with `is_exact` every one there is.
         is_paired: whether all points have the same seeds, so that a draw takes the same seeds of all.
-        reference: name of the reference's point; empty without one.
+        reference: name of the reference's point, of the first where it has several; empty without one.
         notes: what the reader must know: one seed, no spread, unequal seeds.
+        attainment: surfaces that 5, 50 and 95 % of the draws' fronts attain.
+        seed_attainment: surfaces that the fronts of 1, 2, ... n seeds attain; none where seeds are not paired.
     """
 
     points: tuple[Point, ...]
@@ -61,3 +63,122 @@ class UncertainFront:
     is_paired: bool
     reference: str = ""
     notes: tuple[str, ...] = ()
+    attainment: tuple[Surface, ...] = ()
+    seed_attainment: tuple[Surface, ...] = ()
+
+
+def uncertain_front(
+    study: Study, objectives: Sequence[Objective], reference: str | None, num_draws: int = 1000, seed: int = 0
+) -> UncertainFront:
+    """The front of a study's means, and the share of bootstrap draws in which each point is on it.
+
+    A draw takes n of a point's n seeds with replacement, the same ones of all points that have the same seeds, so that
+    what a seed does to all of them alike moves no point against another; points with other seeds draw on their own. A
+    drawn mean's distance from the mean is stretched by sqrt(n / (n - 1)): the variance of a plain resample's mean is
+    (n - 1) / n of that of the mean of n seeds, at three seeds a third too small. Where there are no more than
+    `num_draws` different resamples (126 of five seeds), each is taken with its weight, and nothing is random.
+
+    The shares say what is likely given these seeds' spread; they are no tests. A point of one seed and an objective
+    without spread have no noise here.
+
+    Args:
+        reference: the condition that others are held against, each under its own evaluation where the reference has it.
+        num_draws: at most so many.
+        seed: of the random draws; the same one gives the same shares.
+    """
+    points = front(study, objectives)
+    if not points:
+        return UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
+    values, sign = SeedValues.of(points, objectives), signs(objectives)
+    rivals = _rivals(points, reference)
+    tally = _tally(values, rivals, num_draws, seed)
+    is_paired = len(values.sizes) == 1
+    by_seed = [rows[is_minimal(rows)] for rows in values.by_seed()] if is_paired else []
+    levels = [k / len(by_seed) for k in range(1, len(by_seed) + 1)]
+    memberships, size = _memberships(points, tally), volume(points, objectives)
+    is_close = size is not None and any(one.standing.endswith("within noise") for one in memberships)
+    return UncertainFront(
+        points,
+        memberships,
+        size,
+        len(tally.weights),
+        tally.is_exact,
+        is_paired,
+        points[int(rivals.min())].name if rivals is not None else "",
+        (*notes(points, objectives, reference), *((CLOSE,) if is_close else ())),
+        surfaces(tally.fronts, tally.weights, LEVELS, sign),
+        surfaces(by_seed, [1.0] * len(by_seed), levels, sign) if is_paired else (),
+    )
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """Of all draws: shares by point, and each draw's front (thinned) with its weight."""
+
+    on_front: Floats
+    dominates: Floats
+    fronts: list[Floats]
+    weights: list[float]
+    is_exact: bool
+
+
+def _rivals(points: Sequence[Point], reference: str | None) -> Indices | None:
+    """For each point the reference's one under its evaluation, else the first of the reference's; None without any."""
+    places: dict[str, int] = {}
+    for i, point in enumerate(points):
+        if point.condition == reference:
+            places.setdefault(point.evaluation, i)
+    if not places:
+        return None
+    first = min(places.values())
+    return np.array([places.get(point.evaluation, first) for point in points], np.intp)
+
+
+def _tally(values: SeedValues, rivals: Indices | None, num_draws: int, seed: int) -> _Tally:
+    """Points that no draw can bring to the front are left out of the draws, unless they are held against the rivals."""
+    num_points, contenders = len(values.means), values.contenders(values.resample_reach())
+    drawn = values.chosen(contenders) if rivals is None else values
+    places = np.arange(len(contenders)) if rivals is None else contenders
+    sizes = [int(n) for n in drawn.sizes]
+    is_exact = num_distinct(sizes) <= num_draws
+    on_front, dominates = np.zeros(num_points), np.zeros(num_points)
+    fronts, weights = [], []
+    for weight, counts in every_resample(sizes) if is_exact else random_resamples(sizes, num_draws, seed):
+        rows = drawn.resampled(counts)
+        marks = is_minimal(rows[places])
+        on_front[contenders[marks]] += weight
+        fronts.append(thinned(rows[places[marks]], MAX_FRONT))
+        weights.append(weight)
+        if rivals is not None:
+            others = rows[rivals]
+            dominates += weight * ((rows <= others).all(axis=1) & (rows < others).any(axis=1))
+    total = sum(weights)
+    has_rival = np.zeros(num_points, bool) if rivals is None else rivals != np.arange(num_points)
+    return _Tally(on_front / total, np.where(has_rival, dominates / total, math.nan), fronts, weights, is_exact)
+
+
+def _memberships(points: Sequence[Point], tally: _Tally) -> tuple[Membership, ...]:
+    intervals = _intervals(points)
+    return tuple(
+        Membership(float(share), float(dominates), _standing(point.is_front, share), own)
+        for point, share, dominates, own in zip(points, tally.on_front, tally.dominates, intervals, strict=True)
+    )
+
+
+def _standing(is_front: bool, share: float) -> Standing:
+    if is_front:
+        return "front" if share >= SURE else "front within noise"
+    return "near within noise" if share > 1 - SURE else "dominated"
+
+
+def _intervals(points: Sequence[Point]) -> list[tuple[Interval, ...]]:
+    """As `mean_interval` gives them, of all points at once."""
+    found: list[tuple[Interval, ...]] = [()] * len(points)
+    numbers = np.array([len(point.seeds) for point in points])
+    for n in np.unique(numbers):
+        chosen = np.flatnonzero(numbers == n)
+        estimates = student.of_mean(np.array([points[int(i)].values for i in chosen]))
+        half = student.half_width(estimates, 0.95)
+        for i, lows, highs in zip(chosen, estimates.value - half, estimates.value + half, strict=True):
+            found[i] = tuple(Interval(float(low), float(high)) for low, high in zip(lows, highs, strict=True))
+    return found

@@ -93,6 +93,7 @@ def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:
         "most 0.05, or the difference is certain.",
         "Smallest shown: the difference that so many seeds show with power 0.8. n needed: seeds that show the "
         "difference seen with power 0.8. Effect g: Hedges' g. ASO ε: almost stochastic order, a bound "
-        "near 0 for the better one (of equal conditions a fifth is below 0.5, with so few seeds). P(better): that a replicate beats one of the reference.",
+        "near 0 for the better one (with so few seeds a fifth of equal conditions is below 0.5). P(better): that a "
+        "replicate beats one of the reference.",
         *(f"Warning {i}: {warning}" for i, warning in enumerate(warnings, 1)),
     )

@@ -1,118 +1,191 @@
 """Figures of a front: HTML with its script in it, and PNG."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.pareto.front import Point, spread_out
+from orchestrator.pareto.membership import UncertainFront
+from orchestrator.report.front_drawing import Drawing, Mark, Panel, PublishedMark, drawing
+from orchestrator.statistics.intervals import Interval
 from search_spaces.sweep import Objective
 
 if TYPE_CHECKING:
-    from orchestrator.statistics.summary import Summary
+    from matplotlib.axes import Axes
+    from plotly.graph_objects import Figure
 
-MAX_DOMINATED_DRAWN: Final = 300
-MAX_LABELLED: Final = 40
-NUM_LABELS: Final = 10
+COLOURS: Final = "viridis_r"
+GREY: Final = "#8a8a8a"
+TEXT: Final = "#2a3f5f"
+PUBLISHED_COLOURS: Final = ("#c0392b", "#8a8a8a")
+BAND: Final = "attained in 5 % to 95 % of the draws"
+SHARE: Final = "P(front)"
 
 
-def front_files(sweep: str, folder: Path) -> tuple[Path, Path]:
-    """Where `draw_front` writes HTML and PNG."""
-    return folder / f"{sweep}.front.html", folder / f"{sweep}.front.png"
+def draw_front(
+    sweep: str,
+    front: UncertainFront,
+    objectives: Sequence[Objective],
+    published: Sequence[PublishedMark],
+    html: Path,
+    png: Path,
+) -> None:
+    """Writes the front of two or three objectives as HTML (its script included) and as PNG.
 
-
-def draw_front(sweep: str, points: Sequence[Point], objectives: Sequence[Objective], folder: Path) -> tuple[Path, Path]:
-    """Writes the front of the first two objectives as HTML (its script included) and as PNG; returns both paths.
-
-    Of many dominated points only some are drawn, and the title says so; of many points only some on the front are
-    named, in the HTML the others where the pointer rests on them.
+    Of many points only some are drawn, and the title says so; only some of those are named, in the HTML the others
+    where the pointer rests on them. Three objectives make a panel for each pair.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    html, png = front_files(sweep, folder)
-    _draw_html(sweep, points, objectives, html)
-    _draw_png(sweep, points, objectives, png)
-    return html, png
+    drawn = drawing(sweep, front, objectives, published)
+    for file in (html, png):
+        file.parent.mkdir(parents=True, exist_ok=True)
+    _html_figure(drawn).write_html(html, include_plotlyjs=True)
+    _write_png(drawn, png)
 
 
-def _spread(summary: "Summary") -> float:
-    return summary.std if summary.n > 1 else 0.0
+def _groups(panel: Panel) -> dict[str, list[Mark]]:
+    """Marks by what the legend says of them, without empty groups."""
+    groups = {
+        "front of the means": [mark for mark in panel.marks if mark.is_front],
+        "others": [mark for mark in panel.marks if not mark.is_front],
+    }
+    return {name: marks for name, marks in groups.items() if marks}
 
 
-def _draw_html(sweep: str, points: Sequence[Point], objectives: Sequence[Objective], path: Path) -> None:
-    import html as escaping
+def _spans(places: Sequence[float], intervals: Sequence[Interval]) -> tuple[list[float], list[float]]:
+    """How far each interval goes down and up; 0 where there is none."""
+    pairs = [(x - i.low, i.high - x) if i.low < i.high else (0.0, 0.0) for x, i in zip(places, intervals, strict=True)]
+    return [down for down, _ in pairs], [up for _, up in pairs]
 
-    from plotly import graph_objects
 
-    figure, labels = graph_objects.Figure(), _labels(points)
-    for name, chosen in _groups(points).items():
-        error, cost = ([point.summaries[i] for point in chosen] for i in (0, 1))
-        figure.add_scatter(
-            x=[s.mean for s in cost],
-            y=[s.mean for s in error],
-            error_x={"type": "data", "array": [_spread(s) for s in cost]},
-            error_y={"type": "data", "array": [_spread(s) for s in error]},
-            mode="lines+markers+text" if name == "front" else "markers+text",
-            line_shape="hv" if _holds_to_the_right(objectives) else "vh",
-            text=[escaping.escape(point.name) if point.name in labels else "" for point in chosen],
-            hovertext=[escaping.escape(point.name) for point in chosen],
-            textposition="top center",
-            name=name,
-        )
+def _html_figure(drawn: Drawing) -> "Figure":
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(rows=1, cols=len(drawn.panels), horizontal_spacing=0.08)
+    for column, panel in enumerate(drawn.panels, start=1):
+        for trace in _traces(panel, is_first=column == 1):
+            figure.add_trace(trace, row=1, col=column)
+        figure.update_xaxes(title_text=_escaped(panel.x_metric), range=panel.x_limits, row=1, col=column)
+        figure.update_yaxes(title_text=_escaped(panel.y_metric), range=panel.y_limits, row=1, col=column)
     figure.update_layout(
-        title=_title(sweep, points).replace("\n", "<br>"),
-        xaxis_title=objectives[1].metric,
-        yaxis_title=objectives[0].metric,
+        title=_escaped("\n".join(drawn.title)),
+        legend={"orientation": "h", "y": -0.15},
+        coloraxis={
+            "colorscale": COLOURS,
+            "cmin": 0,
+            "cmax": 1,
+            "colorbar": {"title": {"text": SHARE}},
+        },
     )
-    figure.write_html(path, include_plotlyjs=True)
+    return figure
 
 
-def _holds_to_the_right(objectives: Sequence[Objective]) -> bool:
-    """Whether a front point's error stays the best there is until the next dearer one; so where cost is minimized."""
-    return objectives[1].direction == "minimize"
+def _escaped(text: str) -> str:
+    """For plotly, which reads texts as HTML."""
+    import html
+
+    return html.escape(text).replace("\n", "<br>")
 
 
-def _draw_png(sweep: str, points: Sequence[Point], objectives: Sequence[Objective], path: Path) -> None:
+def _traces(panel: Panel, is_first: bool) -> list[Any]:
+    """Band, borders, points and published points; only the first panel's are in the legend."""
+    from plotly.graph_objects import Scatter
+
+    def line(name: str, places: Sequence[tuple[float, float]], **options: Any) -> Any:
+        x, y = [x for x, _ in places], [y for _, y in places]
+        return Scatter(x=x, y=y, mode="lines", name=name, hoverinfo="skip", showlegend=is_first, **options)
+
+    found = []
+    if panel.band:
+        found.append(line(BAND, panel.band, fill="toself", fillcolor="rgba(128,128,128,0.25)", line_width=0))
+    if panel.staircase:
+        found.append(line("attained by the means", panel.staircase, line={"color": GREY, "width": 1}))
+    for name, places in panel.by_seed:
+        found.append(line(name, places, visible="legendonly", line={"dash": "dot", "width": 1}))
+    for name, marks in reversed(_groups(panel).items()):
+        shape = {"symbol": "circle" if marks[0].is_front else "square", "size": 10 if marks[0].is_front else 7}
+        found.append(_points(name, marks, shape))
+        if is_first:  # in the legend by itself: there plotly takes a share for a colour, and complains
+            found.append(Scatter(x=[None], y=[None], mode="markers", marker=shape | {"color": TEXT}, name=name))
+    for (name, published), colour in zip(panel.published, PUBLISHED_COLOURS, strict=False):
+        marker = {"symbol": "diamond-open", "size": 11, "color": colour, "line": {"width": 2}}
+        found.append(
+            Scatter(
+                x=[x for x, _, _ in published],
+                y=[y for _, y, _ in published],
+                mode="markers",
+                marker=marker,
+                name=_escaped(name),
+                hovertext=[_escaped(text) for _, _, text in published],
+                hoverinfo="text",
+                showlegend=is_first,
+            )
+        )
+    return found
+
+
+def _points(name: str, marks: Sequence[Mark], shape: Mapping[str, Any]) -> Any:
+    from plotly.graph_objects import Scatter
+
+    x, y = [mark.x for mark in marks], [mark.y for mark in marks]
+    left, right = _spans(x, [mark.x_interval for mark in marks])
+    down, up = _spans(y, [mark.y_interval for mark in marks])
+    bars = {"type": "data", "symmetric": False, "color": GREY, "thickness": 1}
+    return Scatter(
+        x=x,
+        y=y,
+        error_x=bars | {"array": right, "arrayminus": left},
+        error_y=bars | {"array": up, "arrayminus": down},
+        mode="markers+text",
+        marker={"color": [mark.share for mark in marks], "coloraxis": "coloraxis", **shape},
+        text=[_escaped(mark.name) if mark.is_labelled else "" for mark in marks],
+        textposition="top center",
+        hovertext=[_escaped(mark.text) for mark in marks],
+        hoverinfo="text",
+        name=name,
+        showlegend=False,
+    )
+
+
+def _write_png(drawn: Drawing, path: Path) -> None:
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
-    figure, labels = Figure(figsize=(7, 5), layout="constrained"), _labels(points)
-    axes = figure.subplots()
-    for name, chosen in _groups(points).items():
-        error, cost = ([point.summaries[i] for point in chosen] for i in (0, 1))
-        x, y = [s.mean for s in cost], [s.mean for s in error]
-        spreads = [_spread(s) for s in error], [_spread(s) for s in cost]
-        drawn = axes.errorbar(x, y, *spreads, fmt="o", capsize=3, label=name, zorder=3 if name == "front" else 2)
-        if name == "front":
-            where: Literal["post", "pre"] = "post" if _holds_to_the_right(objectives) else "pre"
-            axes.step(x, y, where=where, alpha=0.4, color=drawn.lines[0].get_color())
-        for point, place in zip(chosen, zip(x, y, strict=True), strict=True):
-            if point.name in labels:
-                axes.annotate(point.name, place, textcoords="offset points", xytext=(5, 5), parse_math=False)
-    axes.set(title=_title(sweep, points), xlabel=objectives[1].metric, ylabel=objectives[0].metric)
-    axes.margins(x=0.2)
-    axes.legend()
+    shares = ScalarMappable(Normalize(0, 1), colormaps[COLOURS])
+    figure = Figure(figsize=(6.5 * len(drawn.panels) + 1, 6), layout="constrained")
+    all_axes = list(figure.subplots(1, len(drawn.panels), squeeze=False)[0])
+    for axes, panel in zip(all_axes, drawn.panels, strict=True):
+        _draw_panel(axes, panel, shares)
+    figure.suptitle("\n".join(drawn.title), parse_math=False)
+    figure.colorbar(shares, ax=all_axes, label=SHARE)
+    handles, names = all_axes[0].get_legend_handles_labels()
+    legend = figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize="small")
+    for text in legend.get_texts():
+        text.set_parse_math(False)
     figure.savefig(path, dpi=150)
 
 
-def _title(sweep: str, points: Sequence[Point]) -> str:
-    numbers = sorted({summary.n for point in points for summary in point.summaries})
-    seeds = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    title = f"{sweep}: mean and sample standard deviation, n = {seeds}"
-    num_dominated = sum(not point.is_front for point in points)
-    if num_dominated <= MAX_DOMINATED_DRAWN:
-        return title
-    return f"{title}\n{MAX_DOMINATED_DRAWN:,} of {num_dominated:,} dominated points drawn"
-
-
-def _groups(points: Sequence[Point]) -> dict[str, list[Point]]:
-    """Front points in order of cost, then those of the dominated ones that are drawn; empty groups are left out."""
-    groups = {
-        "front": sorted((p for p in points if p.is_front), key=lambda point: point.summaries[1].mean),
-        "dominated": list(spread_out([p for p in points if not p.is_front], MAX_DOMINATED_DRAWN)),
-    }
-    return {name: chosen for name, chosen in groups.items() if chosen}
-
-
-def _labels(points: Sequence[Point]) -> set[str]:
-    """Names of the points that are named in a figure."""
-    if len(points) > MAX_LABELLED:
-        points = spread_out([point for point in points if point.is_front], NUM_LABELS)
-    return {point.name for point in points}
+def _draw_panel(axes: "Axes", panel: Panel, shares: Any) -> None:
+    if panel.band:
+        axes.fill(*zip(*panel.band, strict=True), color=GREY, alpha=0.25, linewidth=0, label=BAND)
+    if panel.staircase:
+        axes.plot(*zip(*panel.staircase, strict=True), color=GREY, linewidth=1, label="attained by the means")
+    for name, marks in reversed(_groups(panel).items()):
+        x, y = [mark.x for mark in marks], [mark.y for mark in marks]
+        spans = _spans(y, [mark.y_interval for mark in marks]), _spans(x, [mark.x_interval for mark in marks])
+        axes.errorbar(x, y, *spans, fmt="none", ecolor=GREY, elinewidth=0.8, capsize=2)
+        shape, size = ("o", 45) if marks[0].is_front else ("s", 20)
+        colours = shares.to_rgba([mark.share for mark in marks])
+        axes.scatter(x, y, c=colours, marker=shape, s=size, label=name, zorder=3, edgecolors="black", linewidths=0.4)
+    for (name, published), colour in zip(panel.published, PUBLISHED_COLOURS, strict=False):
+        across, up = [x for x, _, _ in published], [y for _, y, _ in published]
+        axes.scatter(across, up, marker="D", s=50, facecolors="none", edgecolors=colour, label=name, zorder=4)
+    for mark in panel.marks:
+        if mark.is_labelled:
+            place = (mark.x, mark.y)
+            axes.annotate(
+                mark.name, place, xytext=(5, 5), textcoords="offset points", fontsize="small", parse_math=False
+            )
+    axes.set(xlim=panel.x_limits, ylim=panel.y_limits)
+    axes.set_xlabel(panel.x_metric, parse_math=False)
+    axes.set_ylabel(panel.y_metric, parse_math=False)

@@ -1,64 +1,164 @@
-"""A front as a table, as JSON and as CSV records."""
+"""A front with its uncertainty as a table, as sentences, as JSON and as CSV records."""
 
 import json
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
-from orchestrator.pareto.front import Point
-from orchestrator.pareto.hypervolume import hypervolume
+from orchestrator.pareto.attainment import Surface
+from orchestrator.pareto.membership import Standing, UncertainFront
+from orchestrator.report.numerals import between, decimals, fixed, probability
 from search_spaces.sweep import Objective
 
-if TYPE_CHECKING:
-    from orchestrator.statistics.summary import Summary
+MARKS: Final[dict[Standing, str]] = {
+    "front": "*",
+    "front within noise": "*?",
+    "near within noise": "?",
+    "dominated": "",
+}
 
 
-def front_rows(points: Sequence[Point], objectives: Sequence[Objective]) -> list[dict[str, Any]]:
-    """One flat record a point: the columns of the CSV and of the JSON's `points`."""
+def front_rows(front: UncertainFront, objectives: Sequence[Objective]) -> list[dict[str, Any]]:
+    """One flat record a point: the columns of the CSV and of the JSON's `points`; None where there is no number.
+
+    condition, evaluation, on_front (of the means), n, each objective with its mean and `_std` (sample standard
+    deviation), then each with `_low` and `_high` (95 % interval of the mean), front_probability,
+    dominates_reference_probability, standing.
+    """
     rows = []
-    for point in points:
+    for point, membership in zip(front.points, front.memberships, strict=True):
         row: dict[str, Any] = {
             "condition": point.condition,
             "evaluation": point.evaluation,
             "on_front": point.is_front,
-            "n": min(summary.n for summary in point.summaries),
+            "n": len(point.seeds),
         }
         for objective, summary in zip(objectives, point.summaries, strict=True):
             row[objective.metric] = summary.mean
-            row[f"{objective.metric}_std"] = summary.std if summary.n > 1 else None
+            row[f"{objective.metric}_std"] = _number(summary.std)
+        for objective, interval in zip(objectives, membership.intervals, strict=True):
+            row[f"{objective.metric}_low"] = _number(interval.low)
+            row[f"{objective.metric}_high"] = _number(interval.high)
+        row["front_probability"] = membership.on_front
+        row["dominates_reference_probability"] = _number(membership.dominates_reference)
+        row["standing"] = membership.standing
         rows.append(row)
     return rows
 
 
-def front_json(sweep: str, points: Sequence[Point], objectives: Sequence[Objective]) -> str:
-    """The front as stable JSON: sweep, objectives, points, hypervolume with its reference point."""
-    volume = hypervolume(points, objectives)
+def front_json(sweep: str, front: UncertainFront, objectives: Sequence[Objective]) -> str:
+    """The front as stable JSON.
+
+    sweep, objectives, points, hypervolume with its reference point and 95 % interval, num_draws, is_exact, is_paired,
+    reference, notes; attainment and seed_attainment: surfaces with the level, a value of each objective a step, and
+    whether steps are left out.
+    """
+    volume = front.volume
     content = {
         "sweep": sweep,
         "objectives": [vars(objective) for objective in objectives],
-        "points": front_rows(points, objectives),
-        "hypervolume": volume[0] if volume else None,
-        "hypervolume_reference": volume[1] if volume else None,
+        "points": front_rows(front, objectives),
+        "hypervolume": volume.value if volume else None,
+        "hypervolume_reference": volume.reference if volume else None,
+        "hypervolume_low": _number(volume.interval.low) if volume else None,
+        "hypervolume_high": _number(volume.interval.high) if volume else None,
+        "num_draws": front.num_draws,
+        "is_exact": front.is_exact,
+        "is_paired": front.is_paired,
+        "reference": front.reference,
+        "notes": front.notes,
+        "attainment": [_surface(surface) for surface in front.attainment],
+        "seed_attainment": [_surface(surface) for surface in front.seed_attainment],
     }
     return json.dumps(content, indent=2)
 
 
-def front_table(sweep: str, points: Sequence[Point], objectives: Sequence[Objective]) -> Table:
-    """Mean ± sample standard deviation and n of every point; those on the front have a star."""
-    table = Table(title=f"{sweep}: {' against '.join(o.metric for o in objectives)} (* on the front of the means)")
-    table.add_column("")
-    table.add_column("condition")
-    for objective in objectives:
-        table.add_column(f"{objective.metric} ({objective.direction[:3]})", justify="right")
-    table.add_column("n", justify="right")
-    for point in points:
-        numbers = [readable(summary) for summary in point.summaries]
-        n = str(min(summary.n for summary in point.summaries))
-        table.add_row("*" if point.is_front else "", point.name, *numbers, n)
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _surface(surface: Surface) -> dict[str, Any]:
+    return {"level": surface.level, "steps": surface.steps, "is_thinned": surface.is_thinned}
+
+
+def front_table(
+    sweep: str, front: UncertainFront, objectives: Sequence[Objective], shown: Sequence[int], width: int
+) -> Table:
+    """Of the points numbered `shown`: mark, means with 95 % intervals, n, and the shares of the draws.
+
+    Where that is more than `width` characters wide, intervals stand below their means, and there are no frames.
+    """
+    digits = [decimals(front.points[k].summaries[i] for k in shown) for i in range(len(objectives))]
+    rows = [_cells(front, k, digits, " ") for k in shown]
+    titles = ["", "condition", *(f"{o.metric} ({o.direction[:3]})" for o in objectives), "n", "P(front)"]
+    titles += ["P(dominates reference)"] if front.reference else []
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    is_narrow = sum(widths) + 3 * len(widths) + 1 > width
+    table = Table(title=escape(f"{sweep}: {' against '.join(o.metric for o in objectives)}"))
+    if is_narrow:
+        table.box, table.padding, table.pad_edge = SIMPLE_HEAD, (0, 1, 0, 0), False
+        rows = [_cells(front, k, digits, "\n") for k in shown]
+    for place, title in enumerate(titles):
+        title = title.replace(" ", "\n") if is_narrow else title
+        table.add_column(escape(title), justify="left" if place < 2 else "right", no_wrap=place != 1, overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
     return table
 
 
-def readable(summary: "Summary") -> str:
-    """Four digits for small numbers, none after the point for large ones."""
-    return summary.text(digits=4 if abs(summary.mean) < 100 else 0)
+def _cells(front: UncertainFront, k: int, digits: Sequence[int], gap: str) -> list[str]:
+    """The row of a point, with `gap` between a mean and its interval."""
+    point, membership = front.points[k], front.memberships[k]
+    means = [fixed(summary.mean, d) for summary, d in zip(point.summaries, digits, strict=True)]
+    spans = [
+        f"{gap}[{between(interval, d).replace(' to ', ', ')}]" if interval.low < interval.high else ""
+        for interval, d in zip(membership.intervals, digits, strict=True)
+    ]
+    shares = [probability(membership.on_front)]
+    shares += [probability(membership.dominates_reference)] if front.reference else []
+    numbers = [mean + span for mean, span in zip(means, spans, strict=True)]
+    return [MARKS[membership.standing], point.name, *numbers, str(len(point.seeds)), *shares]
+
+
+def front_sentences(front: UncertainFront, objectives: Sequence[Objective]) -> list[str]:
+    """What stands below the table: what the marks mean, the hypervolume, what the reader must know."""
+    return [
+        "* on the front of the means; *? on it, but in fewer than 95 % of the draws; ? off it, but on the front in "
+        "more than 5 % of the draws. [low, high]: 95 % interval of the mean.",
+        f"P: share of {draws_text(front)} in which nothing dominates the condition"
+        + (f", and in which it dominates the reference, {_reference(front)}." if front.reference else "."),
+        *_volume_sentences(front, objectives),
+        *front.notes,
+    ]
+
+
+def _reference(front: UncertainFront) -> str:
+    (condition,) = {point.condition for point in front.points if point.name == front.reference}
+    is_one = len({point.evaluation for point in front.points}) == 1
+    return condition if is_one else f"{condition}, under the same evaluation"
+
+
+def draws_text(front: UncertainFront) -> str:
+    """`all 126 paired resamples of the seeds`."""
+    if front.num_draws == 1:
+        return "the one resample there is"
+    kind = "paired resamples" if front.is_paired else "resamples"
+    number = f"all {front.num_draws:,}" if front.is_exact else f"{front.num_draws:,} random"
+    return f"{number} {kind} of the seeds"
+
+
+def _volume_sentences(front: UncertainFront, objectives: Sequence[Objective]) -> list[str]:
+    volume = front.volume
+    if volume is None:
+        return []
+    place = ", ".join(f"{o.metric} {x:.6g}" for o, x in zip(objectives, volume.reference, strict=True))
+    low, high = volume.interval
+    interval = "" if math.isnan(low) else f" [{low:.6g} to {high:.6g}]"
+    said = [f"Hypervolume {volume.value:.6g}{interval}, up to the reference point {place}."]
+    if volume.value < low or volume.value > high:
+        said.append("It lies outside its interval, which is corrected for the bias of a front of near-equal points.")
+    return said

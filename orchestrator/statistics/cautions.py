@@ -12,11 +12,15 @@ HIDDEN_SPREAD: Final = (
 )
 ONE_DIFFERENCE: Final = "the difference is the same under every seed, so its interval has no width; do not trust that"
 NO_ORDERS: Final = f"almost stochastic order is left out, as of any more than {MOST_ORDERS:,} comparisons"
+UNEQUAL: Final = (
+    "not as many seeds in both; where seeds were given by need, this p is not corrected for the looks, while the run's "
+    "own decision is (tag `ponderay.decision` in MLflow)"
+)
 UNPAIRED: Final = "the seeds are not the same, so the promised paired permutation test is replaced by the unpaired one"
 
 
 def of_seeds(groups: Groups, test: Test, can_decide: bool, num_tests: int) -> tuple[str, ...]:
-    """Sentences about one seed, seeds that do not pair, and a test that cannot reach 0.05 with so many.
+    """Sentences about unequal and unpaired seeds, one seed, and a test that cannot reach 0.05 with so many.
 
     Args:
         can_decide: whether it can in its family.
@@ -26,6 +30,8 @@ def of_seeds(groups: Groups, test: Test, can_decide: bool, num_tests: int) -> tu
     is_paired = groups.is_paired
     if test == "paired_permutation" and not is_paired:
         found.append(UNPAIRED)
+    if groups.a.shape[1] != groups.b.shape[1] and groups.least_size() > 1:
+        found.append(UNEQUAL)
     seeds = _counted(groups)
     if groups.least_size() < 2:
         found.append(f"{seeds}: one seed has no spread, so there is neither interval nor test")

@@ -169,6 +169,12 @@ def test_one_seed_is_said_and_compares_nothing():
     assert found.warnings[0].startswith("2 and 1 seeds")
 
 
+def test_seeds_that_may_have_been_given_by_need_are_said():
+    unequal = compare(point("a", [0.1, 0.2, 0.4]), point("b", [0.2, 0.5]), [PER], "welch")
+    equal = compare(point("a", [0.1, 0.2, 0.4]), point("b", [0.2, 0.5, 0.3]), [PER], "welch")
+    assert "ponderay.decision" in unequal[0].warnings[0] and not equal[0].warnings
+
+
 def test_a_metric_without_noise_is_certain_and_leaves_the_family():
     rng = np.random.default_rng(4)
     points = [point(name, rng.normal(0.2, 0.01, 5), [macs] * 5) for name, macs in (("r", 2e6), ("a", 1e6), ("b", 2e6))]

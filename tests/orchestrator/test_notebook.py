@@ -45,7 +45,34 @@ def test_smoke_goes_with_names_only(driver):
 def test_pareto_of_a_study_and_of_a_name(workplace):
     store = Store(workplace / "runs" / "mlflow.db")
     store.write([replicate("dear", 1, metrics={"per@e": 0.1, "macs_per_frame@e": 9.0, "loss": 1.0})], revision=1)
-    store.write([replicate("bad", 1, metrics={"per@e": 0.2, "macs_per_frame@e": 9.0, "loss": 0.5})], revision=2)
-    assert [(p.name, p.is_front) for p in notebook.pareto("asr.demo")] == [("dear", True), ("bad", False)]
-    found = notebook.pareto(Study.load("asr.demo"), [Objective("per"), Objective("loss")])
-    assert [p.is_front for p in found] == [True, True]
+    store.write([replicate("random", 1, metrics={"per@e": 0.2, "macs_per_frame@e": 9.0, "loss": 0.5})], revision=2)
+    found = notebook.pareto("asr.demo")
+    assert [(p.name, p.is_front) for p in found.points] == [("dear", True), ("random", False)]
+    assert [(m.on_front, m.standing) for m in found.memberships] == [(1.0, "front"), (0.0, "dominated")]
+    assert (found.reference, found.memberships[0].dominates_reference) == ("random", 1.0)
+    found = notebook.pareto(Study.load("asr.demo"), [Objective("per"), Objective("loss")], reference="dear")
+    assert [p.is_front for p in found.points] == [True, True] and found.reference == "dear"
+
+
+def test_a_sweep_of_ones_own_needs_its_objectives():
+    study = Study("my.sweep", (replicate("a", 1), replicate("b", 1)))
+    with pytest.raises(InputError, match=r"my\.sweep is no shipped sweep, so `objectives` must be given"):
+        notebook.pareto(study)
+    found = notebook.pareto(study, [Objective("per"), Objective("macs_per_frame")])
+    assert (len(found.points), found.reference) == (2, "")
+
+
+def test_compare_two_points_of_a_study():
+    errors = {"a": (0.1, 0.2, 0.3), "b": (0.4, 0.6, 0.5)}
+    replicates = [
+        replicate(name, seed, metrics={"per@e": error, "macs_per_frame@e": 9.0})
+        for name, values in errors.items()
+        for seed, error in enumerate(values, start=1)
+    ]
+    per, macs = notebook.compare(Study("asr.demo", tuple(replicates)), "a", "b")
+    assert (per.a, per.b, per.metric, macs.metric) == ("a", "b", "per", "macs_per_frame")
+    assert per.difference == pytest.approx(-0.3) and per.is_better
+    own = notebook.compare(Study("my.sweep", tuple(replicates)), "b", "a", [Objective("per", "maximize")])
+    assert [(one.difference, one.is_better) for one in own] == [(pytest.approx(0.3), True)]
+    with pytest.raises(InputError, match=r"my\.sweep has no point 'c' with these metrics; there are a, b"):
+        notebook.compare(Study("my.sweep", tuple(replicates)), "a", "c", [Objective("per")])

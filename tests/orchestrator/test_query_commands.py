@@ -13,9 +13,12 @@ from typer.testing import CliRunner
 from orchestrator import query_commands
 from orchestrator.printing import Format
 from orchestrator.query_commands import pareto, status
+from orchestrator.report import front_figure
 from orchestrator.study import Study
 from orchestrator.tracking import Tracking
+from search_spaces.find import find_sweep
 from tests.orchestrator.recorded import Store, replicate
+from trainables.errors import InputError
 
 
 @pytest.fixture
@@ -110,10 +113,19 @@ def test_an_experiment_without_a_replicate_says_so(store, printed):
 
 @pytest.fixture
 def stored(monkeypatch):
-    """Which figures were stored in MLflow; they are not, for that takes seconds."""
+    """What was stored in MLflow; it is neither drawn nor stored, for that takes seconds."""
     calls = []
-    monkeypatch.setattr(Tracking, "store_figures", lambda _, sweep, files: calls.append((sweep, *files)))
+    monkeypatch.setattr(Tracking, "__init__", lambda *_: None)
+    monkeypatch.setattr(Tracking, "store_front", lambda _, *given: calls.append(given))
+    monkeypatch.setattr(front_figure, "draw_front", draw_nothing)
     return calls
+
+
+def draw_nothing(sweep, front, objectives, published, html, png):
+    """Empty files."""
+    html.parent.mkdir(parents=True, exist_ok=True)
+    html.write_text("")
+    png.write_bytes(b"")
 
 
 def test_figures_are_drawn_and_stored_once_until_something_changes(store, printed, stored, monkeypatch):
@@ -121,9 +133,10 @@ def test_figures_are_drawn_and_stored_once_until_something_changes(store, printe
     first = replicate("a", 1)
     store.write([first], revision=1)
     shown = printed(pareto)
-    files = tuple(Path("runs/figures").absolute() / f"asr.demo.front.{end}" for end in ("html", "png"))
-    assert stored == [("asr.demo", *files)]
-    assert all(f"Figure: runs/figures/{file.name}\n" in shown for file in files)
+    files = tuple(Path("runs/figures").absolute() / f"asr.demo.front.{end}" for end in ("html", "png", "json"))
+    tags = {"ponderay.front_objectives": "per (minimize), macs_per_frame (minimize)"}
+    assert stored == [("asr.demo", files, {}, tags)]
+    assert all(f"Figure: runs/figures/{file.name}\n" in shown for file in files[:2])
     assert printed(pareto) == shown
     printed(pareto, format=Format.json)
     assert len(stored) == 1
@@ -139,7 +152,7 @@ def test_figures_that_could_not_be_stored_are_stored_the_next_time(store, printe
     monkeypatch.setenv("PONDERAY_CACHE", str(Path("cache").absolute()))
     store.write([replicate("a", 1)], revision=1)
     with monkeypatch.context() as patch:
-        patch.setattr(Tracking, "store_figures", lambda *_: 1 / 0)
+        patch.setattr(Tracking, "store_front", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             printed(pareto)
     printed(pareto)
@@ -149,10 +162,13 @@ def test_figures_that_could_not_be_stored_are_stored_the_next_time(store, printe
 def test_the_answer_is_printed_before_the_store_is_waited_for(store, monkeypatch, capsys):
     store.write([replicate("a", 1)], revision=1)
     seen = []
-    monkeypatch.setattr(Tracking, "store_figures", lambda *_: seen.append(capsys.readouterr().out))
+    monkeypatch.setattr(front_figure, "draw_front", draw_nothing)
+    monkeypatch.setattr(Tracking, "store_front", lambda *_: seen.append(capsys.readouterr().out))
     pareto("asr.demo", format=Format.csv)
-    assert seen == ["condition,evaluation,on_front,n,per,per_std,macs_per_frame,macs_per_frame_std\na,e,True,1,0.25,,"
-                    "1000000.0,\n"]  # fmt: skip
+    (text,) = seen
+    header, row = text.splitlines()
+    assert header.startswith("condition,evaluation,on_front,n,per,per_std,macs_per_frame,macs_per_frame_std,per_low,")
+    assert row == "a,e,True,1,0.25,,1000000.0,,,,,,1.0,,front"
 
 
 def test_of_many_points_the_front_and_the_nearest_are_shown(monkeypatch, printed, stored, workplace):
@@ -166,7 +182,7 @@ def test_of_many_points_the_front_and_the_nearest_are_shown(monkeypatch, printed
     shown = printed(pareto)
     names = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
     assert names == [f"c{i:03}" for i in range(23)]
-    assert "all of the front, and of 99 dominated points the 20 nearest to it" in shown
+    assert "Shown: all of the front, and of 99 other points 20, the likeliest to be on it, then the nearest" in shown
     assert len(json.loads(printed(pareto, format=Format.json))["points"]) == 102
 
 
@@ -179,6 +195,97 @@ def test_a_very_long_front_is_shown_in_part(monkeypatch, printed, stored, workpl
     names = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
     assert (len(names), names[0], names[-1]) == (200, "c000", "c499")
     assert "Shown: 200 of 500 points of the front" in shown
+
+
+def noisy_study(name, places, metrics, num_seeds=3):
+    """Seed k of every condition is off by (k - 2) hundredths."""
+    replicates = [
+        replicate(condition, k, metrics={m: x * (1 + (k - 2) / 100) for m, x in zip(metrics, place, strict=True)})
+        for condition, place in places.items()
+        for k in range(1, num_seeds + 1)
+    ]
+    return Study(name, tuple(replicates))
+
+
+def test_of_many_others_the_likeliest_are_shown_first(monkeypatch, printed, stored, workplace):
+    """Five are far from the front but on it in a quarter of the draws; a hundred are near and never on it."""
+    errors = {"best": (1.0, 1.0)} | {f"near{i:03}": (1.001, 1.001) for i in range(100)}
+    errors |= {f"wide{i}": (0.9, 1.5) for i in range(5)}
+    replicates = [
+        replicate(condition, seed, metrics={"per@e": error, "macs_per_frame@e": 1.0})
+        for condition, values in errors.items()
+        for seed, error in enumerate(values)
+    ]
+    monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", tuple(replicates)))
+    shown = printed(pareto)
+    names = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert sorted(names) == ["best", *(f"near{i:03}" for i in range(15)), *(f"wide{i}" for i in range(5))]
+
+
+def test_three_objectives_are_the_sweeps_or_asked_for(monkeypatch, printed, stored, workplace):
+    metrics = ("sequence_error@e", "mean_updates@e", "macs_per_sequence@e")
+    study = noisy_study("act.search_parity", {"a": (0.1, 3.0, 5.0), "b": (0.2, 2.0, 9.0)}, metrics)
+    monkeypatch.setattr(Study, "load", lambda *_: study)
+
+    for options, expected in (
+        ({}, ["sequence_error", "mean_updates", "macs_per_sequence"]),
+        ({"x": "macs_per_sequence"}, ["sequence_error", "macs_per_sequence"]),
+        ({"y": "mean_updates", "x": "macs_per_sequence", "z": "sequence_error"},
+         ["mean_updates", "macs_per_sequence", "sequence_error"]),
+    ):  # fmt: skip
+        found = printed(lambda _, **given: pareto("act.search_parity", **given), format=Format.json, **options)
+        content = json.loads(found)
+        assert [one["metric"] for one in content["objectives"]] == expected
+        assert len(content["hypervolume_reference"]) == len(expected)
+    assert Path("runs/figures/act.search_parity.front.png").exists()
+    with pytest.raises(InputError, match="must differ, but got sequence_error, mean_updates, mean_updates"):
+        pareto("act.search_parity", z="mean_updates", x="mean_updates")
+
+
+def test_what_is_stored_says_volume_bounds_and_reference_point(monkeypatch, printed, stored, workplace):
+    study = noisy_study("asr.demo", {"random": (0.3, 1e6), "b": (0.2, 2e6)}, ("per@e", "macs_per_frame@e"))
+    monkeypatch.setattr(Study, "load", lambda *_: study)
+    shown = printed(pareto)
+    ((_, files, metrics, tags),) = stored
+    volume = (0.303 - 0.3) * (2.02e6 - 1e6) + 0.1 * 0.02e6
+    assert metrics["hypervolume"] == pytest.approx(volume)
+    assert metrics["hypervolume.low"] < metrics["hypervolume"] < metrics["hypervolume.high"]
+    assert tags == {
+        "ponderay.front_objectives": "per (minimize), macs_per_frame (minimize)",
+        "ponderay.hypervolume_reference": "per 0.303, macs_per_frame 2020000",
+    }
+    assert json.loads(files.json.read_text()) == json.loads(printed(pareto, format=Format.json))
+    assert "P(dominates reference)" in shown and f"Hypervolume {volume:.6g} [" in shown
+    assert "Two or three seeds: all points." in shown
+
+
+def test_figures_are_drawn_with_what_was_published(store, printed, monkeypatch):
+    monkeypatch.setattr(Tracking, "store_front", lambda *_: None)
+    store.write([replicate("a", 1)], revision=1)
+    printed(pareto)
+    html, png = (Path(f"runs/figures/asr.demo.front.{end}") for end in ("html", "png"))
+    assert "published, other data (4 of 4 outside the figure)" in html.read_text()
+    assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_published_points_are_comparable_on_the_same_data_only(monkeypatch):
+    """The claims' own judgement of comparability stands in; a smoke sweep never is."""
+    from orchestrator.report import published_marks
+
+    objectives, study = find_sweep("asr.table2_timit").objectives, Study("asr.table2_timit", ())
+    monkeypatch.setattr(published_marks, "obstacle", lambda *_: "")
+    marks = published_marks.published_marks(find_sweep("asr.table2_timit"), study, objectives)
+    (surprisal,) = [mark for mark in marks if "TIMIT, surprisal" in mark.text]
+    assert surprisal.values == pytest.approx((0.2000, 6.41e6)) and surprisal.is_comparable
+    assert surprisal.legend == "published (Lugosch, Nowrouzezahrai, Meyer 2020)"
+    assert surprisal.text.splitlines()[1:] == ["per 0.2 ± 0.0017", "macs_per_frame 6.41e+06"]
+    smoke = published_marks.published_marks(
+        find_sweep("asr.table2_timit", smoke=True), replace(study, sweep="asr.table2_timit.smoke"), objectives
+    )
+    assert {(mark.legend, mark.is_comparable) for mark in smoke} == {("published, other data", False)}
+    monkeypatch.setattr(published_marks, "obstacle", lambda *_: "Other data.")
+    marks = published_marks.published_marks(find_sweep("asr.table2_timit"), study, objectives)
+    assert {mark.is_comparable for mark in marks} == {False}
 
 
 def test_the_commands_take_what_they_took(large, stored, workplace):

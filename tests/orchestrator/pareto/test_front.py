@@ -1,4 +1,3 @@
-import json
 import math
 import time
 
@@ -7,98 +6,102 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.pareto.front import front, non_dominated
-from orchestrator.pareto.hypervolume import hypervolume
-from orchestrator.printing import to_csv
-from orchestrator.report import front_figure, front_rows
-from orchestrator.statistics.summary import summarise
+from orchestrator.pareto.front import Point, front, nearest, non_dominated, spread_out
+from orchestrator.statistics.summary import Summary
 from orchestrator.study import Replicate, Study
 from search_spaces.sweep import Objective
+from tests.orchestrator.pareto.made_up import ERROR_COST, study_of
 
-ERROR_COST = (Objective("per"), Objective("macs"))
-
-
-def study_of(**values):
-    """A study from condition=[(per, macs), ...], one pair a seed."""
-    replicates = [
-        Replicate(f"{name}{seed}", name, seed, "complete", {"per@e": per, "macs@e": macs})
-        for name, pairs in values.items()
-        for seed, (per, macs) in enumerate(pairs, start=1)
-    ]
-    return Study("s", tuple(replicates))
+numbers = st.sampled_from([0.0, 1.0, 2.0, 2.5, 3.0, -1.0, math.inf, -math.inf, math.nan])
+directions = st.lists(st.sampled_from(["minimize", "maximize"]), min_size=2, max_size=3)
 
 
-rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)
-directions = st.lists(st.sampled_from(["minimize", "maximize"]), min_size=3, max_size=3)
-
-
-@given(rows, directions)
-def test_non_dominated_by_the_definition(values, directions):
+@given(st.data(), directions)
+def test_non_dominated_by_the_definition_with_ties_infinities_and_nan(data, directions):
+    values = data.draw(st.lists(st.tuples(*[numbers] * len(directions)), max_size=12))
     objectives = [Objective(str(i), direction) for i, direction in enumerate(directions)]
-    signs = [1 if direction == "minimize" else -1 for direction in directions]
-    points = [tuple(s * v for s, v in zip(signs, row, strict=True)) for row in values]
+
+    def is_better(a, b, direction):
+        return a < b if direction == "minimize" else a > b
 
     def dominates(a, b):
-        return all(x <= y for x, y in zip(a, b, strict=True)) and a != b
+        if any(map(math.isnan, (*a, *b))):
+            return False
+        is_worse = any(is_better(y, x, d) for x, y, d in zip(a, b, directions, strict=True))
+        return not is_worse and any(is_better(x, y, d) for x, y, d in zip(a, b, directions, strict=True))
 
-    expected = [not any(dominates(other, point) for other in points) for point in points]
+    expected = [not any(map(math.isnan, row)) and not any(dominates(other, row) for other in values) for row in values]
     assert non_dominated(values, objectives) == expected
 
 
 def test_front_is_that_of_the_means_with_sample_std_and_n():
-    study = study_of(cheap=[(0.30, 1.0), (0.32, 1.2)], good=[(0.20, 2.0), (0.22, 2.0)], bad=[(0.33, 2.0), (0.35, 3.0)])
+    study = study_of(
+        {
+            "cheap": {1: (0.30, 1.0), 2: (0.32, 1.2)},
+            "good": {1: (0.20, 2.0), 2: (0.22, 2.0)},
+            "bad": {1: (0.33, 2.0), 2: (0.35, 3.0)},
+        }
+    )
     points = {point.condition: point for point in front(study, ERROR_COST)}
     assert [name for name, point in points.items() if point.is_front] == ["good", "cheap"]
     assert not points["bad"].is_front
     per = points["cheap"].summaries[0]
     assert (per.mean, per.std, per.n) == pytest.approx((0.31, 0.02 / math.sqrt(2), 2))
+    assert points["cheap"].seeds == (1, 2) and points["cheap"].values == ((0.30, 0.32), (1.0, 1.2))
+
+
+def test_points_come_by_the_first_objective_from_its_best():
+    study = study_of({"a": {1: (1.0, 1.0)}, "b": {1: (3.0, 1.0)}, "c": {1: (2.0, 1.0)}})
+    assert [point.name for point in front(study, ERROR_COST)] == ["a", "c", "b"]
+    upwards = (Objective("per", "maximize"), Objective("macs"))
+    assert [point.name for point in front(study, upwards)] == ["b", "c", "a"]
 
 
 def test_failed_replicates_and_conditions_without_values_are_not_points():
     failed = Replicate("x", "failed", 1, "failed", {"per@e": 0.0, "macs@e": 0.0})
-    study = Study("s", (*study_of(a=[(1.0, 1.0)]).replicates, failed))
+    broken = Replicate("y", "broken", 1, "complete", {"per@e": math.nan, "macs@e": 0.0})
+    study = Study("s", (*study_of({"a": {1: (1.0, 1.0)}}).replicates, failed, broken))
     assert [point.name for point in front(study, ERROR_COST)] == ["a"]
+    assert front(Study("s", (failed,)), ERROR_COST) == ()
 
 
-def test_hypervolume_of_a_staircase_by_hand():
-    points = front(study_of(a=[(1.0, 3.0)], b=[(2.0, 1.0)], c=[(4.0, 4.0)]), ERROR_COST)
-    volume, reference = hypervolume(points, ERROR_COST)
-    assert reference == pytest.approx((4.04, 4.04))
-    assert volume == pytest.approx((2 - 1) * (4.04 - 3) + (4.04 - 2) * (4.04 - 1))
+def test_constants_of_unequal_numbers_of_seeds_are_equal():
+    """Means of three and of five times 0.1 differ in their last digit."""
+    assert np.mean([0.1] * 3) != np.mean([0.1] * 5)
+    study = study_of({"a": dict.fromkeys(range(3), (1.0, 0.1)), "b": dict.fromkeys(range(5), (1.0, 0.1))})
+    assert [point.is_front for point in front(study, ERROR_COST)] == [True, True]
 
 
-def test_summary_of_one_value_has_no_spread():
-    assert math.isnan(summarise([2.0]).std)
-    assert summarise([2.0]).text() == "2.00"
-    assert summarise([1.0, 3.0]).text() == "2.00 ± 1.41"
+def points_of(places):
+    return front(study_of({f"c{i}": {1: (y, x)} for i, (x, y) in enumerate(places)}), ERROR_COST)
 
 
-def test_json_and_csv_carry_the_same_numbers():
-    points = front(study_of(a=[(1.0, 3.0)], b=[(2.0, 1.0), (4.0, 1.0)]), ERROR_COST)
-    content = json.loads(front_rows.front_json("s", points, ERROR_COST))
-    assert content["points"][1] == {
-        "condition": "b",
-        "evaluation": "e",
-        "on_front": True,
-        "n": 2,
-        "per": 3.0,
-        "per_std": pytest.approx(math.sqrt(2)),
-        "macs": 1.0,
-        "macs_std": 0.0,
+def test_the_nearest_are_those_of_brute_force():
+    places = np.random.default_rng(1).random((200, 2)) * [1e6, 1.0]
+    points = points_of(places.tolist())
+    means = {
+        p.name: (p.summaries[0].mean / np.ptp(places[:, 1]), p.summaries[1].mean / np.ptp(places[:, 0])) for p in points
     }
-    header, first, _ = to_csv(front_rows.front_rows(points, ERROR_COST)).splitlines()
-    assert header == "condition,evaluation,on_front,n,per,per_std,macs,macs_std"
-    assert first == "a,e,True,1,1.0,,3.0,"
+    on_front = [means[p.name] for p in points if p.is_front]
+    distances = {p.name: min(math.dist(means[p.name], f) for f in on_front) for p in points if not p.is_front}
+    expected = set(sorted(distances, key=distances.__getitem__)[:30])
+    found = nearest(points, 30)
+    assert {point.name for point in found} == expected
+    assert list(found) == [point for point in points if point.name in expected]
+    assert len(nearest(points, 1000)) == len(distances)
 
 
-def test_figures_are_whole_and_names_are_escaped(tmp_path):
-    study = study_of(**{"<script>alert(1)</script>": [(1.0, 3.0), (1.1, 3.0)], "b$": [(2.0, 1.0)]})
-    html, png = front_figure.draw_front("s", front(study, ERROR_COST), ERROR_COST, tmp_path)
-    text = html.read_text()
-    assert "<script>alert(1)</script>" not in text
-    assert 'src="https' not in text and "src='http" not in text
-    assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    assert len(text) > 1_000_000  # plotly's own script is inside
+def test_nearest_of_points_without_a_range():
+    points = points_of([(1.0, 1.0), (1.0, 1.0)])
+    assert all(point.is_front for point in points)
+    assert nearest(points, 5) == ()
+
+
+def test_spread_out_keeps_both_ends_and_no_point_twice():
+    points = [Point(str(i), str(i), "", (Summary(float(i), math.nan, 1),)) for i in range(101)]
+    assert [point.name for point in spread_out(points, 5)] == ["0", "25", "50", "75", "100"]
+    assert spread_out(points, 101) == tuple(points)
+    assert len({point.name for point in spread_out(points, 100)}) == 100
 
 
 def test_ten_thousand_points_take_less_than_a_second():

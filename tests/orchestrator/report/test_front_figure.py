@@ -19,10 +19,11 @@ def front_of(conditions, objectives=ERROR_COST, reference=None):
 
 
 def traces(html):
-    """The figure's traces as plotly reads them."""
+    """The figure's traces as plotly reads them, without those that stand in the legend alone."""
     text = html.read_text()
     start = text.index("[", text.index("Plotly.newPlot("))
-    return json.JSONDecoder().raw_decode(text[start:])[0]
+    found = json.JSONDecoder().raw_decode(text[start:])[0]
+    return [trace for trace in found if trace["x"] != [None]]
 
 
 @pytest.fixture

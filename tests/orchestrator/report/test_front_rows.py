@@ -1,5 +1,6 @@
 """A front as a table, sentences, JSON and CSV."""
 
+import io
 import json
 import math
 from dataclasses import replace
@@ -28,9 +29,9 @@ def found():
     return uncertain_front(study_of(CONDITIONS), ERROR_COST, "d")
 
 
-def table_text(front, shown):
-    console = Console(width=250, record=True, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
-    console.print(front_table("s[1]", front, ERROR_COST, shown))
+def table_text(front, shown, width=250):
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(front_table("s[1]", front, ERROR_COST, shown, width))
     return console.export_text()
 
 
@@ -97,9 +98,14 @@ def test_the_table_marks_standings_and_gives_intervals(found):
     assert "s[1]: per against macs" in text
     rows = {row[1]: row for row in cells(text)}
     assert {name: row[0] for name, row in rows.items()} == {"a": "*", "[b]": "*?", "c": "?", "d": ""}
-    assert rows["a"][2:] == ["1.0", "320 [66 to 574]", "2", "1.00", "1.00"]
+    assert rows["a"][2:] == ["1.0", "320 [66, 574]", "2", "1.00", "1.00"]
     assert rows["[b]"][4:6] == ["2", "0.75"]
     assert rows["d"][5:] == ["0.00", ""]
+
+
+def test_a_narrow_table_keeps_numbers_whole(found):
+    text = table_text(found, range(4), width=60)
+    assert "[66, 574]" in text and "│" not in text and max(map(len, text.splitlines())) <= 60
 
 
 def test_only_the_shown_points_are_in_the_table_and_no_column_without_a_reference():
@@ -118,7 +124,7 @@ def test_sentences_explain_marks_draws_volume_and_notes(found):
     )
     assert said[2].startswith("Hypervolume ") and said[2].endswith("up to the reference point per 9.09, macs 909.")
     assert tuple(said[3:]) == found.notes
-    assert len(found.notes) == 3
+    assert len(found.notes) == 4
 
 
 def test_of_several_evaluations_each_is_held_against_its_own():

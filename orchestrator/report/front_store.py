@@ -1,0 +1,88 @@
+"""A front's files: drawn and stored in MLflow once, until something changes."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from orchestrator.pareto.membership import UncertainFront
+from orchestrator.report.front_drawing import PublishedMark
+from orchestrator.settings import Settings
+from orchestrator.study import Study
+from orchestrator.study_cache import cache_folder
+from search_spaces.sweep import Objective
+
+
+class FrontFiles(NamedTuple):
+    """Where a front's figures and its JSON are."""
+
+    html: Path
+    png: Path
+    json: Path
+
+    @classmethod
+    def of(cls, sweep: str, folder: Path) -> "FrontFiles":
+        """Those of `sweep` in `folder`."""
+        html, png, json = (folder / f"{sweep}.front.{end}" for end in ("html", "png", "json"))
+        return cls(html, png, json)
+
+
+class Stamp:
+    """Says what was drawn and stored last; without a cache, nothing ever was."""
+
+    def __init__(
+        self,
+        study: Study,
+        front: UncertainFront,
+        objectives: Sequence[Objective],
+        published: Sequence[PublishedMark],
+        settings: Settings,
+    ) -> None:
+        """A run's id tells a store from one that was made anew in its place."""
+        folder, run_id = cache_folder(), study.replicates[0].run_id
+        place = (settings.tracking_uri, run_id, str(settings.figures))
+        content = repr((place, tuple(objectives), front.points, front.reference, tuple(published)))
+        self._file = folder / f"{study.sweep}.front.sha256" if folder else None
+        self._digest = hashlib.sha256(content.encode()).hexdigest()
+
+    def is_set(self) -> bool:
+        """Whether this very front was stored last."""
+        return self._file is not None and self._file.exists() and self._file.read_text() == self._digest
+
+    def set(self) -> None:
+        """Says that this front is stored."""
+        if self._file is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.write_text(self._digest)
+
+
+def write_files(
+    sweep: str,
+    front: UncertainFront,
+    objectives: Sequence[Objective],
+    published: Sequence[PublishedMark],
+    files: FrontFiles,
+) -> None:
+    """Draws the figures and writes the JSON."""
+    from orchestrator.report.front_figure import draw_front
+    from orchestrator.report.front_rows import front_json
+
+    draw_front(sweep, front, objectives, published, files.html, files.png)
+    files.json.write_text(front_json(sweep, front, objectives) + "\n", encoding="utf-8")
+
+
+def store(
+    sweep: str, front: UncertainFront, objectives: Sequence[Objective], files: FrontFiles, settings: Settings
+) -> None:
+    """Stores files on the sweep's own run in MLflow, with the hypervolume, its bounds and its reference point."""
+    from orchestrator.tracking import Tracking
+
+    metrics, tags = {}, {"ponderay.front_objectives": ", ".join(f"{o.metric} ({o.direction})" for o in objectives)}
+    if front.volume:
+        low, high = front.volume.interval
+        numbers = {"hypervolume": front.volume.value, "hypervolume.low": low, "hypervolume.high": high}
+        metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}
+        place = zip(objectives, front.volume.reference, strict=True)
+        tags["ponderay.hypervolume_reference"] = ", ".join(f"{o.metric} {value:.12g}" for o, value in place)
+    Tracking(settings).store_front(sweep, files, metrics, tags)

@@ -1,0 +1,27 @@
+"""Published points for the figure of a front."""
+
+from collections.abc import Sequence
+
+from orchestrator.claims.find import SMOKE, PublishedPoint, published_points
+from orchestrator.claims.places import obstacle
+from orchestrator.report.front_drawing import PublishedMark
+from orchestrator.report.question import Question
+from orchestrator.study import Study
+from search_spaces.sweep import Objective, Sweep
+
+
+def published_marks(sweep: Sweep, study: Study, objectives: Sequence[Objective]) -> tuple[PublishedMark, ...]:
+    """Every published row of the sweep with a number for each objective; those of other data are named so."""
+    found = published_points(sweep.name, objectives)
+    question = Question.of(sweep) if found else None
+    return tuple(_mark(point, study, question, objectives) for point in found if question)
+
+
+def _mark(point: PublishedPoint, study: Study, question: Question, objectives: Sequence[Objective]) -> PublishedMark:
+    is_comparable = not study.sweep.endswith(SMOKE) and not any(obstacle(c, study, question) for c in point.claims)
+    paper = point.claims[0].source.paper.partition(" (")[0]
+    lines = [point.source]
+    for objective, value, std in zip(objectives, point.values, point.stds, strict=True):
+        lines.append(f"{objective.metric} {value:.5g}" + (f" ± {std:.2g}" if std else ""))
+    legend = f"published ({paper})" if is_comparable else "published, other data"
+    return PublishedMark(point.values, "\n".join(lines), legend, is_comparable)
