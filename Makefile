@@ -7,7 +7,6 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/ponderay run asr.demo
 	$(BIN)/ponderay pareto asr.demo
-	$(BIN)/ponderay report asr.demo
 	@echo "Browse every run in MLflow:  $(BIN)/ponderay ui"
 
 test: .venv/installed

@@ -7,8 +7,8 @@ half a per cent, so that most conditions can be on the front in no draw. `noisy`
 all can. Seeds are one set for all conditions (every resample is taken, where there are no more than the draws), two
 sets, or every condition's own. Columns: seconds of `orchestrator.pareto.front.front`, the plain front of the means;
 seconds of `uncertain_front`, which makes that too; the one over the other; MB that it needs at its peak beside the
-study. The limit holds for every row. The last line is of a report's page on the first of these studies, the first condition
-being the reference: seconds of the answers and of the page, and its MB.
+study. The limit holds for every row. The last line is of a report's page on the first of these studies, the first
+condition being the reference: seconds of the answers and of the page, and its MB.
 """
 
 import argparse

@@ -18,6 +18,7 @@ from typing import Any, Final
 import torch
 
 from orchestrator.lease import Lease
+from orchestrator.machine_load import MachineLoad
 from orchestrator.processes import forget_peak_memory, peak_memory_bytes
 from orchestrator.storage import Record, ReplicateFolder, size_bytes
 from orchestrator.work import Work, evaluation_id, evaluation_ids
@@ -48,6 +49,7 @@ class JournalTrial:
     def __init__(self, folder: ReplicateFolder, products: Mapping[str, Path], send: Send, is_writer: bool) -> None:
         self._folder, self._products, self._send, self._is_writer = folder, products, send, is_writer
         self._last_step = folder.last_step()
+        self._load = MachineLoad(folder.path)
 
     def report(
         self,
@@ -63,12 +65,18 @@ class JournalTrial:
         if self._is_writer:
             self._folder.keep_artifacts(_read(artifacts))
             if step > self._last_step:
+                self._note_load(step)
                 record = self._folder.append(record)
             if checkpoint:
                 self._folder.keep(checkpoint, step)
         if step > self._last_step:
             self._last_step = step
             self._send(record)
+
+    def _note_load(self, step: int) -> None:
+        """In the journal only, where the driver reads it: processes that report in step must send alike."""
+        if values := self._load.sample():
+            self._folder.append({"kind": "system", "step": step, "values": values})
 
     def restore(self) -> Path | None:
         """The newest checkpoint from which everything that is missing will be made again."""

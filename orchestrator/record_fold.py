@@ -33,7 +33,9 @@ class Fold:
     _last_ms: int | None = None
 
     def add(self, record: Record) -> None:
-        """Takes in the next record."""
+        """Takes in the next record; one about the machine's load says nothing of the replicate."""
+        if record["kind"] == "system":
+            return
         now_ms = record["time_ms"]
         if record["kind"] == "started":
             self.host, self.device = record["host"], record["device"]

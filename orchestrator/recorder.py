@@ -11,10 +11,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from orchestrator import provenance
+from orchestrator import descriptions, provenance
+from orchestrator.curves import Curve, mean_curves
 from orchestrator.draft import Drafter, Task
+from orchestrator.metric_names import stored_name
 from orchestrator.record_fold import fold
 from orchestrator.replicate_tags import encode
+from orchestrator.run_filters import FILTERS
+from orchestrator.run_views import Ranked, changed_settings, view_tags
 from orchestrator.spool import Spool
 from orchestrator.storage import ReplicateFolder
 from orchestrator.study import Replicate, Study
@@ -38,6 +42,7 @@ class Recorder:
         self._live: dict[str, Task] = {}
         self._unwritten: dict[str, dict[int, Replicate]] = {}
         self._lock = threading.Lock()
+        spool.put("description", self._describe_sweep)
         diff = provenance.git_diff()
         spool.put("diff", partial(tracking.store_diff, drafter.sweep.name, drafter.attempt, diff))
 
@@ -110,10 +115,15 @@ class Recorder:
             experiment, kind = self._tracking.open_experiment(PREREQUISITES), "prerequisite"
         else:
             experiment, kind = self._experiment, "replicate"
-            tags["mlflow.parentRunId"] = self._condition_run(task.condition)
+            tags |= self._place(task.seed, task.condition)
         run_id = self._tracking.open_run(experiment, kind, task.work.key, task.work.label, tags)
         self._tracking.log(run_id, params=flatten(task.work.typed_config()))
         return run_id
+
+    def _place(self, seed: int, condition: Condition) -> dict[str, str]:
+        parent = self._condition_run(condition)
+        note = descriptions.of_replicate(seed, condition.name, self._drafter.sweep.name, self._experiment, parent)
+        return {"mlflow.parentRunId": parent, descriptions.TAG: note}
 
     def _write_states(self, condition: Condition) -> None:
         run_id = self._condition_run(condition)
@@ -121,8 +131,7 @@ class Recorder:
             replicates = dict(self._unwritten[condition.name])
         tags: dict[str, str] = {}
         for replicate in replicates.values():
-            its_run = self._tracking.find_run(self._experiment, "replicate", replicate.key)
-            tags |= encode(replace(replicate, run_id=its_run))
+            tags |= encode(replace(replicate, run_id=self._run_of(replicate)))
         self._tracking.write_replicates(self._experiment, run_id, tags)
         with self._lock:
             states = self._unwritten[condition.name]
@@ -132,10 +141,40 @@ class Recorder:
 
     def _end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
         run_id = self._condition_run(condition)
-        if decision:
-            self._tracking.log(run_id, tags={"ponderay.decision": decision})
+        sweep, experiment = self._drafter.sweep, self._experiment
+        listed = [replace(one, run_id=self._run_of(one)) for one in replicates]
+        note = descriptions.of_condition(sweep.description, experiment, run_id, listed)
+        tags = {descriptions.TAG: note} | ({"ponderay.decision": decision} if decision else {})
+        self._tracking.log(run_id, tags=tags)
+        self._tracking.write_curves(run_id, self._curves(condition, replicates))
         self._tracking.summarise_condition(run_id, replicates)
         del self._conditions[condition.name]
+
+    def _run_of(self, replicate: Replicate) -> str:
+        return self._tracking.find_run(self._experiment, "replicate", replicate.key) or replicate.run_id
+
+    def _curves(self, condition: Condition, replicates: Sequence[Replicate]) -> tuple[Curve, ...]:
+        """Over the complete replicates; none where one has no journal here, because it ran on storage of its own."""
+        folders = self._drafter.settings.runs / "replicates" / self._drafter.sweep.name
+        keys = [replicate.key for replicate in replicates if replicate.state == "complete"]
+        try:
+            journals = [ReplicateFolder(folders / key, {}).records() for key in keys]
+        except (OSError, ValueError):
+            return ()
+        return mean_curves(condition.name, journals) if all(journals) else ()
+
+    def _describe_sweep(self) -> None:
+        """Writes the experiment's description and saved views."""
+        drafter, sweep = self._drafter, self._drafter.sweep
+        condition = sweep.conditions[0] if sweep.conditions else Condition("base")
+        end = drafter.first_evaluation(condition)
+        ranked = [Ranked(stored_name(one.metric + end), one.direction == "minimize") for one in sweep.objectives]
+        words = zip(("error", "cost"), ranked, strict=False)
+        limits = {word: one.metric for word, one in words if one.is_smaller_better}
+        filters = [one.filled(limits) for one in FILTERS]
+        note = descriptions.of_experiment(sweep.name, sweep.description, self._experiment, filters)
+        views = view_tags(ranked, changed_settings(sweep))
+        self._tracking.describe(self._experiment, views | {descriptions.TAG: note})
 
     def _condition_run(self, condition: Condition) -> str:
         if condition.name not in self._conditions:
@@ -145,7 +184,7 @@ class Recorder:
             tags = {
                 "ponderay.sweep": sweep.name,
                 "ponderay.condition": condition.name,
-                "mlflow.note.content": sweep.description,
+                descriptions.TAG: descriptions.opening(sweep.description),
             }
             run_id = self._tracking.open_run(self._experiment, "condition", key, condition.name, tags)
             self._tracking.log(run_id, params=flatten(config))

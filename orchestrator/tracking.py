@@ -4,7 +4,6 @@ Only files named `tracking*` import mlflow. A run is found by its key through a 
 """
 
 import logging
-import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,10 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from mlflow import MlflowClient
-from mlflow.entities import Experiment, Metric, Param, Run, RunTag, ViewType
+from mlflow.entities import Experiment, Metric, Run, ViewType
 from mlflow.exceptions import MlflowException
 
+from orchestrator import tracking_batches, tracking_curves, tracking_summaries
+from orchestrator.curves import Curve
 from orchestrator.lease import held
+from orchestrator.metric_names import LOAD_PREFIX, stored_name
 from orchestrator.settings import Settings
 from orchestrator.storage import Record
 from orchestrator.study import Replicate, Study
@@ -24,13 +26,13 @@ from orchestrator.study_cache import cache_folder
 from orchestrator.tracking_books import Book, open_book
 from orchestrator.tracking_probe import masked
 from orchestrator.tracking_reader import read_study
+from orchestrator.tracking_runs import KeyedRuns
+from orchestrator.tracking_sweeps import RecordedSweep, recorded_sweeps
 from trainables.errors import InputError
 
-BATCH: Final = 1000
-SMALL_BATCH: Final = 100
+PAGE: Final = 1000
 RUNNING: Final = "attributes.status = 'RUNNING'"
 ENDED: Final = {"complete": "FINISHED", "failed": "FAILED", "stopped": "KILLED"}
-TEXT_LIMIT: Final = 5000
 HTTP_LIMITS: Final = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
 """Whoever writes tries again anyway, and says so meanwhile; by itself MLflow is silent for minutes."""
 
@@ -49,8 +51,6 @@ class Tracking:
         self._is_local = settings.tracking_uri.startswith("sqlite:")
         self._settings = settings
         self._books: dict[str, Book] = {}
-        self._runs: dict[str, dict[str, str]] = {}
-        self._new_runs: set[str] = set()
         self._revision = 0
         try:
             with _made_once(settings):
@@ -59,6 +59,7 @@ class Tracking:
         except (MlflowException, ImportError) as error:  # a database needs its own package
             reason = str(error).splitlines()[0]
             raise InputError(f"The tracking store {masked(settings.tracking_uri)} cannot be opened: {reason}") from None
+        self._runs = KeyedRuns(self._client, self.book)
 
     @staticmethod
     def is_away(error: Exception) -> bool:
@@ -100,51 +101,24 @@ class Tracking:
             )
         return found
 
-    def open_run(self, experiment_id: str, kind: str, key: str, name: str, tags: Mapping[str, str]) -> str:
-        """The id of the one run with this kind and key, set RUNNING; made where it is not there.
+    def describe(self, experiment_id: str, tags: Mapping[str, str]) -> None:
+        """Sets those tags of an experiment that are not so yet."""
+        known = self._client.get_experiment(experiment_id).tags
+        for name, value in tags.items():
+            if known.get(name) != value:
+                self._client.set_experiment_tag(experiment_id, name, value)
 
-        Several drivers may ask at once: the book of the experiment takes one run for each key, the others are removed.
-        """
-        runs, claim = self._known_runs(experiment_id), f"{kind} {key}"
-        while claim in runs:
-            if self._reopen(runs[claim]):
-                return runs[claim]
-            claim += " again"  # that run was removed for good
-        identity = {"ponderay.key": key, "ponderay.kind": kind, "ponderay.state": "running"}
-        mine = str(self._client.create_run(experiment_id, tags=identity | dict(tags), run_name=name).info.run_id)
-        runs[claim] = self._book_of_runs(experiment_id).claim(claim, mine)
-        if runs[claim] == mine:
-            self._new_runs.add(mine)
-        else:
-            self._client.delete_run(mine)
-        return runs[claim]
+    def sweeps(self) -> tuple[RecordedSweep, ...]:
+        """Those with a condition's run, by name."""
+        return recorded_sweeps(self._client)
+
+    def open_run(self, experiment_id: str, kind: str, key: str, name: str, tags: Mapping[str, str]) -> str:
+        """The id of the one run with this kind and key, set RUNNING; made, with `tags`, where it is not there."""
+        return self._runs.open(experiment_id, kind, key, name, tags)
 
     def find_run(self, experiment_id: str, kind: str, key: str) -> str:
         """The id of the run with this kind and key; empty where there is none."""
-        runs, claim = self._known_runs(experiment_id), f"{kind} {key}"
-        while f"{claim} again" in runs:
-            claim += " again"
-        return runs.get(claim, "")
-
-    def _known_runs(self, experiment_id: str) -> dict[str, str]:
-        if experiment_id not in self._runs:
-            self._runs[experiment_id] = self._book_of_runs(experiment_id).claims()
-        return self._runs[experiment_id]
-
-    def _book_of_runs(self, experiment_id: str) -> Book:
-        return self.book(f"runs of experiment {experiment_id}")
-
-    def _reopen(self, run_id: str) -> bool:
-        """Sets a run RUNNING, taking it out of the bin; False where it is not even there."""
-        try:
-            if self._client.get_run(run_id).info.lifecycle_stage == "deleted":
-                self._client.restore_run(run_id)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
-                raise
-            return False
-        self._client.update_run(run_id, status="RUNNING")
-        return True
+        return self._runs.find(experiment_id, kind, key)
 
     def log(
         self,
@@ -159,23 +133,14 @@ class Tracking:
         paths, are not part of the key.
         """
         metrics = [
-            Metric(_to_mlflow(name), value, record["time_ms"], record["step"])
+            Metric(name, value, record["time_ms"], record["step"])
             for record in records
-            if record["kind"] in ("metrics", "evaluation")
-            for name, value in record["metrics"].items()
+            for name, value in _metrics(record).items()
         ]
-        listed = [RunTag(name, value) for name, value in (tags or {}).items()]
-        given = [Param(path, str(value)[:TEXT_LIMIT]) for path, value in self._new_params(run_id, params or {}).items()]
-        while metrics or listed or given:
-            now = metrics[: BATCH - 2 * SMALL_BATCH], given[:SMALL_BATCH], listed[:SMALL_BATCH]
-            self._client.log_batch(run_id, *now)
-            metrics, given, listed = metrics[len(now[0]) :], given[len(now[1]) :], listed[len(now[2]) :]
+        tracking_batches.write(self._client, run_id, metrics, tags, self._new_params(run_id, params or {}))
 
     def _new_params(self, run_id: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        if not params:
-            return {}
-        if run_id in self._new_runs:
-            self._new_runs.remove(run_id)
+        if not params or self._runs.is_new(run_id):
             return params
         logged = self._client.get_run(run_id).data.params
         return {path: value for path, value in params.items() if path not in logged}
@@ -204,33 +169,50 @@ class Tracking:
         return self._revision
 
     def summarise_condition(self, run_id: str, replicates: Sequence[Replicate]) -> None:
-        """Writes mean, standard deviation and number of every metric, and ends the condition's run.
-
-        The number is also the step, so that a summary of more replicates is the later one.
-        """
-        study = Study("", tuple(replicates))
-        name, now_ms = replicates[0].condition, _now_ms()
-        metrics: list[Metric] = []
-        for metric in sorted({m for r in replicates for m in r.metrics}):
-            if summary := study.summary(name, metric):
-                values = {"": summary.mean, ".std": summary.std, ".n": float(summary.n)}
-                stored = _to_mlflow(metric)
-                metrics += [Metric(stored + end, v, now_ms, summary.n) for end, v in values.items() if math.isfinite(v)]
-        for start in range(0, len(metrics), BATCH):
-            self._client.log_batch(run_id, metrics=metrics[start : start + BATCH])
+        """Writes what its replicates come to, as `tracking_summaries` says, and ends the condition's run."""
+        tracking_summaries.write_summaries(self._client, run_id, replicates, _now_ms())
         complete = all(replicate.state == "complete" for replicate in replicates)
         self.finish(run_id, "complete" if complete else "failed")
+
+    def write_curves(self, run_id: str, curves: Sequence[Curve]) -> None:
+        """Writes learning curves into the run of their condition; twice is as good as once."""
+        tracking_curves.write_curves(self._client, run_id, curves)
+
+    def read_curves(self, sweep: str, conditions: Sequence[str]) -> tuple[Curve, ...]:
+        """The learning curves of these conditions, each over the most replicates for which there are any.
+
+        Raises:
+            InputError: if the sweep has not run.
+        """
+        return tracking_curves.read_curves(self._client, self.find_experiment(sweep).experiment_id, conditions)
 
     def sweep_run(self, sweep: str) -> str:
         """The sweep's own run, named as the sweep, for what belongs to no condition."""
         experiment_id = self.open_experiment(sweep)
         return self.open_run(experiment_id, "sweep", sweep, sweep, {"ponderay.sweep": sweep})
 
+    def store_front(
+        self, sweep: str, files: Iterable[Path], metrics: Mapping[str, float], tags: Mapping[str, str]
+    ) -> None:
+        """Stores a front on the sweep's own run: its figures, its numbers, and what they rest on."""
+        self._store(sweep, "figures", files, metrics, tags)
+
     def store_figures(self, sweep: str, files: Iterable[Path]) -> None:
-        """Stores files as artifacts of the sweep's own run."""
-        run_id = self.sweep_run(sweep)
+        """Stores figures on the sweep's own run."""
+        self._store(sweep, "figures", files, {}, {})
+
+    def store_report(self, sweep: str, files: Iterable[Path]) -> None:
+        """Stores a report on the sweep's own run."""
+        self._store(sweep, "report", files, {}, {})
+
+    def _store(
+        self, sweep: str, folder: str, files: Iterable[Path], metrics: Mapping[str, float], tags: Mapping[str, str]
+    ) -> None:
+        run_id, now_ms = self.sweep_run(sweep), _now_ms()
         for file in files:
-            self._client.log_artifact(run_id, str(file), "figures")
+            self._client.log_artifact(run_id, str(file), folder)
+        logged = [Metric(stored_name(name), value, now_ms, 0) for name, value in metrics.items()]
+        tracking_batches.write(self._client, run_id, logged, tags)
         self.finish(run_id, "complete")
 
     def store_diff(self, sweep: str, name: str, diff: str) -> None:
@@ -252,7 +234,7 @@ class Tracking:
 
     def remove_orphans(self, experiment_id: str) -> None:
         """Removes runs that a dead driver made and did not live to enter into the book; for the holder of the lease."""
-        entered = set(self._known_runs(experiment_id).values())
+        entered = set(self._runs.known(experiment_id).values())
         for run in list(self._search(experiment_id, RUNNING)):
             if run.info.run_id not in entered:
                 self._client.delete_run(run.info.run_id)
@@ -260,7 +242,7 @@ class Tracking:
     def _search(self, experiment_id: str, wanted: str) -> Iterator[Run]:
         token = None
         while True:
-            page = self._client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, BATCH, page_token=token)
+            page = self._client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, PAGE, page_token=token)
             yield from page
             token = page.token
             if not token:
@@ -289,9 +271,13 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _to_mlflow(metric: str) -> str:
-    """MLflow allows no @ in names; its interface groups by slashes."""
-    return metric.replace("@", "/")
+def _metrics(record: Record) -> Mapping[str, float]:
+    """What a journal's record says in numbers, named as in MLflow."""
+    if record["kind"] == "system":
+        return {LOAD_PREFIX + name: value for name, value in record["values"].items()}
+    if record["kind"] in ("metrics", "evaluation"):
+        return {stored_name(name): value for name, value in record["metrics"].items()}
+    return {}
 
 
 UPDATED: Final = "ponderay.updated"

@@ -5,6 +5,7 @@ and a parameter of one name in a run (its primary key). The registered model `po
 all books; each book's parameters are claims that nobody can change.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +13,7 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
 ROOT: Final = "ponderay.books"
+_UNSTORABLE: Final = re.compile(r"[^\w.\-:/ ]")
 NOTE: Final = "Kept by Ponderay: names the run that lists its leases and runs. Deleting it lets work be done twice."
 
 
@@ -46,9 +48,14 @@ class Book:
         self.client.set_tag(self.run_id, name, value)
 
 
+def storable(name: str) -> str:
+    """`name` as a claim: with codes for what MLflow takes in no parameter's name. A sweep may be called anything."""
+    return _UNSTORABLE.sub(lambda found: f"_{ord(found[0]):x}_", name)
+
+
 def open_book(client: MlflowClient, name: str) -> Book:
     """The one book called `name`, made where it is not there."""
-    root = Book(client, _root_run(client))
+    root, name = Book(client, _root_run(client)), storable(name)
     claims = root.claims()
     if name in claims:
         return Book(client, claims[name])

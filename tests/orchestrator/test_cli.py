@@ -117,11 +117,11 @@ def test_one_replicate_trains_without_ray_and_shows_in_every_query(workplace, mo
     assert Path("runs/figures/asr.demo.smoke.front.html").exists()
     assert Path("runs/figures/asr.demo.smoke.front.png").exists()
     assert call(monkeypatch, "pareto", "asr.demo", "--smoke", "--x", "eval_frames_per_s", "--format", "csv") == 0
-    assert capsys.readouterr().out.splitlines()[0].endswith("eval_frames_per_s,eval_frames_per_s_std")
+    assert ",n,per,per_std,eval_frames_per_s,eval_frames_per_s_std,per_low," in capsys.readouterr().out.splitlines()[0]
     assert call(monkeypatch, "pareto", "asr.demo", "--smoke", "--x", "train_frames_per_s", "--format", "csv") == 0
     capsys.readouterr()
     stored = [path.name for path in Path("runs/artifacts/asr.demo.smoke").rglob("*.front.*")]
-    assert sorted(stored) == ["asr.demo.smoke.front.html", "asr.demo.smoke.front.png"]
+    assert sorted(stored) == [f"asr.demo.smoke.front.{end}" for end in ("html", "json", "png")]
 
 
 def test_show_and_sweeps_say_what_would_run(monkeypatch, capsys):

@@ -9,6 +9,7 @@ def test_the_time_between_sessions_does_not_count_and_last_values_stand():
         {"kind": "started", "time_ms": 1_000, **place},
         {"kind": "metrics", "time_ms": 3_000, "step": 1, "metrics": {"loss": 2.0, "rate": 0.5}},
         {"kind": "metrics", "time_ms": 4_000, "step": 2, "metrics": {"loss": 1.0}},
+        {"kind": "system", "time_ms": 9_000, "step": 9, "values": {"cpu_utilization_percentage": 50.0}},
         {"kind": "started", "time_ms": 1_000_000, **place, "code_version": "v2", "host": "other"},
         {"kind": "metrics", "time_ms": 1_000_500, "step": 3, "metrics": {"loss": 0.5}},
         {"kind": "evaluation", "time_ms": 1_001_000, "step": 3, "id": "plain.1", "metrics": {"error@plain": 0.25}},

@@ -54,6 +54,57 @@ def test_revisions_rise_also_over_drivers_and_when_the_clock_goes_back(tracking,
     assert found == sorted(set(found))
 
 
+def test_the_load_of_the_machine_is_logged_under_mlflows_names(tracking):
+    run_id = tracking.open_run(tracking.open_experiment("sweep"), "replicate", "0123", "a seed 1", {})
+    load = {"kind": "system", "step": 7, "time_ms": 5_000, "values": {"cpu_utilization_percentage": 12.5}}
+    tracking.log(run_id, [load, {"kind": "started", "time_ms": 1}])
+    (found,) = tracking._client.get_metric_history(run_id, "system/cpu_utilization_percentage")
+    assert (found.value, found.step, found.timestamp) == (12.5, 7, 5_000)
+    assert set(tracking._client.get_run(run_id).data.metrics) == {"system/cpu_utilization_percentage"}
+
+
+def test_fronts_and_reports_are_stored_on_the_sweeps_own_run(tracking, workplace):
+    figure, report = workplace / "front.html", workplace / "report.html"
+    figure.write_text("front")
+    report.write_text("report")
+    tracking.store_front("sweep", [figure], {"hypervolume@e": 0.25}, {"ponderay.reference_point": "1, 2"})
+    tracking.store_front("sweep", [figure], {"hypervolume@e": 0.5}, {})
+    tracking.store_report("sweep", [report])
+    (run,) = tracking._client.search_runs([tracking.open_experiment("sweep")])
+    assert (run.info.run_name, run.info.status, run.data.tags["ponderay.kind"]) == ("sweep", "FINISHED", "sweep")
+    assert run.data.metrics == {"hypervolume/e": 0.5}
+    assert run.data.tags["ponderay.reference_point"] == "1, 2"
+    files = [
+        file.path for place in ("figures", "report") for file in tracking._client.list_artifacts(run.info.run_id, place)
+    ]
+    assert files == ["figures/front.html", "report/report.html"]
+
+
+def test_an_experiments_tags_are_written_where_they_differ(tracking, monkeypatch):
+    experiment, written = tracking.open_experiment("sweep"), []
+    set_tag = tracking._client.set_experiment_tag
+    monkeypatch.setattr(
+        tracking._client, "set_experiment_tag", lambda e, name, value: written.append(name) or set_tag(e, name, value)
+    )
+    tracking.describe(experiment, {"a": "1", "b": "2"})
+    tracking.describe(experiment, {"a": "1", "b": "3"})
+    assert written == ["a", "b", "b"]
+    assert tracking._client.get_experiment(experiment).tags["b"] == "3"
+
+
+def test_sweeps_are_the_experiments_with_a_conditions_run(tracking):
+    for name in ("z", "a", "prerequisites"):
+        experiment = tracking.open_experiment(name)
+        kind = "prerequisite" if name == "prerequisites" else "condition"
+        tracking.open_run(experiment, kind, "0123", "x", {})
+    tracking.open_experiment("empty")
+    tracking.describe(tracking.open_experiment("z"), {"tag": "value"})
+    found = tracking.sweeps()
+    assert [sweep.name for sweep in found] == ["a", "z"]
+    assert found[1].experiment_id == tracking.open_experiment("z")
+    assert found[1].tags["tag"] == "value"
+
+
 @pytest.mark.parametrize(
     ("error", "is_away"),
     [

@@ -67,3 +67,15 @@ def test_a_run_that_no_driver_lived_to_enter_is_removed(tracking):
     tracking._client.create_run(experiment, run_name="a seed 1")
     tracking.remove_orphans(experiment)
     assert [run.info.run_id for run in tracking._client.search_runs([experiment])] == [kept]
+
+
+def test_a_name_may_be_anything(tracking):
+    names = ["lease <b>", "lease 'x' & y", "lease b"]
+    assert len({tracking.book(name).run_id for name in names}) == 3
+    assert [Tracking(read_settings()).book(name).run_id for name in names] == [
+        tracking.book(name).run_id for name in names
+    ]
+    experiment = tracking.open_experiment("<b>")
+    run_id = tracking.open_run(experiment, "sweep", "<b>", "<b>", {})
+    other = Tracking(read_settings())
+    assert other.find_run(experiment, "sweep", "<b>") == run_id == other.open_run(experiment, "sweep", "<b>", "<b>", {})
