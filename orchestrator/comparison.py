@@ -31,8 +31,8 @@ class Comparison:
         welch_p: NaN where it says nothing.
         permutation_p: exact, of sign flips where paired, else of regroupings; NaN with fewer than two seeds.
         least_p: the smallest p that the permutation test can give with so many seeds.
-        p: of the test that the sweep promises; a paired permutation test of seeds that do not pair is the unpaired one.
-            NaN where it says nothing, and where the difference is certain.
+        p: of the test that the sweep promises; Welch's where that is of pairs and the seeds do not pair. NaN where it says
+            nothing, and where the difference is certain.
         p_holm: `p` adjusted for the family it is in.
         effect: Hedges' g, the difference in units of the standard deviation; NaN without spread.
         epsilon: of almost stochastic order, an upper bound of how far a is from being better throughout; NaN with fewer
@@ -109,11 +109,14 @@ def compare_with_reference(
 
 
 def reference_points(points: Sequence[Point], reference: str) -> dict[str, Point]:
-    """What each point is compared with, by its name: the reference under its evaluation, else the reference's first."""
-    own = {point.evaluation: point for point in reversed(points) if point.condition == reference}
+    """What each point is compared with, by its name: the reference under its evaluation.
+
+    Where it has none, under that of its own evaluations whose name comes first, whatever the results are.
+    """
+    own = {point.evaluation: point for point in points if point.condition == reference}
     if not own:
         return {}
-    first = next(point for point in points if point.condition == reference)
+    first = own[min(own)]
     return {point.name: own.get(point.evaluation, first) for point in points if point.condition != reference}
 
 
@@ -150,7 +153,7 @@ class _Family:
         p: of the promised test, in their order.
         p_holm: the same, adjusted.
         can_decide: of each, if it is tested.
-        num_tests: those that are not certain.
+        num_tests: those that have a p, at least 1.
         level: of the first step of Holm.
         has_orders: whether they are few enough for almost stochastic order.
     """
@@ -192,10 +195,8 @@ def _batches(
 
 def _family(batches: Sequence[_Batch], num_comparisons: int, test: Test) -> _Family:
     p, least = np.full(num_comparisons, np.nan), np.full(num_comparisons, np.nan)
-    num_certain = 0
     for batch in batches:
         is_certain = batch.is_certain()
-        num_certain += int(is_certain.sum())
         p[batch.places] = np.where(is_certain, np.nan, batch.groups.p(test))
         least[batch.places] = np.where(is_certain, np.nan, batch.groups.least_p(test))
     num_p = max(1, int((~np.isnan(p)).sum()))
@@ -204,7 +205,7 @@ def _family(batches: Sequence[_Batch], num_comparisons: int, test: Test) -> _Fam
         p=p.tolist(),
         p_holm=holm(p.tolist()),
         can_decide=[adjusted <= LEVEL for adjusted in holm(least.tolist())],
-        num_tests=num_comparisons - num_certain,
+        num_tests=num_p,
         level=LEVEL / num_p,
         has_orders=num_comparisons <= MOST_ORDERS,
     )
@@ -223,10 +224,11 @@ def _columns(batch: _Batch, family: _Family) -> dict[str, Sequence[Any]]:
     groups, direction, places = batch.groups, batch.objective.direction, batch.places.tolist()
     difference, num_rows = groups.difference.value, len(batch.pairs)
     half = student.half_width(groups.estimates(family.test), 0.95)
+    half = np.where(batch.groups.is_constant() & ~batch.is_certain(), np.nan, half)
     orders = groups.almost_stochastic_order(direction) if family.has_orders else np.full(num_rows, np.nan)
     is_certain = batch.is_certain()
     shown, needed = (
-        np.where(is_certain, np.nan, found)
+        np.where(groups.is_constant(), np.nan, found)
         for found in (groups.smallest_shown(family.test, family.level), groups.seeds_needed(family.test, family.level))
     )
     columns = {

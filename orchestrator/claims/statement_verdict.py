@@ -10,8 +10,9 @@ from orchestrator.claims.number_verdict import LEVEL, UNDECIDABLE, more_seeds
 from orchestrator.claims.verdict import Finding, Verdict
 from orchestrator.statistics.equivalence import Difference
 from orchestrator.statistics.intervals import NONE
+from orchestrator.statistics.permutation_power import paired_seeds_needed
 from orchestrator.statistics.power import Design, equivalence_seeds_needed, seeds_needed
-from orchestrator.statistics.significance import paired_permutation_p, seeds_for_level
+from orchestrator.statistics.significance import paired_permutation_p
 from orchestrator.statistics.summary import Summary, summarise
 
 Test = Literal["welch", "paired_permutation"]
@@ -76,10 +77,10 @@ class StatementTest:
         level = LEVEL / num_tests
         if self.claim.relation == "same" and self.surplus > 0:
             needed = equivalence_seeds_needed(self.difference.value, self.design, self.claim.margin, level)
+        elif self.test == PERMUTATION:
+            needed = paired_seeds_needed(self.surplus, self.design.stds[0], level)
         else:
             needed = seeds_needed(self.surplus, self.design, level)
-        if self.test == PERMUTATION and needed is not None:
-            needed = max(needed, seeds_for_level(LEVEL, num_comparisons=num_tests) or needed)
         if needed is None:
             return None, UNDECIDABLE
         still = max(1, needed - self.num_seeds)

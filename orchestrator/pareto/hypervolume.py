@@ -20,7 +20,7 @@ class Volume:
 
     Attributes:
         reference: the point up to which it is counted, a value for each objective.
-        interval: 95 %; none where no condition that could be on the front has two seeds.
+        interval: 95 %, cut off at 0; none where no condition that could be on the front has two seeds.
     """
 
     value: float
@@ -68,7 +68,8 @@ def _interval(total: float, values: SeedValues, reference: Floats) -> Interval:
     if not found:
         return Interval(total, total)
     corrected = whole + sum(one.value - whole for one in found)
-    return of_estimates(functools.reduce(lambda a, b: student.combine(corrected, a, b), found), 0.95)
+    low, high = of_estimates(functools.reduce(lambda a, b: student.combine(corrected, a, b), found), 0.95)
+    return Interval(max(low, 0.0), max(high, 0.0))
 
 
 def _that_matter(values: SeedValues) -> list[int]:

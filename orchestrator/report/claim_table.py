@@ -73,6 +73,7 @@ def _printed(found: tuple[Verdict, ...]) -> tuple[Column, ...]:
         Column("ours", tuple(estimate(v.ours, d) for v, d in pairs), "ours_mean"),
         Column("difference", tuple(signed(v.difference, d) for v, d in pairs), "difference"),
         Column(INTERVAL, tuple(between(v.interval, d) for v, d in pairs), "low"),
+        Column("margin", tuple(f"{v.claim.margin:g}" if v.claim.margin else "" for v in found), "margin"),
         Column("p", tuple(p_value(v.p) for v in found), "p"),
         Column("reason", tuple(f"{v.reason} {v.claim.note}".strip() for v in found), "reason", False),
         Column("seeds still needed", tuple(needed), "seeds_needed"),
@@ -112,5 +113,7 @@ def _notes(found: tuple[Verdict, ...]) -> tuple[str, ...]:
         return ("Nothing published is known of this sweep.",)
     return (
         "In the published unit. A published ± is the population's standard deviation, as printed; ours, the sample's.",
-        "REPRODUCED: the interval of the difference lies within the margin, or the test agrees with the statement.",
+        "REPRODUCED: two one-sided t-tests at 5 % find the difference within the margin (its 90 % interval lies there), "
+        "or the test agrees with the statement. p: of the test that decided; of a number whether it is within the margin, "
+        "or else whether it differs; of statements adjusted by Holm.",
     )

@@ -112,5 +112,6 @@ def _notes(answers: Answers) -> tuple[str, ...]:
             f"P(front): share of {draws} {kind}resamples of the seeds in which nothing dominates the condition."
         )
     if front.reference:
-        notes.append(f"The reference is {front.reference}.")
+        several = len({point.evaluation for point in front.points}) > 1
+        notes.append(f"The reference is {answers.question.reference}{', under the same evaluation' * several}.")
     return (*notes, *front.notes)

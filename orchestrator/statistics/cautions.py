@@ -16,7 +16,7 @@ UNEQUAL: Final = (
     "not as many seeds in both; where seeds were given by need, this p is not corrected for the looks, while the run's "
     "own decision is (tag `ponderay.decision` in MLflow)"
 )
-UNPAIRED: Final = "the seeds are not the same, so the promised paired permutation test is replaced by the unpaired one"
+UNPAIRED: Final = "the seeds are not the same, so the promised paired permutation test is replaced by Welch's t-test"
 
 
 def of_seeds(groups: Groups, test: Test, can_decide: bool, num_tests: int) -> tuple[str, ...]:
@@ -36,14 +36,13 @@ def of_seeds(groups: Groups, test: Test, can_decide: bool, num_tests: int) -> tu
     if groups.least_size() < 2:
         found.append(f"{seeds}: one seed has no spread, so there is neither interval nor test")
     elif not can_decide:
-        name = "an exact paired permutation test" if is_paired else "an exact permutation test"
-        enough = seeds_for_level(LEVEL, is_paired, num_tests)
-        seeds_each = "seeds" if is_paired else "seeds each"
-        remedy = f"from {enough} {seeds_each} on it can" if enough else "no number of seeds is enough for so many"
+        enough = seeds_for_level(LEVEL, num_tests)
+        remedy = f"from {enough} seeds on it can" if enough else "no number of seeds is enough for so many"
         family = f"among {num_tests:,} comparisons (Holm) " if num_tests > 1 else ""
         least = groups.least_permutation_p()
         found.append(
-            f"{seeds}: {name} cannot give p below {least:.4g}, so {family}it can decide nothing at {LEVEL:g}; {remedy}"
+            f"{seeds}: an exact paired permutation test cannot give p below {least:.4g}, "
+            f"so {family}it can decide nothing at {LEVEL:g}; {remedy}"
         )
     return tuple(found)
 

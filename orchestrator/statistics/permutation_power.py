@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from orchestrator.statistics.power import MOST_SEEDS, POWER, Design, noncentrality, seeds_needed_rows
-from orchestrator.statistics.significance import least_paired_p, least_permutation_p
+from orchestrator.statistics.power import MOST_SEEDS, POWER, noncentrality
+from orchestrator.statistics.significance import least_paired_p
 from orchestrator.statistics.student import Floats
 
 ROUNDING: Final = 1 + 1e-9
@@ -36,15 +36,6 @@ def paired_centre(n: int, level: float, power: float = POWER) -> float:
     return float(noncentrality(np.asarray(n - 1.0), attained, power))
 
 
-def unpaired_centres(n: int, m: int, freedom: Floats, level: float, power: float = POWER) -> Floats:
-    """The same of groups of n and m: that of Welch's t-test at the attained level, by simulation up to 10 % too small.
-
-    (20 % where groups are unequal and only the least p will do.)
-    """
-    attained = attained_level(level, least_permutation_p(n, m))
-    return noncentrality(freedom, attained, power) if attained > 0 else np.full(freedom.shape, np.inf)
-
-
 def paired_seeds_needed_rows(differences: Floats, stds: Floats, level: float, power: float = POWER) -> Floats:
     """The least numbers of pairs that show true mean differences, NaN where none below 1,000 does.
 
@@ -58,10 +49,10 @@ def paired_seeds_needed_rows(differences: Floats, stds: Floats, level: float, po
     return np.where(places < len(least_shown), places + 2.0, np.nan)
 
 
-def unpaired_seeds_needed_rows(differences: Floats, design: Design, level: float, power: float = POWER) -> Floats:
-    """The least numbers of seeds in each of two groups that show true differences, NaN where none below 1,000 does."""
-    levels = [attained_level(level, least_permutation_p(n, n)) for n in range(MOST_SEEDS + 1)]
-    return seeds_needed_rows(differences, design, np.array(levels), power)
+def paired_seeds_needed(difference: float, std: float | Floats, level: float) -> int | None:
+    """The same of one difference; None where no number below 1,000 shows it."""
+    (found,) = paired_seeds_needed_rows(np.array([difference]), np.array([std]), level)
+    return None if math.isnan(found) else int(found)
 
 
 @functools.cache

@@ -65,16 +65,14 @@ def least_permutation_p(n: int, m: int) -> float:
     return (2 if n == m else 1) / math.comb(n + m, n)
 
 
-def seeds_for_level(level: float, is_paired: bool = True, num_comparisons: int = 1) -> int | None:
-    """How many seeds an exact test needs to give p up to `level`; None where no number does.
+def seeds_for_level(level: float, num_comparisons: int = 1) -> int | None:
+    """How many pairs `paired_permutation_p` needs to give p up to `level`; None where no number does.
 
     Args:
-        is_paired: of `paired_permutation_p`, else of `permutation_p` with so many seeds in each group.
         num_comparisons: size of the family: the smallest of so many p-values is multiplied by it (Holm 1979).
     """
     for n in range(2, 22):
-        least = least_paired_p(n) if is_paired else least_permutation_p(n, n)
-        if least * num_comparisons <= level:
+        if least_paired_p(n) * num_comparisons <= level:
             return n
     return None
 

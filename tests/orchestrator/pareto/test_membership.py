@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from orchestrator.pareto import membership
 from orchestrator.pareto.membership import uncertain_front
@@ -16,11 +17,11 @@ from tests.orchestrator.pareto.made_up import ERROR_COST, ERROR_COST_LATENCY, ev
 
 
 def drawn_mean(by_seed, draw):
-    """The mean of a resample, sqrt(n / (n - 1)) times as far from the mean; for each objective."""
+    """The mean of a resample, further from the mean by sqrt(n / (n - 1)) and Student's spread; for each objective."""
     n = len(by_seed)
     values = [list(column) for column in zip(*by_seed.values(), strict=True)]
     again = [list(column) for column in zip(*(by_seed[seed] for seed in draw), strict=True)]
-    stretch = math.sqrt(n / (n - 1)) if n > 1 else 1.0
+    stretch = math.sqrt(n / (n - 1)) * stats.t.ppf(0.95, n - 1) / stats.norm.ppf(0.95) if n > 1 else 1.0
     means = [sum(column) / n for column in values]
     return [m + stretch * (sum(a) / n - m) for m, a in zip(means, again, strict=True)]
 
@@ -119,8 +120,9 @@ def test_a_drawn_mean_varies_as_the_mean_of_n_seeds_does():
     """Two conditions of equal cost: a's share is that of draws in which its stretched mean is below b's."""
     values = {1: 0.0, 2: 0.3, 3: 0.9}
     stretched = [drawn_mean({seed: (x,) for seed, x in values.items()}, draw)[0] for draw in every_draw((1, 2, 3))]
-    assert np.var(stretched) == pytest.approx(np.var(list(values.values()), ddof=1) / 3)
-    for threshold in (-0.1, 0.1, 0.25, 0.55, 0.8):
+    wider = stats.t.ppf(0.95, 2) / stats.norm.ppf(0.95)
+    assert np.var(stretched) == pytest.approx(wider**2 * np.var(list(values.values()), ddof=1) / 3)
+    for threshold in (-0.5, -0.1, 0.1, 0.25, 0.55, 0.8, 1.2):
         study = study_of({"a": {s: (x, 1.0) for s, x in values.items()}, "b": dict.fromkeys(values, (threshold, 1.0))})
         found = uncertain_front(study, ERROR_COST, None)
         (share,) = [m.on_front for p, m in zip(found.points, found.memberships, strict=True) if p.name == "a"]
@@ -204,15 +206,27 @@ def test_each_evaluation_is_held_against_the_reference_under_it():
 
 
 def test_the_surfaces_are_those_of_the_draws_and_of_the_seeds():
-    """One condition of two seeds: draws are 1 -+ .5 * sqrt(2), a quarter each, and the mean, a half."""
+    """One condition of two seeds: draws are 1 -+ .5 * sqrt(2) * 3.84, a quarter each, and the mean, a half."""
+    far = 0.5 * math.sqrt(2) * stats.t.ppf(0.95, 1) / stats.norm.ppf(0.95)
     found = uncertain_front(study_of({"a": {1: (0.5, 3.0), 2: (1.5, 3.0)}}), ERROR_COST, None)
     low, middle, high = (surface.steps for surface in found.attainment)
-    assert low[0] == pytest.approx((1 - 0.5 * math.sqrt(2), 3.0))
+    assert low[0] == pytest.approx((1 - far, 3.0))
     assert middle == ((1.0, 3.0),)
-    assert high[0] == pytest.approx((1 + 0.5 * math.sqrt(2), 3.0))
+    assert high[0] == pytest.approx((1 + far, 3.0))
     assert [(s.level, s.steps) for s in found.seed_attainment] == [(0.5, ((0.5, 3.0),)), (1.0, ((1.5, 3.0),))]
     apart = uncertain_front(study_of({"a": {1: (0.5, 3.0)}, "b": {2: (0.4, 4.0)}}), ERROR_COST, None)
     assert apart.seed_attainment == () and len(apart.attainment) == 3
+
+
+@pytest.mark.parametrize("num_seeds", [3, 5, 10])
+def test_equal_conditions_seem_told_apart_about_as_often_as_they_should(num_seeds):
+    """One surely on the front and the other surely off it, of two with one mean: nominally in 10 % of the studies."""
+    rng, num_apart = np.random.default_rng(num_seeds), 0
+    for _ in range(150):
+        values = {name: {seed: (float(rng.normal()), 1.0) for seed in range(num_seeds)} for name in "ab"}
+        found = uncertain_front(study_of(values), ERROR_COST, None, num_draws=130)
+        num_apart += {m.standing for m in found.memberships} == {"front", "dominated"}
+    assert num_apart / 150 < 0.1 + 4 * math.sqrt(0.1 * 0.9 / 150)
 
 
 def test_a_study_without_points_has_an_empty_front():
@@ -224,5 +238,5 @@ def test_points_too_close_to_call_are_said_beside_the_hypervolume():
     good = {1: (0.20, 1.0), 2: (0.30, 1.0), 3: (0.10, 1.0)}
     far = study_of({"good": good, "bad": {1: (0.9, 2.0), 2: (0.91, 2.0), 3: (0.89, 2.0)}})
     close = study_of({"good": good, "other": {1: (0.21, 1.0), 2: (0.12, 1.0), 3: (0.31, 1.0)}})
-    assert any("89 to 92 %" in note for note in uncertain_front(close, ERROR_COST, None).notes)
-    assert not any("89 to 92 %" in note for note in uncertain_front(far, ERROR_COST, None).notes)
+    assert any("89 to 93 %" in note for note in uncertain_front(close, ERROR_COST, None).notes)
+    assert not any("89 to 93 %" in note for note in uncertain_front(far, ERROR_COST, None).notes)

@@ -58,7 +58,7 @@ def test_points_near_the_front_are_drawn_before_other_dominated_ones():
 
 
 def test_marks_carry_intervals_shares_and_what_the_pointer_shows():
-    front = front_of({"a": {1: (1.0, 3.0), 2: (2.0, 3.0)}, "b": {1: (5.0, 5.0), 2: (6.0, 7.0)}}, reference="b")
+    front = front_of({"a": {1: (1.0, 3.0), 2: (2.0, 3.0)}, "b": {1: (5.0, 5.0), 2: (6.0, 5.2)}}, reference="b")
     drawn = drawing("s", front, ERROR_COST, ())
     assert drawn.title == ("s: mean and 95 % interval, n = 2", "P(front): share of all 3 paired resamples of the seeds")
     a, b = drawn.panels[0].marks

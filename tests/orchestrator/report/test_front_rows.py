@@ -17,11 +17,11 @@ from tests.orchestrator.pareto.made_up import ERROR_COST, study_of
 
 CONDITIONS = {
     "a": {1: (1.0, 300.0), 2: (1.0, 340.0)},
-    "[b]": {1: (2.0, 100.0), 2: (4.0, 100.0)},
+    "[b]": {1: (2.8, 100.0), 2: (3.2, 100.0)},
     "c": {1: (3.1, 100.0), 2: (3.1, 100.0)},
     "d": {1: (9.0, 900.0), 2: (9.0, 900.0)},
 }
-"""The means of [b] and c are near: drawn, [b] errs 3 - sqrt(2), 3, 3 and 3 + sqrt(2)."""
+"""The means of [b] and c are near: drawn, [b] errs 3 - 1.09, 3, 3 and 3 + 1.09."""
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def cells(text):
 def test_json_and_csv_carry_the_same_numbers(found):
     content = json.loads(front_json("s", found, ERROR_COST))
     by_name = {row["condition"]: row for row in content["points"]}
-    half = 12.706204736 * math.sqrt(2) / math.sqrt(2)
+    half = 12.706204736 * 0.2
     assert by_name["[b]"] == {
         "condition": "[b]",
         "evaluation": "e",
         "on_front": True,
         "n": 2,
         "per": 3.0,
-        "per_std": pytest.approx(math.sqrt(2)),
+        "per_std": pytest.approx(0.2 * math.sqrt(2)),
         "macs": 100.0,
         "macs_std": 0.0,
         "per_low": pytest.approx(3 - half),
@@ -98,7 +98,7 @@ def test_the_table_marks_standings_and_gives_intervals(found):
     assert "s[1]: per against macs" in text
     rows = {row[1]: row for row in cells(text)}
     assert {name: row[0] for name, row in rows.items()} == {"a": "*", "[b]": "*?", "c": "?", "d": ""}
-    assert rows["a"][2:] == ["1.0", "320 [66, 574]", "2", "1.00", "1.00"]
+    assert rows["a"][2:] == ["1.00", "320 [66, 574]", "2", "1.00", "1.00"]
     assert rows["[b]"][4:6] == ["2", "0.75"]
     assert rows["d"][5:] == ["0.00", ""]
 

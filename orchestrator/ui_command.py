@@ -1,0 +1,108 @@
+"""The command `ui`: MLflow on the recorded runs, and where to look in it."""
+
+import errno
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import urlsplit, urlunsplit
+
+import typer
+
+from orchestrator.printing import out
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.settings import Settings
+
+EVERYWHERE: Final = ("0.0.0.0", "::", "")
+
+
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="A free one.")] = 5000,
+    host: Annotated[str, typer.Option(help="Only what you open on purpose leaves this machine.")] = "127.0.0.1",
+) -> None:
+    """Open MLflow on the runs recorded here, with a link to every sweep; ends with Ctrl-C.
+
+    The links lead to saved views of a sweep's runs, which MLflow also lists in its menu "Views": a table of conditions
+    with mean and 95 % interval of each objective, the objectives against each other, learning curves (means over
+    replicates), replicates, failures. The searches that are printed go into the box above such a table.
+
+    Where PONDERAY_TRACKING_URI names a server, nothing is started: the links lead there.
+    """
+    from orchestrator.settings import read_settings
+
+    settings = read_settings()
+    if settings.tracking_uri.startswith("http"):
+        out.print(f"The tracking server is already running: {_without_user(settings.tracking_uri)}", markup=False)
+        _print_pages(settings, _without_user(settings.tracking_uri))
+        return
+    _check_free(host, port)
+    address = f"http://{_name(host)}:{port}"
+    _print_pages(settings, address)
+    out.print(f"MLflow: {address} (ready in a few seconds; ends with Ctrl-C)", markup=False, soft_wrap=True)
+    sys.stdout.flush()
+    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+    arguments = ["--host", host, "--port", str(port), "--workers", "1"]
+    store = ["--backend-store-uri", settings.tracking_uri, "--artifacts-destination", str(settings.artifacts)]
+    os.execv(sys.executable, [sys.executable, "-m", "mlflow", "server", *arguments, *store])
+
+
+def _check_free(host: str, port: int) -> None:
+    """Raises InputError where the server could not listen."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that has just ended is no hindrance
+            probe.bind(address)
+    except socket.gaierror:
+        raise InputError(f"`--host` must be an address of this machine, but {host!r} is none.") from None
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise InputError(f"Nothing can listen on {host}:{port}: {error.strerror}.") from None
+        remedy = "is `ponderay ui` running already? Else choose another, such as"
+        other = port + 1 if port < 65535 else port - 1
+        raise InputError(f"Port {port} of {host} is taken; {remedy} `--port {other}`.") from None
+
+
+def _print_pages(settings: "Settings", address: str) -> None:
+    """The pages of each sweep, then the searches."""
+    from orchestrator.run_filters import FILTERS
+    from orchestrator.tracking_probe import has_store
+
+    if not has_store(settings.tracking_uri):
+        out.print("No sweep has run here yet; `ponderay run asr.demo` does.")
+        return
+    from orchestrator.tracking import Tracking
+
+    for sweep in Tracking(settings).sweeps():
+        out.print(sweep.name, markup=False)
+        for name, page in _pages(sweep.experiment_id, sweep.tags).items():
+            out.print(f"  {name:32} {address.rstrip('/')}/{page}", markup=False, soft_wrap=True)
+    out.print("\nSearches for the box above a table; what stands in braces is yours to fill in:")
+    for one in FILTERS:
+        out.print(f"  {one.name}: {one.meaning}\n    {one.text}", markup=False, soft_wrap=True)
+    out.print()
+
+
+def _pages(experiment_id: str, tags: Mapping[str, str]) -> dict[str, str]:
+    """Saved views by name; of a sweep that ran before there were any, the conditions."""
+    from orchestrator.run_filters import CONDITIONS
+    from orchestrator.run_links import filter_page
+    from orchestrator.run_views import VIEWS
+
+    saved = {view.name: view.page(experiment_id) for view in VIEWS if view.tag in tags}
+    return saved or {"Conditions": filter_page(experiment_id, CONDITIONS)}
+
+
+def _name(host: str) -> str:
+    """Of this machine in links."""
+    if host in EVERYWHERE:
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
+
+
+def _without_user(uri: str) -> str:
+    parts = urlsplit(uri)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
