@@ -22,7 +22,7 @@ def stretch(n: Indices) -> Floats:
 
     By sqrt(n / (n - 1)), for the variance of a plain resample's mean is (n - 1) / n of that of a mean of n seeds; and
     by the ratio of Student's 95 % quantile with n - 1 degrees of freedom to the normal one, for the spread itself is
-    only known from n seeds. So a difference that is 0 seems sure about as often as it should (`benchmarks/coverage.py`).
+    only known from n seeds. So points that are equal seem to be told apart about as often as they should.
     """
     from scipy.special import ndtri, stdtrit
 

@@ -113,7 +113,8 @@ def _notes(found: tuple[Verdict, ...]) -> tuple[str, ...]:
         return ("Nothing published is known of this sweep.",)
     return (
         "In the published unit. A published ± is the population's standard deviation, as printed; ours, the sample's.",
-        "REPRODUCED: two one-sided t-tests at 5 % find the difference within the margin (its 90 % interval lies there), "
-        "or the test agrees with the statement. p: of the test that decided; of a number whether it is within the margin, "
-        "or else whether it differs; of statements adjusted by Holm.",
+        "REPRODUCED: two one-sided t-tests at 5 % find the difference within the margin (its 90 % interval is in it), "
+        "or a statement's test agrees with it.",
+        "p: of the test that decided; of a number whether it is within the margin, or else whether it differs; of "
+        "statements adjusted by Holm.",
     )

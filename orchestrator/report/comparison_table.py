@@ -88,7 +88,7 @@ def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:
         reference = answers.question.reference
         if not reference:
             return ("The sweep names no reference, so nothing is compared with one.",)
-        return (f"Nothing to compare: the reference {reference} or everything else has no complete replicate.",)
+        return (f"Nothing is compared with the reference {reference}: it, or all else, has no complete replicate.",)
     num_tests = sum(not math.isnan(comparison.p) for comparison in answers.comparisons)
     test = {"welch": "Welch's t-test", "paired_permutation": "the exact paired permutation test"}
     return (

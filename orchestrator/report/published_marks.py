@@ -14,14 +14,15 @@ def published_marks(sweep: Sweep, study: Study, objectives: Sequence[Objective])
     """Every published row of the sweep with a number for each objective; those of other data are named so."""
     found = published_points(sweep.name, objectives)
     question = Question.of(sweep) if found else None
-    return tuple(_mark(point, study, question, objectives) for point in found if question)
+    return tuple(_mark(point, study, question) for point in found if question)
 
 
-def _mark(point: PublishedPoint, study: Study, question: Question, objectives: Sequence[Objective]) -> PublishedMark:
+def _mark(point: PublishedPoint, study: Study, question: Question) -> PublishedMark:
     is_comparable = not study.sweep.endswith(SMOKE) and not any(obstacle(c, study, question) for c in point.claims)
     paper = point.claims[0].source.paper.partition(" (")[0]
     lines = [point.source]
-    for objective, value, std in zip(objectives, point.values, point.stds, strict=True):
-        lines.append(f"{objective.metric} {value:.5g}" + (f" ± {std:.2g}" if std else ""))
+    for claim, value, std in zip(point.claims, point.values, point.stds, strict=True):
+        lines.append(f"{claim.place.metric} {value:.5g}" + (f" ± {std:.2g}" if std else ""))
+    lines += dict.fromkeys(claim.note for claim in point.claims if claim.note)
     legend = f"published ({paper})" if is_comparable else "published, other data"
     return PublishedMark(point.values, "\n".join(lines), legend, is_comparable)

@@ -40,6 +40,7 @@ def _point(x: NumberClaim, number: int, y: NumberClaim) -> PublishedPoint:
     for claim in (y, x):
         published = published_text(claim.published, written_decimals(claim.published.mean))
         lines.append(f"{claim.place.metric} of {claim.place.condition}: {published}")
+    lines += dict.fromkeys(claim.note for claim in (y, x) if claim.note)
     return PublishedPoint(number, "\n".join(lines), _ours(x), _ours(y))
 
 

@@ -50,7 +50,11 @@ def _front(answers: Answers) -> list[str]:
     on = [_with_chance(point, sure) for point, sure in pairs if point.is_front]
     near = [_with_chance(point, sure) for point, sure in pairs if sure.standing == "near within noise"]
     best = "the best" if len(metrics) == 1 else f"on the front of {' against '.join(metrics)}"
-    sentences = [f"Of {counted(len(pairs), 'condition')}, {len(on):,} {_be(on)} {best}: {listed(on)}."]
+    is_one = len({point.evaluation for point in front.points}) == 1
+    all_points = (
+        counted(len(pairs), "condition") if is_one else f"{counted(len(pairs), 'point')} (condition@evaluation)"
+    )
+    sentences = [f"Of {all_points}, {len(on):,} {_be(on)} {best}: {listed(on)}."]
     if near:
         sentences.append(f"Off it, but within seed noise of it: {listed(near)}.")
     return [*sentences, _volume(answers)]
@@ -120,7 +124,26 @@ def _gaps(answers: Answers) -> list[str]:
     gaps = [f"Of {counted(total, 'replicate')}, {listed(parts)}: they count in nothing here."] if parts else []
     if missing:
         gaps.append(f"Without a value, and in no comparison: {listed(missing)}.")
+    if partly := _partly_missing(answers):
+        gaps.append(f"Complete replicates without a value count in nothing here: {listed(partly)}.")
+    if apart := _not_compared(answers):
+        gaps.append(f"In no comparison, for some objective has no value: {listed(apart)}.")
     return gaps
+
+
+def _partly_missing(answers: Answers) -> list[str]:
+    """Points with fewer seeds than their condition has complete replicates."""
+    study = answers.study
+    num_complete = {name: sum(r.state == "complete" for r in study.of(name)) for name in study.conditions}
+    pairs = ((point, num_complete.get(point.condition, 0)) for point in answers.front.points)
+    return [f"{p.name} ({total - len(p.seeds)} of {total})" for p, total in pairs if len(p.seeds) < total]
+
+
+def _not_compared(answers: Answers) -> list[str]:
+    """Points of the front that are neither compared nor the reference's, though others are."""
+    compared = {comparison.a for comparison in answers.comparisons}
+    others = [point for point in answers.front.points if point.condition != answers.question.reference]
+    return [point.name for point in others if point.name not in compared] if compared else []
 
 
 def _mixtures(answers: Answers, provenance: StudyProvenance) -> list[str]:

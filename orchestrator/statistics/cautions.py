@@ -13,8 +13,8 @@ HIDDEN_SPREAD: Final = (
 ONE_DIFFERENCE: Final = "the difference is the same under every seed, so its interval has no width; do not trust that"
 NO_ORDERS: Final = f"almost stochastic order is left out, as of any more than {MOST_ORDERS:,} comparisons"
 UNEQUAL: Final = (
-    "not as many seeds in both; where seeds were given by need, this p is not corrected for the looks, while the run's "
-    "own decision is (tag `ponderay.decision` in MLflow)"
+    "not as many seeds in both: values are missing, or seeds were given by need; then this p is not corrected for the "
+    "looks, while the run's own decision is (tag `ponderay.decision` in MLflow)"
 )
 UNPAIRED: Final = "the seeds are not the same, so the promised paired permutation test is replaced by Welch's t-test"
 

@@ -76,7 +76,7 @@ def test_people_are_shown_front_summary_verdicts_and_warnings(stored):
         for condition in ("random", "surprisal", "always_big")
         for evaluation in ("greedy", "stochastic")
     }
-    assert "Of 6 conditions," in found and "The hypervolume of the front" in found
+    assert "Of 6 points (condition@evaluation)," in found and "The hypervolume of the front" in found
     assert "In per, against" in found
     assert "Warning: Of 9 replicates, 1 failed: they count in nothing here.\n" in found
 

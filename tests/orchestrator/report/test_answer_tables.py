@@ -80,7 +80,8 @@ def test_conditions_as_a_paper_prints_them(named):
 
 def test_without_a_reference_there_is_no_column_for_it(study):
     answers = answers_of(study)
-    alone = replace(answers, front=replace(answers.front, reference=""), comparisons=())
+    question = replace(answers.question, reference="")
+    alone = replace(answers, question=question, front=replace(answers.front, reference=""), comparisons=())
     conditions, comparisons = tables(alone)[:2]
     assert "P(dominates reference)" not in [column.heading for column in conditions.printed]
     assert comparisons.rows == ()

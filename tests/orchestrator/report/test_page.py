@@ -122,7 +122,7 @@ def test_what_there_is_none_of():
     alone = replace(alone, front=replace(alone.front, volume=None, attainment=()), comparisons=())
     found = render(alone, (), provenance_of(STUDY))
     assert "Nothing published is known of this sweep." in found
-    assert "names no reference" in found
+    assert "Nothing is compared with the reference only: it, or all else, has no complete replicate." in found
     assert 'id="curves"' not in found and "Learning curves" not in found
 
 

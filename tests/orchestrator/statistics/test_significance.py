@@ -157,7 +157,7 @@ def test_drawn_p_values_are_never_zero():
 def test_least_p_and_seeds_for_a_level():
     assert [least_paired_p(n) for n in (2, 5, 6, 20)] == [1 / 2, 1 / 16, 1 / 32, 2.0**-19]
     assert [least_permutation_p(n, n) for n in (3, 5, 10)] == [1 / 10, 1 / 126, 2 / 184756]
-    assert seeds_for_level(0.05) == 6 and seeds_for_level(0.05, is_paired=False) == 4
+    assert seeds_for_level(0.05) == 6
     assert seeds_for_level(0.05, num_comparisons=5) == 8 and seeds_for_level(0.01) == 8
     assert seeds_for_level(1e-7) is None
     assert seeds_for_level(1 / 32) == 6
