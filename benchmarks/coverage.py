@@ -14,12 +14,15 @@ Intervals, nominal 95 %: the share that holds the true value.
     front apart: hypervolume of five conditions 10 standard deviations apart, by the jackknife.
     front tied: of three such places with two equal conditions each. The mean of the best of two lies beyond both, so
         the volume is too large by nature; the jackknife takes off about half of that.
+    front of fives: the same with five equal conditions each.
 
 Tests, nominal 5 %: the share that finds a difference where none is. In brackets the most that the exact test can
 reach with so many seeds; 0 means that it can decide nothing.
     Holm: any of five conditions against the same reference, by Welch.
     equivalence: two one-sided t-tests, the true difference being exactly the margin, of 5 standard deviations.
     ASO < .5, < .2: the bound of almost stochastic order, which is no test; what it would be as one.
+    seem apart: of two equal conditions one is shown as surely on the front (P >= 0.95) and the other as surely off it,
+        as `orchestrator.pareto.membership` draws seeds again; nominal 10 %, 5 % for each of them.
 
 Intervals take five times as many draws. The first four rows of each noise are `REAL_COVERAGE` in
 orchestrator/statistics/real_coverage.py, which warnings name. Normal data must be covered in 94 to 96 % of draws; the
@@ -38,6 +41,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
+from orchestrator.pareto.seed_values import stretch
 from orchestrator.statistics import effects, permutation, student
 from orchestrator.statistics.equivalence import equivalence_p
 from orchestrator.statistics.permutation_power import attained_level
@@ -49,7 +54,9 @@ STEPS: Final = {"tied": 1.0, "very tied": 2.0}
 NUM_PUBLISHED: Final = 5
 APART: Final = 100 + 10.0 * np.stack([np.arange(5), np.arange(5)[::-1]], axis=1)
 TIED_FRONT: Final = np.repeat(APART[::2], 2, axis=0)
+FRONT_OF_FIVES: Final = np.repeat(APART[::2], 5, axis=0)
 MARGIN: Final = 5.0
+MAX_RESAMPLES: Final = 1000
 Floats = NDArray[np.float64]
 Draws = tuple[Floats, Floats]
 """Values (..., n) and the true means (...) that they scatter around."""
@@ -154,6 +161,10 @@ def front_tied(shape: str, n: int, num_draws: int, rng: np.random.Generator) -> 
     return front(TIED_FRONT, shape, n, num_draws, rng)
 
 
+def front_of_fives(shape: str, n: int, num_draws: int, rng: np.random.Generator) -> float:
+    return front(FRONT_OF_FIVES, shape, n, num_draws // 5, rng)
+
+
 def same(shape: str, n: int, num_draws: int, rng: np.random.Generator) -> Draws:
     """Two conditions of one distribution, each (num_draws, n); rounded ones to the same values."""
     values, _ = draw(shape, rng, (num_draws, 2 * n))
@@ -207,6 +218,17 @@ def below_fifth(shape: str, n: int, num_draws: int, rng: np.random.Generator) ->
     return float((orders(shape, n, num_draws) < 0.2).mean())
 
 
+def seem_apart(shape: str, n: int, num_draws: int, rng: np.random.Generator) -> float:
+    a, b = same(shape, n, num_draws, rng)
+    differences = a - b
+    means = differences.mean(1)
+    resamples = list(every_resample([n]) if num_distinct([n]) <= MAX_RESAMPLES else random_resamples([n], 1000, 0))
+    counts, weights = np.concatenate([one.counts for one in resamples]), np.array([one.weight for one in resamples])
+    drawn = means[:, None] + float(stretch(np.array([n]))[0]) / n * (differences - means[:, None]) @ counts.T
+    is_best, is_worst = ((side @ weights) / weights.sum() >= 0.95 for side in (drawn <= 0, drawn >= 0))
+    return float(((is_best | is_worst) & (means != 0)).mean())
+
+
 Cell = Callable[[str, int, int, np.random.Generator], float]
 INTERVALS: Final[dict[str, Cell]] = {
     "mean": mean,
@@ -216,6 +238,7 @@ INTERVALS: Final[dict[str, Cell]] = {
     "published": published,
     "front apart": front_apart,
     "front tied": front_tied,
+    "front of fives": front_of_fives,
 }
 TESTS: Final[dict[str, Cell]] = {
     "Welch": welch,
@@ -225,6 +248,7 @@ TESTS: Final[dict[str, Cell]] = {
     "equivalence": equivalence,
     "ASO < .5": below_half,
     "ASO < .2": below_fifth,
+    "seem apart": seem_apart,
 }
 MOST: Final = {
     "paired flips": tuple(attained_level(0.05, least_paired_p(n)) for n in SEEDS),

@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 MAX_NAMED: Final = 20
 """Conditions in a message."""
 
-Name = Annotated[
-    str | None, typer.Argument(help="A condition, or CONDITION@EVALUATION; default: all, or the reference.")
+First = Annotated[
+    str | None, typer.Argument(metavar="[A]", help="A condition, or CONDITION@EVALUATION; default: every condition.")
+]
+Second = Annotated[
+    str | None, typer.Argument(metavar="[B]", help="What A is held against; default: the sweep's reference.")
 ]
 
 
 def compare(
     name: SweepName,
-    a: Name = None,
-    b: Name = None,
+    a: First = None,
+    b: Second = None,
     metric: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="May be repeated; default: the sweep's objectives.")
     ] = None,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from orchestrator.report.answers import Answers
     from orchestrator.report.study_provenance import StudyProvenance
     from orchestrator.settings import Settings
+    from orchestrator.study import Study
     from orchestrator.tracking import Tracking
     from search_spaces.sweep import Sweep
 
@@ -105,10 +106,20 @@ def _answers(sweep: "Sweep", settings: "Settings") -> "Answers":
         from orchestrator.report.question import Question
         from orchestrator.study import Study
 
-        study, question = Study.load(sweep.name, settings), Question.of(sweep)
+        study, question = _masked(Study.load(sweep.name, settings)), Question.of(sweep)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with step(text):
         return answer(study, question)
+
+
+def _masked(study: "Study") -> "Study":
+    """Without passwords and tokens that an error may have named: a report is made to be handed on."""
+    from dataclasses import replace
+
+    from orchestrator.masking import masked_text
+
+    found = (replace(one, error=masked_text(one.error)) if one.error else one for one in study.replicates)
+    return replace(study, replicates=tuple(found))
 
 
 def _page(answers: "Answers", tracking: "Tracking", settings: "Settings") -> tuple[str, "StudyProvenance"]:

@@ -13,7 +13,8 @@ from orchestrator.claims.verdict import Finding
 from orchestrator.printing import Format, out, to_csv
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_text
-from orchestrator.report.condition_table import condition_table
+from orchestrator.report.condition_table import front_objectives
+from orchestrator.report.front_rows import front_table
 from orchestrator.report.sentences import summary_sentences, warning_sentences
 from orchestrator.report.study_provenance import StudyProvenance
 from orchestrator.report.table import Cell, Table
@@ -106,22 +107,12 @@ def _show_to_people(report: Report) -> None:
 
 
 def _show_front(answers: Answers) -> None:
-    """The conditions that are on the front or may be, as the report's table prints them."""
-    from rich.table import Table as PrintedTable
-    from rich.text import Text
-
-    table = condition_table(answers)
-    standings = [sure.standing for sure in answers.front.memberships]
-    rows = [i for i, standing in enumerate(standings) if standing != "dominated"]
-    columns = table.as_printed()
-    printed = PrintedTable(title=Text(f"{table.title}: the front, and what is near it"))
-    for column in columns:
-        printed.add_column(Text(column.heading), justify="right" if column.is_number else "left", overflow="fold")
-    for i in rows[:MAX_ROWS]:
-        printed.add_row(*(Text(column.texts[i]) for column in columns))
-    out.print(printed)
-    if len(rows) > MAX_ROWS:
-        _say(f"{len(rows) - MAX_ROWS:,} more are on the front or near it; the files list all.")
+    """The points that are on the front or may be."""
+    front = answers.front
+    near = [i for i, membership in enumerate(front.memberships) if membership.standing != "dominated"]
+    out.print(front_table(answers.question.sweep, front, front_objectives(answers), near[:MAX_ROWS], out.width))
+    if len(near) > MAX_ROWS:
+        _say(f"{len(near) - MAX_ROWS:,} more are on the front or near it; the files list all.")
 
 
 def _show_verdicts(answers: Answers) -> None:

@@ -112,8 +112,11 @@ class Study:
 
     def evaluations(self) -> tuple[str, ...]:
         """Names of evaluations that some replicate has."""
-        metrics = {metric for replicate in self.replicates for metric in replicate.metrics}
-        return tuple(sorted({metric.partition("@")[2] for metric in metrics if "@" in metric}))
+        return tuple(sorted({metric.partition("@")[2] for metric in self.metrics() if "@" in metric}))
+
+    def metrics(self) -> tuple[str, ...]:
+        """Names of all that some replicate reported, in the order first seen."""
+        return tuple(dict.fromkeys(metric for replicate in self.replicates for metric in replicate.metrics))
 
     def to_dataframe(self) -> "pandas.DataFrame":
         """One row a replicate: condition, seed, state, error and the other fields, then a column for each metric.
@@ -124,9 +127,8 @@ class Study:
 
         own = [f.name for f in fields(Replicate) if f.name not in ("condition", "seed", "state", "error", "metrics")]
         own = ["condition", "seed", "state", "error", *own]
-        metrics = dict.fromkeys(metric for replicate in self.replicates for metric in replicate.metrics)
         columns = {name: [getattr(replicate, name) for replicate in self.replicates] for name in own}
-        for metric in metrics:
+        for metric in self.metrics():
             name = f"metric {metric}" if metric in columns else metric
             columns[name] = [replicate.metrics.get(metric, math.nan) for replicate in self.replicates]
         return pandas.DataFrame(columns)

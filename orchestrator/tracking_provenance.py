@@ -4,8 +4,6 @@ Of each replicate's run only the tags named here are read, and the parameters; p
 """
 
 import os
-import re
-import shlex
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -14,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
+from orchestrator.masking import masked_setting, masked_text, without_secrets
 from orchestrator.report.study_provenance import StudyProvenance
-from orchestrator.tracking_probe import masked
 
 if TYPE_CHECKING:
     from orchestrator.settings import Settings
@@ -27,11 +25,6 @@ MOST_VALUES: Final = 25
 MOST_CONFIGS: Final = 300
 MOST_DIFFS: Final = 50
 MOST_DIFF_BYTES: Final = 2_000_000
-HIDDEN: Final = "***"
-_SECRET: Final = r"(?:password|passwd|pwd|passphrase|token|secret|api[-_]?key|access[-_]?key|credentials?)(?![a-z])"
-_OPTION: Final = re.compile(rf"-[\w.\-]*{_SECRET}[\w\-]*", re.IGNORECASE)
-_SETTING: Final = re.compile(rf"([\w.\-]*{_SECRET}[\w\-]*=)(.+)", re.IGNORECASE | re.DOTALL)
-_INNER: Final = re.compile(rf"""({_SECRET}\w*["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&}}]+)""", re.IGNORECASE)
 
 
 def provenance_of(study: "Study", settings: "Settings", conditions: Sequence[str] = ()) -> StudyProvenance:
@@ -64,25 +57,6 @@ def read_provenance(client: MlflowClient, study: "Study", conditions: Sequence[s
         diffs=_diffs(client, experiment, notes),
         notes=tuple(notes),
     )
-
-
-def without_secrets(command: str) -> str:
-    """A command line with *** for the values of options and settings that are passwords, tokens or keys."""
-    try:
-        arguments = [(argument, shlex.quote(argument)) for argument in shlex.split(command)]
-    except ValueError:  # an open quote: no command of ours
-        arguments = [(argument, argument) for argument in command.split()]
-    shown, is_secret = [], False
-    for argument, quoted in arguments:
-        plain = HIDDEN if is_secret else _without_secret(argument)
-        shown.append(quoted if plain == argument else plain)
-        is_secret = _OPTION.fullmatch(argument) is not None
-    return " ".join(shown)
-
-
-def _without_secret(argument: str) -> str:
-    setting = _SETTING.fullmatch(argument)
-    return setting[1] + HIDDEN if setting else masked(_INNER.sub(rf"\1{HIDDEN}", argument))
 
 
 def _distinct(values: Iterable[str]) -> tuple[str, ...]:
@@ -136,11 +110,7 @@ def _configs(
     found = client.search_runs([experiment], f"attributes.run_id IN ({listed})", max_results=MOST_CONFIGS)
     params = {runs[run.info.run_id]: run.data.params for run in found}
     return {
-        condition: {
-            path: _without_secret(f"{path}={value}")[len(path) + 1 :]
-            for path, value in sorted(values.items())
-            if path != "seed"
-        }
+        condition: {path: masked_setting(path, value) for path, value in sorted(values.items()) if path != "seed"}
         for condition in runs.values()
         if (values := params.get(condition))
     }
@@ -163,7 +133,7 @@ def _diffs(client: MlflowClient, experiment: str, notes: list[str]) -> Mapping[s
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 local = Path(client.download_artifacts(runs[0].info.run_id, file.path, folder))
-                diff = local.read_text(encoding="utf-8", errors="replace")
+                diff = masked_text(local.read_text(encoding="utf-8", errors="replace"))
             names.setdefault(diff, PurePosixPath(file.path).stem)
         if len(files) > MOST_DIFFS:
             notes.append(f"{MOST_DIFFS} of {len(files)} diffs were read; MLflow has all.")

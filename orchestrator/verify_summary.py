@@ -18,7 +18,8 @@ def show(bundle: Path, found: "Verification", format: Format) -> None:
     if format is Format.json:
         print(json.dumps(_content(bundle, found), indent=2))
     elif format is Format.csv:
-        print(to_csv([vars(difference) for difference in found.differences]), end="")
+        rows = [vars(difference) for difference in found.differences]
+        print(to_csv(rows) or "member,row,column,written,found\n", end="")
     else:
         _show_to_people(bundle, found)
 
@@ -33,6 +34,7 @@ def _content(bundle: Path, found: "Verification") -> dict[str, Any]:
         "num_members": found.num_members,
         "num_tables": found.num_tables,
         "num_cells": found.num_cells,
+        "num_reworded": found.num_reworded,
         "differences": [vars(difference) for difference in found.differences],
         "versions": {name: {"written": a, "installed": b} for name, (a, b) in found.other_versions.items()},
     }
@@ -45,12 +47,16 @@ def _show_to_people(bundle: Path, found: "Verification") -> None:
     if not found.differences:
         _say(
             f"All {found.num_cells:,} cells of {found.num_tables} tables follow from the raw values, and all "
-            f"{found.num_members} members are as the manifest says."
+            f"{found.num_members} members are as the manifest says (page, diffs and provenance by it alone)."
         )
+        if found.num_reworded:
+            _say(f"{found.num_reworded:,} sentences in tables are worded differently by the code that is installed.")
         return
     _show_differences(found)
     num_tables = len({difference.member for difference in found.differences})
     _say(f"Differences: {len(found.differences):,} in {num_tables} of {found.num_members} members.")
+    if "commit" in found.other_versions:
+        _say("The code is another one; with the commit named above, what differs for that reason alone goes away.")
 
 
 def _show_differences(found: "Verification") -> None:

@@ -156,7 +156,8 @@ def test_intervals_cover_and_tests_err_as_they_must_on_normal_data():
     for name in ("Welch", "paired flips", "regroupings", "Holm", "equivalence"):
         assert all(share <= 5 + 4.4 for share in rows[f"{name} normal"]), name
     assert rows["paired flips normal"][:2] == [0, 0] and rows["mean skewed"][0] < 92
-    assert "normal data outside 94 to 96 %:" in lines and len(rows) == 7 * 5 + 7 * 3
+    assert "normal data outside 94 to 96 %:" in lines and len(rows) == 8 * 5 + 8 * 3
+    assert all(share <= 10 + 6 for share in rows["seem apart normal"])
 
 
 def test_the_benchmark_counts_volumes_as_the_study_does():

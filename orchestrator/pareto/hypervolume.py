@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import moocore
 import numpy as np
@@ -12,6 +13,8 @@ from orchestrator.pareto.seed_values import Floats, SeedValues
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import NONE, Interval, of_estimates
 from search_spaces.sweep import Objective
+
+OUTSIDE: Final = "It lies outside its interval, which is corrected for the bias of a front of near-equal points."
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,10 @@ class Volume:
     value: float
     reference: tuple[float, ...]
     interval: Interval
+
+    def is_outside(self) -> bool:
+        """Whether the interval does not hold the value; see `OUTSIDE`."""
+        return self.value < self.interval.low or self.value > self.interval.high
 
 
 def volume(points: Sequence[Point], objectives: Sequence[Objective]) -> Volume | None:

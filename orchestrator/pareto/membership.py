@@ -105,7 +105,7 @@ def uncertain_front(
         tally.is_exact,
         is_paired,
         points[int(rivals.min())].name if rivals is not None else "",
-        (*notes(points, objectives, reference), *((CLOSE,) if is_close else ())),
+        (*notes(study, points, objectives, reference), *((CLOSE,) if is_close else ())),
         surfaces(tally.fronts, tally.weights, LEVELS, sign),
         surfaces(by_seed, [1.0] * len(by_seed), levels, sign) if is_paired else (),
     )

@@ -1,9 +1,11 @@
 """What a reader of a front must know of its seeds."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from orchestrator.pareto.front import Point
+from orchestrator.study import Study
 from search_spaces.sweep import Objective
 
 MAX_NAMED: Final = 3
@@ -15,11 +17,19 @@ CLOSE: Final = (
 )
 
 
-def notes(points: Sequence[Point], objectives: Sequence[Objective], reference: str | None) -> tuple[str, ...]:
-    """Sentences on one seed, few seeds, no spread, unequal seeds and a reference that is not there."""
+def notes(
+    study: Study, points: Sequence[Point], objectives: Sequence[Objective], reference: str | None
+) -> tuple[str, ...]:
+    """Sentences on missing values, one seed, few seeds, no spread, unequal seeds and a reference that is not there."""
     found = []
+    if lacking := _lacking(study, points):
+        more = f" and {len(lacking) - MAX_NAMED:,} more" if len(lacking) > MAX_NAMED else ""
+        names = ", ".join(lacking[:MAX_NAMED]) + more
+        found.append(f"Complete replicates without a finite value of every objective are left out: {names}.")
     if single := [point for point in points if len(point.seeds) == 1]:
-        found.append(f"One seed only: {_listed(single, points)}. Their noise is not known, and counts as none.")
+        found.append(
+            f"One seed with values only: {_listed(single, points)}. Their noise is not known, and counts as none."
+        )
     if few := [point for point in points if 1 < len(point.seeds) <= FEW_SEEDS]:
         found.append(
             f"Two or three seeds: {_listed(few, points)}. They can be drawn in 3 or 10 ways, so shares are coarse."
@@ -37,6 +47,13 @@ def notes(points: Sequence[Point], objectives: Sequence[Objective], reference: s
     if reference and not any(point.condition == reference for point in points):
         found.append(f"The reference {reference} has no complete replicate with these metrics.")
     return tuple(found)
+
+
+def _lacking(study: Study, points: Sequence[Point]) -> list[str]:
+    """Points with fewer seeds than their condition has complete replicates: `name (4 of 5)`."""
+    complete = Counter(replicate.condition for replicate in study.replicates if replicate.state == "complete")
+    pairs = ((point.name, complete[point.condition], len(point.seeds)) for point in points)
+    return [f"{name} ({total - used} of {total})" for name, total, used in pairs if used < total]
 
 
 def _listed(chosen: Sequence[Point], points: Sequence[Point]) -> str:

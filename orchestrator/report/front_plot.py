@@ -11,6 +11,7 @@ from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import front_objectives, is_reference_point
 from orchestrator.report.front_border import Border, Places
 from orchestrator.report.published_points import PublishedPoint, published_points
+from orchestrator.report.shown import at_even_steps
 from orchestrator.report.svg_axis import Axis
 from orchestrator.report.svg_labels import Label, place_labels
 from orchestrator.statistics.intervals import Interval
@@ -143,7 +144,9 @@ def _labels(marks: Sequence[Mark], diamonds: Sequence[Diamond]) -> tuple[Label, 
     """Names beside the marks, those on the front first; of many marks only some on the front are named."""
     named = sorted(marks, key=lambda mark: (not mark.is_front, not mark.is_reference))
     if len(marks) > MAX_LABELLED:
-        named = [mark for mark in named if mark.is_front or mark.is_reference][:NUM_LABELS]
+        on_front = sorted((mark for mark in marks if mark.is_front), key=lambda mark: mark.x)
+        chosen = [on_front[i] for i in at_even_steps(len(on_front), NUM_LABELS)]
+        named = [*chosen, *(mark for mark in marks if mark.is_reference and not mark.is_front)]
     taken = [(mark.x, mark.y) for mark in marks] + [(diamond.x, diamond.y) for diamond in diamonds]
     return place_labels([(mark.row, mark.name, mark.x, mark.y) for mark in named], taken, (LEFT, TOP, RIGHT, BOTTOM))
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from orchestrator.pareto.attainment import Surface
+from orchestrator.pareto.hypervolume import OUTSIDE
 from orchestrator.pareto.membership import Standing, UncertainFront
 from orchestrator.report.numerals import between, decimals, fixed, probability
 from search_spaces.sweep import Objective
@@ -98,15 +99,15 @@ def front_table(
     titles += ["P(dominates reference)"] if front.reference else []
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     is_narrow = sum(widths) + 3 * len(widths) + 1 > width
-    table = Table(title=escape(f"{sweep}: {' against '.join(o.metric for o in objectives)}"))
+    table = Table(title=Text(f"{sweep}: {' against '.join(o.metric for o in objectives)}"))
     if is_narrow:
         table.box, table.padding, table.pad_edge = SIMPLE_HEAD, (0, 1, 0, 0), False
         rows = [_cells(front, k, digits, "\n") for k in shown]
     for place, title in enumerate(titles):
         title = title.replace(" ", "\n") if is_narrow else title
-        table.add_column(escape(title), justify="left" if place < 2 else "right", no_wrap=place != 1, overflow="fold")
+        table.add_column(Text(title), justify="left" if place < 2 else "right", no_wrap=place != 1, overflow="fold")
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*map(Text, row))
     return table
 
 
@@ -159,6 +160,6 @@ def _volume_sentences(front: UncertainFront, objectives: Sequence[Objective]) ->
     low, high = volume.interval
     interval = "" if math.isnan(low) else f" [{low:.6g} to {high:.6g}]"
     said = [f"Hypervolume {volume.value:.6g}{interval}, up to the reference point {place}."]
-    if volume.value < low or volume.value > high:
-        said.append("It lies outside its interval, which is corrected for the bias of a front of near-equal points.")
+    if volume.is_outside():
+        said.append(OUTSIDE)
     return said

@@ -9,6 +9,8 @@ from orchestrator.statistics.intervals import Interval
 from orchestrator.statistics.summary import Summary
 
 MAX_DECIMALS: Final = 12
+LARGE: Final = 1e12
+SMALL: Final = 1e-4
 MINUS: Final = "\N{MINUS SIGN}"
 
 
@@ -28,13 +30,18 @@ def decimals(summaries: Iterable[Summary]) -> int:
 
 
 def fixed(value: float | None, num_decimals: int) -> str:
-    """With thousands parted by commas and a true minus; nothing for None and NaN."""
+    """With thousands parted by commas and a true minus; nothing for None and NaN.
+
+    What is huge, or so small that its column's digits show nothing of it, has three digits and an exponent.
+    """
     if value is None or math.isnan(value):
         return ""
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
     text = f"{value:,.{num_decimals}f}"
     is_zero = not text.strip("-0.,")
+    if abs(value) >= LARGE or (is_zero and abs(value) < SMALL and value):
+        return f"{value:.2e}".replace("-", MINUS)
     return text.lstrip("-") if is_zero else text.replace("-", MINUS)
 
 

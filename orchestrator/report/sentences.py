@@ -7,6 +7,7 @@ from typing import Final
 from orchestrator.claims.verdict import Finding
 from orchestrator.comparison import Comparison
 from orchestrator.pareto.front import Point
+from orchestrator.pareto.hypervolume import OUTSIDE
 from orchestrator.pareto.membership import Membership
 from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import front_objectives, missing_conditions
@@ -77,7 +78,8 @@ def _volume(answers: Answers) -> str:
     digits = decimals([Summary(volume.value, (volume.interval.high - volume.interval.low) / 4, 2)])
     interval = between(volume.interval, digits)
     bounds = f" (95 % interval {interval})" if interval else ""
-    return f"The hypervolume of the front up to {corner} is {fixed(volume.value, digits)}{bounds}."
+    outside = f" {OUTSIDE}" if volume.is_outside() else ""
+    return f"The hypervolume of the front up to {corner} is {fixed(volume.value, digits)}{bounds}.{outside}"
 
 
 def _comparisons(found: Sequence[Comparison]) -> list[str]:
@@ -124,19 +126,9 @@ def _gaps(answers: Answers) -> list[str]:
     gaps = [f"Of {counted(total, 'replicate')}, {listed(parts)}: they count in nothing here."] if parts else []
     if missing:
         gaps.append(f"Without a value, and in no comparison: {listed(missing)}.")
-    if partly := _partly_missing(answers):
-        gaps.append(f"Complete replicates without a value count in nothing here: {listed(partly)}.")
     if apart := _not_compared(answers):
         gaps.append(f"In no comparison, for some objective has no value: {listed(apart)}.")
     return gaps
-
-
-def _partly_missing(answers: Answers) -> list[str]:
-    """Points with fewer seeds than their condition has complete replicates."""
-    study = answers.study
-    num_complete = {name: sum(r.state == "complete" for r in study.of(name)) for name in study.conditions}
-    pairs = ((point, num_complete.get(point.condition, 0)) for point in answers.front.points)
-    return [f"{p.name} ({total - len(p.seeds)} of {total})" for p, total in pairs if len(p.seeds) < total]
 
 
 def _not_compared(answers: Answers) -> list[str]:

@@ -15,12 +15,15 @@ NUM_OTHERS: Final = 49
 def shown_points(front: UncertainFront) -> tuple[int, ...]:
     """Numbers of the points that are shown, rising; all of up to 300.
 
-    Of more: the front (at even steps, where it is long), what lies nearest to it, some of the rest, the reference.
+    Of more: the front (at even steps, where it is long), what is within noise of it, what lies nearest to it, some of
+    the rest, the reference.
     """
     points = front.points
     if len(points) <= MAX_POINTS:
         return tuple(range(len(points)))
-    close = nearest(points, NUM_NEAREST)
+    near = [i for i, membership in enumerate(front.memberships) if membership.standing == "near within noise"]
+    likely = sorted(near, key=lambda i: -front.memberships[i].on_front)[:NUM_NEAREST]
+    close = [*(points[i] for i in likely), *nearest(points, NUM_NEAREST - len(likely))]
     names = {point.name for point in (*spread_out([point for point in points if point.is_front], NUM_FRONT), *close)}
     rest = [point for point in points if not point.is_front and point.name not in names]
     names |= {point.name for point in spread_out(rest, NUM_OTHERS)} | {front.reference}

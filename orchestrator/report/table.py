@@ -37,10 +37,10 @@ _LATEX: Final = str.maketrans(
         "≥": r"$\geq$",
         "∞": r"$\infty$",
         "ε": r"$\varepsilon$",
-        "\n": " ",
     }
 )
-_MARKDOWN: Final = {"\n": " ", "&": "&amp;", "<": "&lt;", ">": "&gt;"} | {c: f"\\{c}" for c in "\\`*_[]|~$"}
+_CONTROLS: Final = dict.fromkeys((*range(32), 127), " ")
+_MARKDOWN: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {c: f"\\{c}" for c in "\\`*_[]|~$"}
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _sentence(text: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    return "".join(_MARKDOWN.get(character, character) for character in text)
+    return "".join(_MARKDOWN.get(character, character) for character in text.translate(_CONTROLS))
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -162,7 +162,7 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def _latex(text: str) -> str:
-    return re.sub("-(?=-)", "-{}", text.translate(_LATEX))  # two hyphens would make a dash
+    return re.sub("-(?=-)", "-{}", text.translate(_CONTROLS).translate(_LATEX))  # two hyphens would make a dash
 
 
 def _latex_row(cells: Sequence[str]) -> str:

@@ -21,6 +21,9 @@ from trainables.errors import InputError
 TOLERANCE: Final = 1e-9
 """Relative; two processors need not agree on the last digits."""
 
+PROSE: Final = ("reason", "note", "warnings")
+"""Columns of sentences: other code may word them differently without another result."""
+
 Rows = Sequence[Sequence[str]]
 
 
@@ -50,6 +53,7 @@ class Verification:
     Attributes:
         num_members: compared with the manifest.
         num_tables: made again; and cells in them.
+        num_reworded: cells of sentences that are worded differently; no difference.
         differences: none where everything is as the bundle says.
         other_versions: for what is not installed here in the version that wrote the bundle, that one and ours.
     """
@@ -59,6 +63,7 @@ class Verification:
     num_members: int
     num_tables: int
     num_cells: int
+    num_reworded: int
     differences: tuple[Difference, ...]
     other_versions: Mapping[str, tuple[str, str]]
 
@@ -73,7 +78,8 @@ def verify(file: Path) -> Verification:
     study, question = read_study(members["study.json"]), read_question(members["question.json"])
     _check_names(file, manifest, study, question)
     made = {table_member(table): table for table in tables(answer(study, question))}
-    differences = [*_changed_members(manifest, members), *_differences(made, members)]
+    found = [*_changed_members(manifest, members), *_differences(made, members)]
+    differences = [one for one in found if one.column not in PROSE]
     here = versions()
     others = {name: (there, here.get(name, "none")) for name, there in manifest.written_by.items()}
     return Verification(
@@ -82,6 +88,7 @@ def verify(file: Path) -> Verification:
         num_members=len(members),
         num_tables=len(made),
         num_cells=sum(len(table.rows) * len(table.columns) for table in made.values()),
+        num_reworded=len(found) - len(differences),
         differences=tuple(differences),
         other_versions={name: pair for name, pair in others.items() if pair[0] != pair[1]},
     )
@@ -94,7 +101,19 @@ def _check_names(file: Path, manifest: Manifest, study: Study, question: Questio
             f"{file} must be about one sweep, but its members name {manifest.sweep!r}, {question.sweep!r} and "
             f"{study.sweep!r}."
         )
-    names = (question.sweep, question.reference, *(objective.metric for objective in question.objectives))
+    metrics = [objective.metric for objective in question.objectives]
+    if not metrics or len(set(metrics)) < len(metrics):
+        raise InputError(f"{file} must have objectives, and each once, but has {metrics}.")
+    runs = [(replicate.condition, replicate.seed) for replicate in study.replicates]
+    if len(set(runs)) < len(runs):
+        raise InputError(f"{file} must have each condition under each seed once.")
+    names = (
+        *study.conditions,
+        *study.metrics(),
+        question.sweep,
+        question.reference,
+        *(objective.metric for objective in question.objectives),
+    )
     if strange := [name for name in names if not name.isprintable()]:
         raise InputError(f"{file} must have names that can be printed, but has {strange[0]!r}.")
 
@@ -131,8 +150,7 @@ def _different_cells(name: str, table: Table, written: Rows | None) -> Iterator[
             yield Difference(name, row, "", f"{len(there)} cells", f"{len(here)} cells")
             continue
         for column, raw, a, b in zip(heading, table.rows[i], there, here, strict=True):
-            is_number = isinstance(raw, float | int) and not isinstance(raw, bool)
-            if a != b and not (is_number and _is_close(a, b)):
+            if a != b and not (isinstance(raw, float) and _is_close(a, b)):
                 yield Difference(name, row, column, a, b)
 
 

@@ -71,7 +71,7 @@ def test_files_are_written_where_they_are_said_to_be_and_stored_in_mlflow(record
 def test_people_are_shown_front_summary_verdicts_and_warnings(stored):
     found = call("report", "asr.demo").stdout
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in found.splitlines() if line[:1] == "│"]
-    assert {row[0] for row in rows} == {
+    assert {row[1] for row in rows} == {
         f"{condition}@{evaluation}"
         for condition in ("random", "surprisal", "always_big")
         for evaluation in ("greedy", "stochastic")

@@ -134,7 +134,7 @@ def test_one_seed_and_constants_have_no_noise_and_that_is_said():
     found = uncertain_front(study, ERROR_COST, "b")
     assert [(m.on_front, m.standing) for m in found.memberships] == [(1, "front"), (1, "front"), (0, "dominated")]
     assert (found.num_draws, found.is_exact) == (1, True)
-    assert found.notes == ("One seed only: all points. Their noise is not known, and counts as none.",)
+    assert found.notes == ("One seed with values only: all points. Their noise is not known, and counts as none.",)
     assert math.isnan(found.memberships[0].intervals[0].low) and math.isnan(found.volume.interval.low)
     constant = study_of({name: dict.fromkeys((1, 2, 3, 4), (0.1, 5.0)) for name in "ab"})
     found = uncertain_front(constant, ERROR_COST, None)
@@ -160,7 +160,7 @@ def test_few_seeds_and_names_are_noted():
     conditions = {f"c{i}": {1: (i, 1.0), 2: (i + 0.5, 2.0)} for i in range(5)} | {"d": {1: (0.0, 0.0)}}
     found = uncertain_front(study_of(conditions), ERROR_COST, "gone")
     assert [note for note in found.notes if "hypervolume" not in note] == [
-        "One seed only: d. Their noise is not known, and counts as none.",
+        "One seed with values only: d. Their noise is not known, and counts as none.",
         "Two or three seeds: c0, c1, c2 and 2 more. They can be drawn in 3 or 10 ways, so shares are coarse.",
         "Seeds differ: 2 sets of seeds, each drawn on its own; only within one are points paired.",
         "The reference gone has no complete replicate with these metrics.",
@@ -240,3 +240,11 @@ def test_points_too_close_to_call_are_said_beside_the_hypervolume():
     close = study_of({"good": good, "other": {1: (0.21, 1.0), 2: (0.12, 1.0), 3: (0.31, 1.0)}})
     assert any("89 to 93 %" in note for note in uncertain_front(close, ERROR_COST, None).notes)
     assert not any("89 to 93 %" in note for note in uncertain_front(far, ERROR_COST, None).notes)
+
+
+def test_complete_replicates_without_a_finite_value_are_said():
+    study = study_of(
+        {"a": {1: (0.2, 1.0), 2: (math.nan, 1.0), 3: (math.inf, 1.0)}, "b": {1: (0.3, 1.0), 2: (0.4, 1.0)}}
+    )
+    found = uncertain_front(study, ERROR_COST, None)
+    assert "Complete replicates without a finite value of every objective are left out: a (2 of 3)." in found.notes

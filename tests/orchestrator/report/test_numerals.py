@@ -68,3 +68,8 @@ def test_shares_and_p_values_are_never_rounded_to_certainty():
 
 def test_written_decimals():
     assert [written_decimals(x) for x in (18.1, 0.15, 168_000.0, 2.0)] == [1, 2, 0, 0]
+
+
+def test_huge_numbers_and_those_below_their_columns_digits_have_an_exponent():
+    assert fixed(1.0010133046652940e25, 3) == "1.00e+25" and fixed(-2.5e12, 0) == f"{MINUS}2.50e+12"
+    assert fixed(1.234e-6, 3) == f"1.23e{MINUS}06" and fixed(0.0, 3) == "0.000" and fixed(0.0004, 3) == "0.000"
