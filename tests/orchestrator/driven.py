@@ -13,6 +13,7 @@ from rich.console import Console
 from orchestrator.draft import Drafter
 from orchestrator.driver import Outcome, run_without_ray
 from orchestrator.settings import Settings
+from orchestrator.tracking import Tracking
 from tests.integration.sweeps import tiny
 from tests.orchestrator.recorded import empty_store
 
@@ -59,4 +60,6 @@ def driven() -> Driven:
     _FOLDERS.append(tempfile.TemporaryDirectory())  # for as long as the tests run
     conditions = {"good": {}, "better": {"x": 0.75}, "bad": {"nan_at": 3}}
     sweep = tiny(conditions, name="tiny.driven", seeds=(1, 2, 3), description=DESCRIPTION)
-    return drive(sweep, new_settings(Path(_FOLDERS[-1].name)))
+    found = drive(sweep, new_settings(Path(_FOLDERS[-1].name)))
+    Tracking(found.settings).store_front(sweep.name, (), {}, {})  # else its own run is there only in a changed checkout
+    return found
