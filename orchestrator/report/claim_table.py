@@ -32,7 +32,9 @@ def claim_table(answers: Answers) -> Table:
 
 def claim_text(claim: Claim) -> str:
     """What is claimed, in words."""
-    return f"{claim.place.metric} of {_place_text(claim.place)}" if isinstance(claim, NumberClaim) else claim.text
+    if not isinstance(claim, NumberClaim):
+        return claim.text
+    return f"{claim.place.metric} of {_place_text(claim.place)} ({claim.source.place})"
 
 
 def _place_text(place: Place) -> str:

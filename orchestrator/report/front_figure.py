@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.pareto.membership import UncertainFront
 from orchestrator.report.front_drawing import Drawing, Mark, Panel, PublishedMark, drawing
+from orchestrator.report.svg_labels import place_labels
 from orchestrator.statistics.intervals import Interval
 from search_spaces.sweep import Objective
 
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from plotly.graph_objects import Figure
 
-COLOURS: Final = "viridis_r"
+COLOURS: Final = "Blues"
 GREY: Final = "#8a8a8a"
+POINTS_PER_INCH: Final = 72
 TEXT: Final = "#2a3f5f"
 PUBLISHED_COLOURS: Final = ("#c0392b", "#8a8a8a")
 BAND: Final = "attained in 5 % to 95 % of the draws"
@@ -56,6 +58,11 @@ def _spans(places: Sequence[float], intervals: Sequence[Interval]) -> tuple[list
     return [down for down, _ in pairs], [up for _, up in pairs]
 
 
+def _short(numbers: Sequence[float]) -> list[float]:
+    """With the seven digits that show; all of them would make a page of many points a quarter larger."""
+    return [float(f"{number:.7g}") for number in numbers]
+
+
 def _html_figure(drawn: Drawing) -> "Figure":
     from plotly.subplots import make_subplots
 
@@ -90,7 +97,7 @@ def _traces(panel: Panel, is_first: bool) -> list[Any]:
     from plotly.graph_objects import Scatter
 
     def line(name: str, places: Sequence[tuple[float, float]], **options: Any) -> Any:
-        x, y = [x for x, _ in places], [y for _, y in places]
+        x, y = _short([x for x, _ in places]), _short([y for _, y in places])
         return Scatter(x=x, y=y, mode="lines", name=name, hoverinfo="skip", showlegend=is_first, **options)
 
     found = []
@@ -126,16 +133,21 @@ def _points(name: str, marks: Sequence[Mark], shape: Mapping[str, Any]) -> Any:
     from plotly.graph_objects import Scatter
 
     x, y = [mark.x for mark in marks], [mark.y for mark in marks]
-    left, right = _spans(x, [mark.x_interval for mark in marks])
-    down, up = _spans(y, [mark.y_interval for mark in marks])
+    left, right = map(_short, _spans(x, [mark.x_interval for mark in marks]))
+    down, up = map(_short, _spans(y, [mark.y_interval for mark in marks]))
     bars = {"type": "data", "symmetric": False, "color": GREY, "thickness": 1}
     return Scatter(
-        x=x,
-        y=y,
+        x=_short(x),
+        y=_short(y),
         error_x=bars | {"array": right, "arrayminus": left},
         error_y=bars | {"array": up, "arrayminus": down},
         mode="markers+text",
-        marker={"color": [mark.share for mark in marks], "coloraxis": "coloraxis", **shape},
+        marker={
+            "color": [mark.share for mark in marks],
+            "coloraxis": "coloraxis",
+            "line": {"width": 0.6, "color": TEXT},
+            **shape,
+        },
         text=[_escaped(mark.name) if mark.is_labelled else "" for mark in marks],
         textposition="top center",
         hovertext=[_escaped(mark.text) for mark in marks],
@@ -162,7 +174,29 @@ def _write_png(drawn: Drawing, path: Path) -> None:
     legend = figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize="small")
     for text in legend.get_texts():
         text.set_parse_math(False)
+    figure.draw_without_rendering()
+    for axes, panel in zip(all_axes, drawn.panels, strict=True):
+        _name_marks(axes, panel.marks, POINTS_PER_INCH * figure.get_figheight())
     figure.savefig(path, dpi=150)
+
+
+def _name_marks(axes: "Axes", marks: Sequence[Mark], height: float) -> None:
+    """Writes names where they cover neither marks nor one another, in points of a figure of this height.
+
+    What lies where is known once the layout is.
+    """
+    scale = POINTS_PER_INCH / axes.figure.dpi
+
+    def place(mark: Mark) -> tuple[float, float]:
+        x, y = axes.transData.transform((mark.x, mark.y))
+        return float(x * scale), float(height - y * scale)
+
+    left, bottom, right, top = (scale * edge for edge in axes.bbox.extents)
+    named = [(i, mark.name, *place(mark)) for i, mark in enumerate(marks) if mark.is_labelled]
+    taken = [place(mark) for mark in marks]
+    for label in place_labels(named, taken, (left, height - top, right, height - bottom)):
+        place_of_label = (label.x, height - label.y)
+        axes.annotate(label.text, place_of_label, xycoords="figure points", fontsize="small", parse_math=False)
 
 
 def _draw_panel(axes: "Axes", panel: Panel, shares: Any) -> None:
@@ -180,12 +214,6 @@ def _draw_panel(axes: "Axes", panel: Panel, shares: Any) -> None:
     for (name, published), colour in zip(panel.published, PUBLISHED_COLOURS, strict=False):
         across, up = [x for x, _, _ in published], [y for _, y, _ in published]
         axes.scatter(across, up, marker="D", s=50, facecolors="none", edgecolors=colour, label=name, zorder=4)
-    for mark in panel.marks:
-        if mark.is_labelled:
-            place = (mark.x, mark.y)
-            axes.annotate(
-                mark.name, place, xytext=(5, 5), textcoords="offset points", fontsize="small", parse_math=False
-            )
     axes.set(xlim=panel.x_limits, ylim=panel.y_limits)
     axes.set_xlabel(panel.x_metric, parse_math=False)
     axes.set_ylabel(panel.y_metric, parse_math=False)

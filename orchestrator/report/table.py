@@ -15,6 +15,9 @@ INTERVAL: Final = "95 % interval"
 
 Cell = str | float | int | bool | None
 
+MAX_LINE: Final = 50
+"""Characters of a cell in LaTeX that stay in one line."""
+
 _LATEX: Final = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -124,7 +127,7 @@ def to_latex(table: Table) -> str:
         r"  \centering",
         rf"  \caption{{{_latex(caption)}}}",
         rf"  \label{{tab:{re.sub(r'[^A-Za-z0-9.]+', '-', table.name)}}}",
-        rf"  \begin{{tabular}}{{{''.join('r' if column.is_number else 'l' for column in columns)}}}",
+        rf"  \begin{{tabular}}{{{''.join(map(_latex_column, columns))}}}",
         r"    \toprule",
         _latex_row([_latex(column.heading) for column in columns]),
         r"    \midrule",
@@ -133,6 +136,13 @@ def to_latex(table: Table) -> str:
         cells = [_latex(column.texts[i]) for column in columns]
         lines.append(_latex_row([rf"\textbf{{{cell}}}" if cell and i in table.marked else cell for cell in cells]))
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]) + "\n"
+
+
+def _latex_column(column: Column) -> str:
+    """Sentences are broken into lines."""
+    if max(map(len, column.texts), default=0) > MAX_LINE:
+        return r"p{5cm}"
+    return "r" if column.is_number else "l"
 
 
 def _plain(name: str, cells: Sequence[Cell]) -> Column:

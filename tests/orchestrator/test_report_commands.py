@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,25 @@ def test_a_verdict_has_a_line_and_one_reason_for_several_claims_is_said_once(sto
     assert "NOT COMPARABLE  [b]surprisal[/b] is best: Another size.\n" in found
     assert "NOT COMPARABLE  2 claims: Other data.\n" in found and found.count("Other data.") == 1
     assert "Of 4 published claims: 1 INCONCLUSIVE, 3 NOT COMPARABLE." in found
+
+
+def test_a_recorded_study_held_against_published_numbers_has_one_of_each_verdict(workplace, monkeypatch):
+    from orchestrator.claims.verdict import Finding
+    from tests.orchestrator.claims.test_judge import RESULTS, SWEEP, replicates
+
+    monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.setattr(Tracking, "store_report", lambda *_: None)
+    store = Store(workplace / "runs" / "mlflow.db", SWEEP)
+    for revision, condition in enumerate(RESULTS, start=1):
+        cost = {f"macs_per_frame@{name}": 6.6e6 + revision for name in ("stochastic", "deterministic")}
+        listed = [replace(one, metrics={**one.metrics, **cost}) for one in replicates(condition)]
+        store.write(listed, revision, start_ms=revision)
+    found = call("report", SWEEP)
+    assert found.exit_code == 0, found
+    lines = found.stdout.splitlines()
+    page = Path(f"runs/reports/{SWEEP}/{SWEEP}.report.html").read_text()
+    for finding in Finding:
+        assert any(line.startswith(f"{finding.value} ") for line in lines) and finding.value in page, finding
 
 
 def test_json_is_whole_and_strict(stored):

@@ -122,7 +122,7 @@ def test_claims(named):
     assert (other["finding"], other["ours_mean"], other["difference"]) == ("NOT COMPARABLE", "", "")
     assert printed(table, "published")[:3] == ("18.10 ± 0.15 (n = 5)", "168,000", "below random")
     assert printed(table, "ours")[:2] == ("17.42 ± 0.31", "166,200 ± 530")
-    assert printed(table, "claim")[0] == "per of surprisal@stochastic"
+    assert printed(table, "claim")[0] == "per of surprisal@stochastic (table 2, TIMIT, surprisal)"
 
 
 def test_all_metrics_in_long_form(named, study):

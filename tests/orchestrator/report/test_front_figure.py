@@ -1,5 +1,6 @@
 """What the figure of a front shows, what it leaves out, and what it says of that."""
 
+import itertools
 import json
 import re
 
@@ -186,3 +187,23 @@ def test_in_a_browser_the_pointer_shows_shares_and_a_name_stays_text(page, tmp_p
     assert evil in page.page.locator("g.g-gtitle").text_content()
     assert page.page.evaluate("window.evil") is None
     assert (page.errors, page.requests) == ([], [])
+
+
+def test_names_in_the_png_cover_neither_points_nor_one_another(tmp_path, monkeypatch):
+    """Three points that lie nearly in one place: not all of their names fit beside them without touching."""
+    from matplotlib.axes import Axes
+
+    boxes, annotate = [], Axes.annotate
+
+    def noted(axes, text, place, **options):
+        boxes.append((place, text))
+        return annotate(axes, text, place, **options)
+
+    monkeypatch.setattr(Axes, "annotate", noted)
+    names = ("a_long_name", "another_long_name", "a_third_long_name", "far_away")
+    places = ((1.0, 1.0), (1.01, 1.01), (1.02, 1.02), (3.0, 3.0))
+    front = front_of({name: {1: place, 2: place} for name, place in zip(names, places, strict=True)})
+    draw_front("s", front, ERROR_COST, (), tmp_path / "f.html", tmp_path / "f.png")
+    assert {text for _, text in boxes} >= {"a_long_name", "far_away"}
+    for ((x, y), text), ((u, v), other) in itertools.combinations(boxes, 2):
+        assert abs(y - v) >= 13 - 0.2 or x + 6.3 * len(text) <= u + 0.2 or u + 6.3 * len(other) <= x + 0.2

@@ -105,3 +105,9 @@ def test_a_title_with_markup_stays_text():
     assert "**&lt;script&gt; &amp; 100%**" in to_markdown(table)
     assert "\\caption{\\textless{}script\\textgreater{} \\& 100\\%.}" in to_latex(table)
     assert "\\label{tab:a-b-c-}" in to_latex(table)
+
+
+def test_sentences_are_broken_into_lines_in_latex():
+    long = Column("reason", ("short", "a sentence that goes on for more than fifty characters"), "reason", False)
+    table = Table("t", "T", ("reason",), (("short",), ("long",)), printed=(long,))
+    assert r"\begin{tabular}{p{5cm}}" in to_latex(table)
