@@ -17,6 +17,7 @@ from trainables.errors import InputError
 if TYPE_CHECKING:
     from orchestrator.comparison import Comparison
     from orchestrator.pareto.membership import UncertainFront
+    from orchestrator.report.answers import Answers
     from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep
 
@@ -114,6 +115,29 @@ def compare(
     return comparison.compare(points[a], points[b], chosen, promised, tuple(points.values()))
 
 
+def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
+    """All that `ponderay report` says of a study: front, comparisons with the reference, verdicts on published numbers.
+
+    Args:
+        sweep: the study's; default: the shipped one of its name.
+
+    Raises:
+        InputError: if there is no such sweep, or nothing of it is complete.
+
+    Example:
+        >>> for verdict in report("asr.table2_timit").verdicts:  # doctest: +SKIP
+        ...     print(verdict.claim.id, verdict.finding, verdict.reason)
+    """
+    from orchestrator.report.answers import answer
+    from orchestrator.report.question import Question
+
+    loaded = Study.load(study) if isinstance(study, str) else study
+    asked = sweep or _shipped(loaded.sweep)
+    if asked is None:
+        raise InputError(f"{loaded.sweep} is no shipped sweep, so `sweep` must be given.")
+    return answer(loaded, Question.of(asked))
+
+
 def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective, ...]":
     shipped = _shipped(study.sweep)
     if given:
@@ -125,10 +149,11 @@ def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective,
 
 def _shipped(name: str) -> "Sweep | None":
     """The shipped sweep of that name; None for one of the user's own."""
+    from orchestrator.claims.find import SMOKE
     from search_spaces.find import find_sweep
 
     try:
-        return find_sweep(name)
+        return find_sweep(name.removesuffix(SMOKE), name.endswith(SMOKE))
     except InputError:
         return None
 

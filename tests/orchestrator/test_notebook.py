@@ -76,3 +76,16 @@ def test_compare_two_points_of_a_study():
     assert [(one.difference, one.is_better) for one in own] == [(pytest.approx(0.3), True)]
     with pytest.raises(InputError, match=r"my\.sweep has no point 'c' with these metrics; there are a, b"):
         notebook.compare(Study("my.sweep", tuple(replicates)), "a", "c", [Objective("per")])
+
+
+def test_a_report_in_a_notebook_is_that_of_the_command():
+    replicates = [
+        replicate(name, seed, metrics={"per@e": error + 0.01 * seed, "macs_per_frame@e": 9.0})
+        for name, error in (("surprisal", 0.1), ("random", 0.4))
+        for seed in (1, 2, 3)
+    ]
+    found = notebook.report(Study("asr.demo.smoke", tuple(replicates)))
+    assert {one.a for one in found.comparisons} == {"surprisal"} and found.front.reference == "random"
+    assert found.question.sweep == "asr.demo.smoke"
+    with pytest.raises(InputError, match=r"my\.sweep is no shipped sweep, so `sweep` must be given"):
+        notebook.report(Study("my.sweep", tuple(replicates)))
