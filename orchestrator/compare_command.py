@@ -8,7 +8,7 @@ import typer
 
 from orchestrator.printing import Format, OutputFormat
 from orchestrator.steps import step
-from orchestrator.sweep_options import Smoke, SweepName, find
+from orchestrator.sweep_options import Smoke, SweepName, Values, find
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def compare(
         list[str] | None, typer.Option(metavar="NAME", help="May be repeated; default: the sweep's objectives.")
     ] = None,
     smoke: Smoke = False,
+    values: Values = None,
     format: OutputFormat = Format.table,
 ) -> None:
     """Hold A against B, A against the sweep's reference, or every condition against the reference.
@@ -51,7 +52,7 @@ def compare(
     from orchestrator.settings import read_settings
     from orchestrator.study import Study
 
-    settings, sweep = read_settings(), find(name, smoke, None, None)
+    settings, sweep = read_settings(), find(name, smoke, values, None)
     objectives = _objectives(sweep, metric)
     with step(f"Reading {sweep.name}"):
         study = Study.load(sweep.name, settings)

@@ -10,7 +10,7 @@ import typer
 
 from orchestrator.printing import Format, OutputFormat, out, print_rows
 from orchestrator.steps import step
-from orchestrator.sweep_options import Smoke, SweepName, find
+from orchestrator.sweep_options import Smoke, SweepName, Values, find
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.
 def pareto(
     name: SweepName,
     smoke: Smoke = False,
+    values: Values = None,
     x: Annotated[str | None, typer.Option(help="Cost metric; default: the sweep's second objective.")] = None,
     y: Annotated[str | None, typer.Option(help="Error metric; default: the sweep's first objective.")] = None,
     z: Annotated[str | None, typer.Option(help="A third metric; default: the sweep's third objective, if any.")] = None,
@@ -58,7 +59,7 @@ def pareto(
     from orchestrator.settings import read_settings
     from orchestrator.study import Study
 
-    settings, sweep = read_settings(), find(name, smoke, None, None)
+    settings, sweep = read_settings(), find(name, smoke, values, None)
     objectives = _objectives(sweep, x, y, z)
     study = Study.load(sweep.name, settings)
     front = uncertain_front(study, objectives, sweep.reference)

@@ -11,7 +11,7 @@ import typer
 
 from orchestrator.printing import Format, OutputFormat
 from orchestrator.steps import step
-from orchestrator.sweep_options import Smoke, SweepName, find
+from orchestrator.sweep_options import Smoke, SweepName, Values, find
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ MOST_DIFF_CHARACTERS: Final = 500_000
 def report(
     name: SweepName,
     smoke: Smoke = False,
+    values: Values = None,
     output: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where the files go; default: runs/reports/SWEEP.")
     ] = None,
@@ -52,7 +53,7 @@ def report(
     from orchestrator.settings import read_settings
     from orchestrator.tracking import Tracking
 
-    settings, sweep = read_settings(), find(name, smoke, None, None)
+    settings, sweep = read_settings(), find(name, smoke, values, None)
     folder = output or settings.runs / "reports" / sweep.name
     _check_places(folder, bundle)
     answers = _answers(sweep, settings)
