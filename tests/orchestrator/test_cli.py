@@ -134,6 +134,7 @@ def test_show_and_sweeps_say_what_would_run(monkeypatch, capsys):
     assert "minimize per, minimize macs_per_frame" in shown
 
 
+@pytest.mark.slow
 def test_ui_serves_mlflow_on_loopback(workplace):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -13,6 +13,8 @@ from trainables import checkpoint
 from trainables.act import testing, train
 from trainables.act.config import Fixed, Sort, Text
 
+pytestmark = pytest.mark.slow
+
 SHORT = CONFIG.with_value("training.num_iterations", 20).with_value("training.report_every", 10)
 CONFIGS = {
     "budget": SHORT,

@@ -12,6 +12,8 @@ from trainables import checkpoint
 from trainables.asr import pretrain, train
 from trainables.asr.config import Evaluation, Learned, MaskedSelfAttention, Random
 
+pytestmark = pytest.mark.slow
+
 PLAIN = CONFIG.with_value("evaluations", (Evaluation(),)).with_value("network.dropout", 0.0)
 ONE_TEST = PLAIN.with_value("data.num_test_utterances", 1)
 CONFIGS = {
