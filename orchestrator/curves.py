@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.even_steps import at_even_steps
 from orchestrator.storage import Record
 
 MAX_STEPS: Final = 200
@@ -57,14 +58,9 @@ def _histories(journal: Sequence[Record]) -> dict[str, dict[int, float]]:
 def _curve(condition: str, metric: str, histories: Sequence[Mapping[int, float]]) -> Curve:
     import numpy as np
 
-    steps = _thinned(sorted(set.intersection(*(set(history) for history in histories))))
+    common = sorted(set.intersection(*(set(history) for history in histories)))
+    steps = [common[i] for i in at_even_steps(len(common), MAX_STEPS)]
     values = np.array([[history[step] for step in steps] for history in histories], np.float64)
     means, n = values.mean(axis=0), len(histories)
     stds = values.std(axis=0, ddof=1) if n > 1 else np.full(len(steps), math.nan)
     return Curve(condition, metric, n, tuple(steps), tuple(means.tolist()), tuple(stds.tolist()))
-
-
-def _thinned(steps: Sequence[int]) -> Sequence[int]:
-    if len(steps) <= MAX_STEPS:
-        return steps
-    return [steps[round(i * (len(steps) - 1) / (MAX_STEPS - 1))] for i in range(MAX_STEPS)]

@@ -145,6 +145,11 @@ class NumberClaim:
         """What of a study it is about."""
         return (self.place,)
 
+    @property
+    def in_our_unit(self) -> float:
+        """The published mean as a study has it."""
+        return self.published.mean / self.place.scale
+
 
 @dataclass(frozen=True)
 class StatementClaim:

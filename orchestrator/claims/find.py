@@ -1,6 +1,6 @@
 """What was published of a sweep."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,18 +60,23 @@ def all_claims(family: str) -> Iterator[Claim]:
 
 def published_points(sweep_name: str, objectives: Sequence[Objective]) -> tuple[PublishedPoint, ...]:
     """Every published row that has a number for each of the objectives."""
-    rows: dict[str, dict[str, NumberClaim]] = {}
-    for claim in claims_of(sweep_name):
-        if isinstance(claim, NumberClaim) and claim.row:
-            rows.setdefault(claim.row, {})[claim.objective] = claim
-    whole = [[row[o.metric] for o in objectives] for row in rows.values() if all(o.metric in row for o in objectives)]
+    whole = whole_rows(claims_of(sweep_name), [objective.metric for objective in objectives])
     return tuple(
         PublishedPoint(
             name=row[0].row,
-            values=tuple(claim.published.mean / claim.place.scale for claim in row),
+            values=tuple(claim.in_our_unit for claim in row),
             stds=tuple(claim.published.sample_std / claim.place.scale for claim in row),
             source=row[0].source.text,
             claims=tuple(row),
         )
         for row in whole
     )
+
+
+def whole_rows(claims: Iterable[Claim], metrics: Sequence[str]) -> list[list[NumberClaim]]:
+    """Of each row of a published table that may be drawn beside all of `metrics`, its numbers in their order."""
+    rows: dict[str, dict[str, NumberClaim]] = {}
+    for claim in claims:
+        if isinstance(claim, NumberClaim) and claim.row:
+            rows.setdefault(claim.row, {})[claim.objective] = claim
+    return [[row[metric] for metric in metrics] for row in rows.values() if all(metric in row for metric in metrics)]

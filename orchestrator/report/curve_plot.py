@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from orchestrator.curves import Curve
+from orchestrator.even_steps import at_even_steps
 from orchestrator.report.numerals import between, decimals, fixed
-from orchestrator.report.shown import at_even_steps
 from orchestrator.report.svg_axis import Axis
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import Interval

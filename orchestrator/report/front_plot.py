@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.even_steps import at_even_steps
 from orchestrator.pareto.attainment import Surface
 from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import front_objectives, is_reference_point
 from orchestrator.report.front_border import Border, Places
 from orchestrator.report.published_points import PublishedPoint, published_points
-from orchestrator.report.shown import at_even_steps
 from orchestrator.report.svg_axis import Axis
 from orchestrator.report.svg_labels import Label, place_labels
 from orchestrator.statistics.intervals import Interval

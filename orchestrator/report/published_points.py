@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from orchestrator.claims.claim import NumberClaim
+from orchestrator.claims.find import whole_rows
 from orchestrator.claims.verdict import Finding
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import published_text
@@ -21,18 +22,10 @@ class PublishedPoint:
 
 def published_points(answers: Answers, x_metric: str, y_metric: str) -> tuple[PublishedPoint, ...]:
     """One for each row of a published table that has both metrics and can be compared with the study."""
-    rows: dict[str, dict[str, tuple[int, NumberClaim]]] = {}
-    for i, verdict in enumerate(answers.verdicts):
-        claim = verdict.claim
-        if (
-            isinstance(claim, NumberClaim)
-            and claim.row
-            and claim.objective
-            and verdict.finding is not Finding.not_comparable
-        ):
-            rows.setdefault(claim.row, {})[claim.objective] = (i, claim)
-    found = [row for row in rows.values() if x_metric in row and y_metric in row]
-    return tuple(_point(row[x_metric][1], *row[y_metric]) for row in found)
+    verdicts = answers.verdicts
+    comparable = [verdict.claim for verdict in verdicts if verdict.finding is not Finding.not_comparable]
+    numbers = {verdict.claim.id: i for i, verdict in enumerate(verdicts)}
+    return tuple(_point(x, numbers[y.id], y) for x, y in whole_rows(comparable, (x_metric, y_metric)))
 
 
 def _point(x: NumberClaim, number: int, y: NumberClaim) -> PublishedPoint:
@@ -41,8 +34,4 @@ def _point(x: NumberClaim, number: int, y: NumberClaim) -> PublishedPoint:
         published = published_text(claim.published, written_decimals(claim.published.mean))
         lines.append(f"{claim.place.metric} of {claim.place.condition}: {published}")
     lines += dict.fromkeys(claim.note for claim in (y, x) if claim.note)
-    return PublishedPoint(number, "\n".join(lines), _ours(x), _ours(y))
-
-
-def _ours(claim: NumberClaim) -> float:
-    return claim.published.mean / claim.place.scale
+    return PublishedPoint(number, "\n".join(lines), x.in_our_unit, y.in_our_unit)

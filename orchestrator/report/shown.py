@@ -1,6 +1,5 @@
 """Which of many conditions a page shows."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from orchestrator.pareto.front import nearest, spread_out
@@ -40,10 +39,3 @@ def curve_conditions(front: UncertainFront, count: int = 12) -> tuple[str, ...]:
 
 def _rank(front: UncertainFront, i: int) -> tuple[bool, float]:
     return front.points[i].is_front, front.memberships[i].on_front
-
-
-def at_even_steps(num_values: int, count: int) -> Sequence[int]:
-    """At most `count` of the numbers up to `num_values`, the first and the last among them."""
-    if num_values <= count:
-        return range(num_values)
-    return [round(i * (num_values - 1) / (count - 1)) for i in range(count)]

@@ -1,6 +1,7 @@
 """Which of many conditions a page shows."""
 
-from orchestrator.report.shown import MAX_POINTS, at_even_steps, curve_conditions, shown_points
+from orchestrator.even_steps import at_even_steps
+from orchestrator.report.shown import MAX_POINTS, curve_conditions, shown_points
 from tests.orchestrator.report.made_answers import CONDITIONS, OBJECTIVES, front_of, study_of
 
 
