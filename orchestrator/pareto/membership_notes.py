@@ -12,7 +12,7 @@ MAX_NAMED: Final = 3
 FEW_SEEDS: Final = 3
 CLOSE: Final = (
     "Points within noise of each other at the front: the best of them is not as good as it looks, and the interval of "
-    "the hypervolume covers less than 95 %: in simulation 89 to 93 % where two are equal at each place of the front, "
+    "the hypervolume covers less than 95 %: in simulation 89 to 92 % where two are equal at each place of the front, "
     "71 to 80 % where five are."
 )
 

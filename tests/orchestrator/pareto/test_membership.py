@@ -238,8 +238,8 @@ def test_points_too_close_to_call_are_said_beside_the_hypervolume():
     good = {1: (0.20, 1.0), 2: (0.30, 1.0), 3: (0.10, 1.0)}
     far = study_of({"good": good, "bad": {1: (0.9, 2.0), 2: (0.91, 2.0), 3: (0.89, 2.0)}})
     close = study_of({"good": good, "other": {1: (0.21, 1.0), 2: (0.12, 1.0), 3: (0.31, 1.0)}})
-    assert any("89 to 93 %" in note for note in uncertain_front(close, ERROR_COST, None).notes)
-    assert not any("89 to 93 %" in note for note in uncertain_front(far, ERROR_COST, None).notes)
+    assert any("89 to 92 %" in note for note in uncertain_front(close, ERROR_COST, None).notes)
+    assert not any("89 to 92 %" in note for note in uncertain_front(far, ERROR_COST, None).notes)
 
 
 def test_complete_replicates_without_a_finite_value_are_said():
