@@ -34,7 +34,7 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(derive(seed, "torch"))
 
 
-def keyed_uniform(num_draws: int, seed: int, *names: object) -> "Float[NDArray[Any], 'T']":
+def keyed_uniform(num_draws: int, seed: int, *names: object) -> Float[NDArray[np.float64], " T"]:
     """`num_draws` uniform numbers in [0, 1) that depend on the seed, the names and the position alone.
 
     Draw t is the same whatever else is drawn, so batching and padding cannot change it.

@@ -1,5 +1,6 @@
 """The same work in one process and in two over gloo, and what is compared of them."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,10 @@ def in_one_and_two(work: Work, place: pytest.TempPathFactory) -> tuple[Path, Pat
 
 @contextmanager
 def process_group(rank: int, num_processes: int, folder: Path) -> Iterator[None]:
-    """With one torch thread, and with the other processes where there are some."""
+    """With one torch thread, and with the other processes where there are some; then this one ends with the block.
+
+    At once, since threads of gloo outlive the group: one that has a tensor to free while Python ends would abort it.
+    """
     torch.set_num_threads(1)
     if num_processes > 1:
         store = distributed.FileStore(str(folder / "store"), num_processes)
@@ -33,6 +37,7 @@ def process_group(rank: int, num_processes: int, folder: Path) -> Iterator[None]
     yield
     if num_processes > 1:
         distributed.destroy_process_group()
+        os._exit(0)
 
 
 def assert_same_reports(folders: tuple[Path, Path], name: str) -> None:

@@ -1,7 +1,6 @@
 """Text: the next byte of any file (Graves 2016, section 3.5)."""
 
 import hashlib
-import importlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from trainables.act.batch import NO_TARGET, Batch, batch
 from trainables.act.config import Text
+from trainables.documentation import documentation
 from trainables.errors import InputError
 
 NUM_BYTES = 256
@@ -50,11 +50,7 @@ def _read(path: Path, modified_ns: int, size: int) -> bytes:
 
 @lru_cache(maxsize=1)
 def _documentation() -> bytes:
-    try:
-        topics: dict[str, str] = importlib.import_module("pydoc_data.topics").topics
-    except ImportError:
-        raise InputError("This Python comes without pydoc_data.topics; give a text with `data.path`.") from None
-    return "\n".join(topics[name] for name in sorted(topics)).encode()
+    return documentation("data.path").encode()
 
 
 def fingerprint(config: Text) -> str:

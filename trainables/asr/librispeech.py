@@ -9,8 +9,9 @@ from trainables import rng
 from trainables.asr import audio, textgrids
 from trainables.asr.corpus import Splits, Utterance, choose
 from trainables.asr.data_config import LibriSpeech
-from trainables.asr.folders import data_root, find_folder
+from trainables.asr.folders import find_folder
 from trainables.asr.phones import PHONES, PHONES_SIL_SPN, SPOKEN_NOISE, pronounce
+from trainables.data_root import data_root
 from trainables.errors import DataWarning, InputError
 
 
@@ -47,7 +48,7 @@ def locate(root: Path | None, subset: str) -> Path:
     Raises:
         InputError: if no root is known, or the subset is not there.
     """
-    base = data_root(root)
+    base = data_root(root, "data.root")
     parent = find_folder(base, lambda folder: (folder / subset).is_dir())
     if parent is None:
         raise InputError(

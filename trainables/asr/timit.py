@@ -11,8 +11,9 @@ from trainables import rng
 from trainables.asr import audio
 from trainables.asr.corpus import SAMPLE_RATE_HZ, Splits, Utterance, choose
 from trainables.asr.data_config import HeldOutSpeakers, Timit
-from trainables.asr.folders import data_root, find_folder
+from trainables.asr.folders import find_folder
 from trainables.asr.phones import TIMIT_PHONES, fold_timit
+from trainables.data_root import data_root
 from trainables.errors import DataWarning, InputError
 
 _DEVELOPMENT = """faks0 fdac1 fjem0 mgwt0 mjar0 mmdb1 mmdm2 mpdf0 fcmh0 fkms0 mbdg0 mbwm0 mcsh0 fadg0 fdms0 fedw0 mgjf0
@@ -50,7 +51,7 @@ def locate(root: Path | None) -> Path:
     Raises:
         InputError: if no root is known, or there is none.
     """
-    base = data_root(root)
+    base = data_root(root, "data.root")
     found = find_folder(base, is_timit)
     if found is None:
         raise InputError(

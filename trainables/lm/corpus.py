@@ -1,9 +1,7 @@
 """Texts in three parts as numbers of words: three files, or one file that is cut."""
 
 import hashlib
-import importlib
 import io
-import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -18,6 +16,8 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from trainables.data_root import data_root
+from trainables.documentation import documentation
 from trainables.errors import DataWarning, InputError
 from trainables.lm.config import Data, Files, OneFile, Tokens, Vocabulary
 
@@ -148,7 +148,7 @@ def _choose(words: Sequence[str], train: Numbers, limits: Vocabulary) -> Numbers
 
 @lru_cache(maxsize=2)
 def _read(text: Files | OneFile, files: tuple[_File, ...]) -> _Text:
-    contents = [_content(file) for file in files] or [_documentation()]
+    contents = [_content(file) for file in files] or [documentation("data.text.path")]
     digests = b"".join(hashlib.sha256(content.encode()).digest() for content in contents)
     cut = _cut(text, contents[0]) if isinstance(text, OneFile) else contents
     numbers: dict[str, int] = {}
@@ -185,18 +185,8 @@ def _find(text: Files | OneFile) -> tuple[_File, ...]:
     """One file for all parts, or one for each; none is Python's documentation."""
     if isinstance(text, OneFile):
         return (_file(text.path, "`data.text.path`"),) if text.path else ()
-    root = _root(text.root)
+    root = data_root(text.root, "data.text.root")
     return tuple(_file(root / getattr(text, part), f"`data.text.root` or `data.text.{part}`") for part in PARTS)
-
-
-def _root(root: Path | None) -> Path:
-    base = root or (Path(os.environ["PONDERAY_DATA"]) if os.environ.get("PONDERAY_DATA") else None)
-    remedy = "give `--set data.text.root=PATH` or set PONDERAY_DATA"
-    if base is None:
-        raise InputError(f"No data folder is set; {remedy}.")
-    if not base.is_dir():
-        raise InputError(f"The data folder {base} does not exist; {remedy}.")
-    return base
 
 
 def _file(path: Path, settings: str) -> _File:
@@ -222,12 +212,3 @@ def _content(file: _File) -> str:
 
 def _unreadable(path: Path, settings: str, error: OSError) -> InputError:
     return InputError(f"The text {path} cannot be read: {error.strerror}; set {settings}.")
-
-
-def _documentation() -> str:
-    """Python's own language reference in alphabetical order of its topics."""
-    try:
-        topics: dict[str, str] = importlib.import_module("pydoc_data.topics").topics
-    except ImportError:
-        raise InputError("This Python comes without pydoc_data.topics; give a text with `data.text.path`.") from None
-    return "\n".join(topics[name] for name in sorted(topics))

@@ -309,7 +309,9 @@ def test_windows_leave_nothing_behind(text, monkeypatch, gradient):
             found.append((*alive(), resident_bytes()))
 
     monkeypatch.setattr(Tally, "add", spy)
-    train._train_part(cfg, network, streams, [5.0], network.zeros(16, None))
+    for _ in range(2):  # the first time the allocator itself grows
+        found.clear()
+        train._train_part(cfg, network, streams, [5.0], network.zeros(16, None))
     assert len(found) == 2
     assert found[0][:2] == found[1][:2]
     assert found[1][2] - found[0][2] < 2_000_000
