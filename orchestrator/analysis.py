@@ -135,26 +135,30 @@ def _models(sweep: Sweep, condition: str, evaluation: str | None, settings: Sett
     if not complete:
         raise InputError(f"No replicate of {condition!r} is complete; see `ponderay status {sweep.name}`.")
     for replicate in complete:
-        folder = settings.runs / "replicates" / sweep.name / replicate.key
+        path = settings.runs / "replicates" / sweep.name / replicate.key
+        folder = ReplicateFolder(path, {}, settings.shared(path))
         config = _config(folder, replicate.data_fingerprint)
         tests = {one.name: one for one in config.evaluations}
         name = evaluation or next(iter(tests))
         if name not in tests:
             raise InputError(f"{condition!r} has no evaluation {name!r}; it has {', '.join(tests)}.")
-        path = ReplicateFolder(folder, train.selection(config)).best(name)
-        if path is None:
-            raise InputError(f"{folder} has no whole checkpoint; analyse where the runs are.")
-        yield of_one.load(config, path, tests[name])
+        best = ReplicateFolder(path, train.selection(config), folder.shared).best(name)
+        if best is None:
+            raise InputError(f"{folder.shared or path} has no whole checkpoint; analyse where the runs are.")
+        yield of_one.load(config, best, tests[name])
 
 
-def _config(folder: Path, fingerprint: str) -> LmConfig:
+def _config(folder: ReplicateFolder, fingerprint: str) -> LmConfig:
     """What a replicate was last started with, once its text is known to be the same."""
-    started = [record for record in ReplicateFolder(folder, {}).records() if record["kind"] == "started"]
+    records, place = folder.records(), folder.shared or folder.path
+    if not records:
+        raise InputError(f"{place} has no journal; name the PONDERAY_RUNS or PONDERAY_STORAGE that the sweep ran with.")
+    started = [record for record in records if record["kind"] == "started"]
     if not started or "config" not in started[-1]:
-        raise InputError(f"{folder} does not say how it was trained; run the sweep again with `--accept-code`.")
+        raise InputError(f"{place} does not say how it was trained; run the sweep again with `--accept-code`.")
     config = LmConfig.model_validate(started[-1]["config"])
     if train.fingerprint(config) != fingerprint:
-        raise InputError(f"The text of {folder} is no longer what it was trained on; put it back.")
+        raise InputError(f"The text of {place} is no longer what it was trained on; put it back.")
     return config
 
 

@@ -12,10 +12,12 @@ from orchestrator import data_commands
 from orchestrator.analyse import analyse
 from orchestrator.compare_command import compare
 from orchestrator.doctor import doctor
+from orchestrator.job_commands import jobs, logs, stop, submit
 from orchestrator.plan_command import plan
 from orchestrator.printing import Format, OutputFormat, err, out, print_rows
 from orchestrator.query_commands import pareto, status
 from orchestrator.report_commands import report, verify
+from orchestrator.serve_command import serve
 from orchestrator.sweep_options import AcceptCode, Needs, Seeds, Smoke, SweepName, Values, find, parse
 from orchestrator.ui_command import ui
 from trainables.errors import DataWarning, InputError
@@ -148,18 +150,24 @@ app.command()(report)
 app.command()(verify)
 app.command(epilog=EPILOG)(analyse)
 app.command()(ui)
+app.command()(serve)
+app.command(epilog=EPILOG)(submit)
+app.command()(jobs)
+app.command()(logs)
+app.command()(stop)
 
 
 def main() -> None:
     """The entry point: a user's mistake is one line and exit code 2."""
     from orchestrator.refusal import RefusedError
+    from orchestrator.shared_folder import AwayError
 
     warnings.showwarning = _show_warning
     try:
         app()
     except InputError as error:
         _fail(str(error), WRONG_INPUT)
-    except RefusedError as error:
+    except (RefusedError, AwayError) as error:
         _fail(str(error), REFUSED)
 
 
@@ -186,7 +194,9 @@ def _say_how_to_continue(reason: str) -> NoReturn:
 
 
 def _this_command() -> str:
-    return shlex.join(["ponderay", *sys.argv[1:]])
+    from orchestrator.masking import without_secrets
+
+    return without_secrets(shlex.join(["ponderay", *sys.argv[1:]]))
 
 
 def _fail(message: str, code: int) -> NoReturn:

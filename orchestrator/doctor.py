@@ -8,6 +8,7 @@ import typer
 
 from orchestrator.printing import Format, OutputFormat, print_rows
 from orchestrator.sweep_options import Needs, Seeds, Smoke, Values, find
+from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.preflight import Check
@@ -27,9 +28,9 @@ def doctor(
     needs: Needs = None,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Look at Ray, tracking, storage, data, disk, seeds, GPUs, versions and uploads; nothing is started.
+    """Look at Ray, tracking, storage, data, disk, seeds, GPUs, versions, uploads and open doors; nothing is started.
 
-    Ends with exit code 3 if a check failed: `run` would be refused, or break.
+    Ends with exit code 3 if a check failed: `run` would be refused, or break, or others can get in.
     """
     from orchestrator.settings import read_settings
 
@@ -43,7 +44,7 @@ def doctor(
 
 def diagnose(sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
     """Every check; those of a sweep only where one is given."""
-    from orchestrator import preflight, preflight_nodes
+    from orchestrator import doors, preflight, preflight_nodes
     from orchestrator.worker_process import runtime_environment
 
     ray = preflight_nodes.check_ray()
@@ -58,14 +59,13 @@ def diagnose(sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
         here = _of_sweep(sweep, settings)
     upload = preflight_nodes.check_upload(runtime_environment())
     is_writable = all(check.state != "failed" for check in here if check.name == "storage")
-    nodes = _of_nodes(ray, sweep, settings) if is_writable else []
-    return [ray, *here, *nodes, upload]
+    nodes, dashboard = _of_nodes(ray, sweep, settings) if is_writable else ([], "")
+    return [ray, *here, *nodes, upload, *doors.check_doors(settings, dashboard)]
 
 
 def _of_sweep(sweep: "Sweep", settings: "Settings") -> "list[Check]":
     from orchestrator.draft import Drafter
     from orchestrator.preflight import look, read_fingerprints
-    from trainables.errors import InputError
 
     try:
         return look(sweep, settings, read_fingerprints(Drafter(sweep, settings, num_gpus=0)))
@@ -73,18 +73,20 @@ def _of_sweep(sweep: "Sweep", settings: "Settings") -> "list[Check]":
         return look(sweep, settings, error)
 
 
-def _of_nodes(ray: "Check", sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
-    """What the nodes of the cluster have to say, where RAY_ADDRESS names one that answers."""
+def _of_nodes(ray: "Check", sweep: "Sweep | None", settings: "Settings") -> "tuple[list[Check], str]":
+    """What the nodes of the cluster have to say, and its dashboard, where RAY_ADDRESS names one that answers."""
     from orchestrator import preflight, preflight_nodes
 
     if not preflight.names_cluster():
-        return [preflight.Check("versions", "ok", "one machine")]
+        return [preflight.Check("versions", "ok", "one machine")], ""
     if ray.state != "ok":
-        return []
+        return [], ""
     try:
-        with preflight_nodes.joined(os.environ["RAY_ADDRESS"]):
-            return preflight_nodes.on_nodes(settings, sweep.trainable if sweep else None)
+        with preflight_nodes.joined(os.environ["RAY_ADDRESS"]) as dashboard:
+            return preflight_nodes.on_nodes(settings, sweep.trainable if sweep else None), dashboard
+    except InputError as error:
+        return [preflight.Check("ray nodes", "failed", str(error), preflight_nodes.PIN)], ""
     except (ConnectionError, RuntimeError, ValueError) as error:
         found = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         remedy = "Install on this machine the versions of Python and Ray that the cluster has."
-        return [preflight.Check("ray nodes", "failed", found, remedy)]
+        return [preflight.Check("ray nodes", "failed", found, remedy)], ""

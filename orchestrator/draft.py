@@ -1,5 +1,6 @@
 """From a sweep to pieces of work: keys, folders and prerequisites of each replicate."""
 
+import socket
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -109,7 +110,6 @@ class Drafter:
         """The task of one condition with one seed, which needs `prerequisites` by name."""
         sweep, config = self.sweep, self.sweep.config(condition, seed)
         fingerprint = self.fingerprint(sweep.trainable, config)
-        products = {name: task.work.folder for name, task in prerequisites.items()}
         needs = tuple(task.work.key for task in prerequisites.values())
         key = content_hash(sweep.name, sweep.trainable, config, fingerprint, list(needs), seed)
         return Task(
@@ -120,7 +120,7 @@ class Drafter:
                 config,
                 self.settings.runs / "replicates" / sweep.name / key,
                 (condition.resources or sweep.resources).resolve(self.num_gpus),
-                products,
+                {name: task.work for name, task in prerequisites.items()},
             ),
             condition=condition,
             seed=seed,
@@ -163,7 +163,7 @@ class Drafter:
         config: Config,
         folder: Path,
         resources: ResolvedResources,
-        products: dict[str, Path],
+        needed: dict[str, Work],
     ) -> Work:
         if trainable not in self._versions:
             self._versions[trainable] = code_version(trainable)
@@ -174,10 +174,13 @@ class Drafter:
             config=config.model_dump(mode="json"),
             num_steps=import_trainable(trainable).num_steps(config),
             folder=folder,
-            products=products,
+            shared=self.settings.shared(folder),
+            products={name: work.folder for name, work in needed.items()},
+            shared_products={name: work.shared for name, work in needed.items() if work.shared},
             resources=resources,
             attempt=self.attempt,
             code_version=self._versions[trainable],
+            host=socket.gethostname(),
             keep_last=self.sweep.keep_last,
         )
 

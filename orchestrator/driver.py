@@ -17,13 +17,16 @@ from orchestrator.progress import ProgressView
 from orchestrator.recorder import Recorder
 from orchestrator.refusal import RefusedError
 from orchestrator.settings import Settings
+from orchestrator.shared_folder import AwayError
 from orchestrator.spool import Spool
 from orchestrator.stopping import StoppedError, Stopping, stop_on_sigterm
 from orchestrator.study import Replicate
 from orchestrator.sweep_lease import LeaseKeeper
 from orchestrator.tracking import Tracking
+from orchestrator.tracking_probe import masked, reason_of
 from orchestrator.watch import Watch
 from search_spaces.sweep import Condition
+from trainables.errors import InputError
 
 WRITE_AT_END_S: Final = 600.0
 """How long a finished sweep waits for a tracking store that is away."""
@@ -72,6 +75,7 @@ def run_on_ray(
         KeyboardInterrupt: on Ctrl-C and SIGTERM. In all cases what is done is kept.
     """
     with _leased(drafter, console) as driver:
+        from orchestrator.autoscaling import Demand, GrowingCapacity
         from orchestrator.preflight import refuse_failed
         from orchestrator.preflight_nodes import on_nodes
         from orchestrator.ray_session import ClusterCapacity, end_on_node, num_nodes, ray_session
@@ -79,10 +83,11 @@ def run_on_ray(
         with ray_session(num_cpus, is_verbose), stop_on_sigterm():
             if num_nodes() > 1:
                 refuse_failed(on_nodes(drafter.settings, drafter.sweep.trainable))
-            limit_s = max_device_hours * 3600
-            with driver.planned(ClusterCapacity(), accept_code) as plan, Watch(plan, end_on_node, limit_s):
+            capacity, limit_s = GrowingCapacity(ClusterCapacity()), max_device_hours * 3600
+            with driver.planned(capacity, accept_code) as plan, Watch(plan, end_on_node, limit_s, driver.view.note):
                 if not plan.is_finished():
-                    _tune(plan, drafter.settings)
+                    with Demand(plan, capacity, driver.view.note):
+                        _tune(plan, drafter.settings)
         return driver.outcome(plan)
 
 
@@ -118,20 +123,21 @@ class _Driver:
     @contextlib.contextmanager
     def planned(self, capacity: Callable[[], Capacity], accept_code: bool) -> Iterator[Plan]:
         """A plan that is recorded until the end of the block, however it ends."""
-        num_gpus = capacity().num_gpus
+        now = capacity()
+        num_gpus = (now.most or now).num_gpus
         drafter = replace(self.drafter, num_gpus=0 if math.isinf(num_gpus) else num_gpus)
-        spool = Spool(Tracking.is_away, self.view.note)
-        recorder = Recorder(self.tracking, drafter, spool)
+        recorder, admission = self._recorder(drafter, accept_code)
         write_s = WRITE_AT_STOP_S
         try:
-            admission = Admission(recorder.known(), accept_code)
-            source = _source(drafter, capacity())
+            source = _source(drafter, now.most or now)
             plan = Plan(drafter, recorder, admission, source, self.view, capacity, self.keeper.lease, self.stopping)
             plan.extend()
             yield plan
             write_s = WRITE_AT_END_S
             if self.stopping.reason:
                 raise StoppedError(self.stopping.reason)
+        except AwayError as error:
+            raise StoppedError(f"{error}.") from None
         except KeyboardInterrupt:
             self.view.note("Stopping; finishing what is to be written.")
             if self.stopping.reason:
@@ -139,6 +145,17 @@ class _Driver:
             raise
         finally:
             self.num_unwritten = recorder.close(write_s) if self.stopping.may_write else recorder.give_up()
+
+    def _recorder(self, drafter: Drafter, accept_code: bool) -> tuple[Recorder, Admission]:
+        """What writes into the store, and what was found there."""
+        spool = Spool(Tracking.is_away, self.view.note, self.keeper.holds_all)
+        try:
+            with _at_hand(drafter.settings.tracking_uri):
+                recorder = Recorder(self.tracking, drafter, spool)
+                return recorder, Admission(recorder.known(), accept_code)
+        except BaseException:
+            spool.close()
+            raise
 
     def outcome(self, plan: Plan) -> Outcome:
         """What the plan has come to."""
@@ -148,15 +165,26 @@ class _Driver:
 @contextlib.contextmanager
 def _leased(drafter: Drafter, console: Console) -> Iterator[_Driver]:
     name, tracking, stopping = drafter.sweep.name, Tracking(drafter.settings), Stopping()
-    keeper = LeaseKeeper(tracking, stopping.lose)
-    try:
+    with stop_on_sigterm(), contextlib.closing(LeaseKeeper(tracking, stopping.lose)) as keeper:
         lease = keeper.lease(f"sweep {name}")
-        if not lease.acquire_or_wait():
+        with _at_hand(drafter.settings.tracking_uri):
+            is_taken = lease.acquire_or_wait()
+        if not is_taken:
             raise RefusedError(f"{name} is being run by {lease.holder()}; wait for it or stop it.")
-        with ProgressView(console, name) as view, stop_on_sigterm():
+        with ProgressView(console, name) as view:
             yield _Driver(drafter, tracking, keeper, view, stopping)
-    finally:
-        keeper.close()
+
+
+@contextlib.contextmanager
+def _at_hand(uri: str) -> Iterator[None]:
+    """A block of calls of the store before anything has begun: that it is away is told, not waited out."""
+    try:
+        yield
+    except Exception as error:
+        if not Tracking.is_away(error):
+            raise
+        reason = reason_of(error, uri)
+        raise InputError(f"The tracking store {masked(uri)} cannot be used: {reason}") from None
 
 
 def _source(drafter: Drafter, capacity: Capacity) -> ConditionSource:
@@ -168,7 +196,9 @@ def _source(drafter: Drafter, capacity: Capacity) -> ConditionSource:
     max_open = max(1, _num_at_once(drafter, capacity) // len(sweep.seeds))
     fingerprint = drafter.fingerprint(sweep.trainable, sweep.base)
     evaluation = drafter.first_evaluation(Condition("base"))
-    return SearchedConditions(sweep, fingerprint, evaluation, drafter.settings.runs / "optuna.db", max_open)
+    settings = drafter.settings
+    lock = settings.runs / "optuna.lock"
+    return SearchedConditions(sweep, fingerprint, evaluation, settings.search_store, lock, max_open)
 
 
 def _num_at_once(drafter: Drafter, capacity: Capacity) -> int:

@@ -3,6 +3,7 @@
 Every process of a distributed run executes this; rank 0 writes, all pass each record on.
 """
 
+import contextlib
 import gc
 import math
 import platform
@@ -19,6 +20,7 @@ import torch
 
 from orchestrator.lease import Lease
 from orchestrator.machine_load import MachineLoad
+from orchestrator.masking import masked_text, masked_traceback
 from orchestrator.processes import forget_peak_memory, peak_memory_bytes
 from orchestrator.storage import Record, ReplicateFolder, size_bytes
 from orchestrator.work import Work, evaluation_id, evaluation_ids
@@ -46,8 +48,8 @@ Send = Callable[[Record], None]
 class JournalTrial:
     """A `Trial` that writes to the replicate's folder and passes what is new on to `send`."""
 
-    def __init__(self, folder: ReplicateFolder, products: Mapping[str, Path], send: Send, is_writer: bool) -> None:
-        self._folder, self._products, self._send, self._is_writer = folder, products, send, is_writer
+    def __init__(self, folder: ReplicateFolder, work: Work, send: Send, is_writer: bool) -> None:
+        self._folder, self._work, self._send, self._is_writer = folder, work, send, is_writer
         self._last_step = folder.last_step()
         self._load = MachineLoad(folder.path)
 
@@ -84,9 +86,10 @@ class JournalTrial:
 
     def prerequisite(self, name: str) -> Path:
         """The best checkpoint of the prerequisite `name`."""
-        if name not in self._products:
-            raise KeyError(f"There is no prerequisite {name!r}; there are {', '.join(self._products) or 'none'}.")
-        return best_product(self._products[name])
+        products = self._work.products
+        if name not in products:
+            raise KeyError(f"There is no prerequisite {name!r}; there are {', '.join(products) or 'none'}.")
+        return best_product(products[name], self._work.shared_products.get(name, ""))
 
 
 class EvaluationTrial(JournalTrial):
@@ -116,11 +119,19 @@ def _read(files: Sequence[Path]) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in files}
 
 
-def best_product(folder: Path) -> Path:
-    """The checkpoint named `best` of a finished prerequisite."""
-    state = ReplicateFolder(folder, {}).state()
-    name: str = state["products"]["best"]
-    return folder / name
+def best_product(folder: Path, shared: str = "") -> Path:
+    """The checkpoint named `best` of a finished prerequisite; fetched, where its folder is shared by a URL.
+
+    Raises:
+        OSError: if it can no longer be fetched whole.
+    """
+    place = ReplicateFolder(folder, {}, shared)
+    name: str = place.state()["products"]["best"]
+    if not shared:
+        return folder / name
+    if found := place.product(name):
+        return found
+    raise OSError(f"The checkpoint {name} at {shared} is gone or damaged.")
 
 
 def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str, Any] = NOWHERE) -> None:
@@ -133,15 +144,16 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
     The loss of another process is no fault of the work: it is raised, so that Ray Train starts all of them again.
     """
     module, config = work.module(), work.typed_config()
-    folder = ReplicateFolder(work.folder, module.selection(config))
+    folder = ReplicateFolder(work.folder, module.selection(config), work.shared)
     forget_peak_memory()
     lease = Lease(work.folder / "in_use")
     if is_writer:
         _take(lease)
-    distributed.gather("the writer holds the lease, so all processes read the same journal")
     try:
         _execute(work, module, config, folder, send, is_writer, process)
     finally:
+        with contextlib.suppress(OSError, InputError):  # what could not be sent is made again
+            folder.close()
         lease.release()
         _free_memory()
 
@@ -175,21 +187,27 @@ def _execute(
     is_writer: bool,
     process: Mapping[str, Any],
 ) -> None:
-    if folder.state().get("attempt") == work.attempt:
-        return
     is_one_of_many = distributed.world_size() > 1
-    trial = JournalTrial(folder, work.products, send, is_writer)
-    done, under_test = folder.evaluations(), ""
+    under_test = ""
 
     def write(record: Record) -> None:
         send(folder.append(record) if is_writer else record)
 
     try:
+        if is_writer:
+            folder.begin(work.attempt)
+        distributed.gather("the writer holds the lease, so all processes read the same journal")
+        folder.look()
+        if folder.state().get("attempt") == work.attempt:
+            return
+        trial, done = JournalTrial(folder, work, send, is_writer), folder.evaluations()
         asked_for = {"evaluations": sorted(evaluation_ids(config))}
         identity = {"attempt": work.attempt, "code_version": work.code_version, "config": work.config}
         write({"kind": "started"} | identity | asked_for | _place() | dict(process))
         if not folder.is_trained(work.num_steps):
             module.train(config, trial)
+            distributed.gather("the writer has kept the last checkpoint")
+            folder.look()
         for evaluation in getattr(config, "evaluations", ()):
             if (under_test := evaluation_id(evaluation)) not in done:
                 step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
@@ -212,12 +230,12 @@ def _execute(
             "error": _in_one_line(error),
             "evaluation": under_test,
             "is_input_error": isinstance(error, InputError),
-            "traceback": traceback.format_exc(),
+            "traceback": masked_traceback(traceback.format_exc()),
         }
         failure |= _peaks() | {"size_bytes": size_bytes(folder.path)}
         failure = _append_if_possible(folder, failure)
         if is_one_of_many:
-            raise
+            raise RuntimeError(failure["error"]) from None  # Ray logs it, so without secrets
         send(failure)
 
 
@@ -226,10 +244,10 @@ def _is_outside(error: Exception) -> bool:
 
 
 def _append_if_possible(folder: ReplicateFolder, record: Record) -> Record:
-    """A full disk may not take the record that says so; the driver still hears of it."""
+    """A full disk, or a bucket, may not take the record that says so; the driver still hears of it."""
     try:
         return folder.append(record)
-    except OSError:
+    except (OSError, InputError):
         return record | {"time_ms": time.time_ns() // 1_000_000}
 
 
@@ -245,8 +263,8 @@ def _evaluate(
     name: str = evaluation.name
     best = folder.best(name)
     tried = []
-    for candidate in [best] if best else folder.checkpoints().values():
-        trial = EvaluationTrial(folder, work.products, send, is_writer)
+    for candidate in [best] if best else folder.whole().values():
+        trial = EvaluationTrial(folder, work, send, is_writer)
         work.module().evaluate(work.typed_config(), candidate, evaluation, trial)
         tried.append(trial.reported)
     selecting = folder.selection[name].partition("@")[0]
@@ -261,9 +279,16 @@ def _evaluate(
 
 def _in_one_line(error: Exception) -> str:
     text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-    return text.replace("\n", " ")
+    return masked_text(text.replace("\n", " "))
 
 
 def _place() -> dict[str, Any]:
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else _processor()
     return {"host": socket.gethostname(), "device": device, "threads": torch.get_num_threads()}
+
+
+def _processor() -> str:
+    """Its name, and which of its instructions torch uses: others round sums in another way."""
+    info = Path("/proc/cpuinfo")
+    names = re.findall(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE) if info.exists() else []
+    return f"{names[0] if names else platform.machine()} ({torch.backends.cpu.get_cpu_capability()})"

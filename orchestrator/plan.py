@@ -3,22 +3,26 @@
 Knows no engine: Ray's searcher and the one-process loop both ask `next`, pass on `reported`, and say `ended`.
 """
 
+import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from orchestrator.admission import Admission, Capacity, check_capacity, is_settled
+from orchestrator.admission import Admission, Capacity, check_capacity, fits, is_known_to_fail, is_settled
 from orchestrator.conditions import ConditionSource
 from orchestrator.draft import Drafter, Task
 from orchestrator.front_so_far import FrontSoFar
+from orchestrator.mount import marked
 from orchestrator.progress import ProgressView
-from orchestrator.record_fold import fold
+from orchestrator.record_fold import Fold, fold
 from orchestrator.recorder import Recorder
+from orchestrator.shared_folder import AwayError
 from orchestrator.stopping import Stopping
-from orchestrator.storage import Record, ReplicateFolder, is_whole
+from orchestrator.storage import Record
 from orchestrator.study import Replicate, State
 from orchestrator.sweep_lease import StoreLease
+from orchestrator.task_journals import Absence, folder_of, has_products, journals, unwritten
 from orchestrator.task_list import TaskList
 from orchestrator.tracking import Tracking
 from orchestrator.work import Work
@@ -57,8 +61,9 @@ class Plan:
         self._drafter, self._recorder, self._admission = drafter, recorder, admission
         self._source, self._view, self._capacity, self._lease = source, view, capacity, lease
         self._front = FrontSoFar(drafter.sweep, view)
-        self._unfinished = recorder.unfinished_conditions()
+        self._absence = Absence(view.note)
         self._conditions: dict[str, tuple[Condition, dict[str, Task]]] = {}
+        self._taken_in: list[Condition] = []
         self._wanted: dict[str, int] = {}
         self._leases: dict[str, StoreLease] = {}
         self._told: set[str] = set()
@@ -79,13 +84,21 @@ class Plan:
             if task:
                 self._start(task)
                 return task.work
-            if self.tasks.has_waiting_replicate() or self._is_stalled or not self.extend():
+            if self.tasks.has_waiting_replicate() or self._is_stalled or not self._extend_when_there():
                 return None
         return None
 
+    def _extend_when_there(self) -> bool:
+        try:
+            return self.extend()
+        except AwayError as error:
+            self._absence.bear(error)
+            return False
+
     def is_finished(self) -> bool:
         """Whether nothing is left to wait for."""
-        is_busy = bool(self.tasks.live) or any(self.tasks.is_open(task) for task in self.tasks.waiting.values())
+        is_open = any(self.tasks.is_open(task) for task in self.tasks.waiting.values())
+        is_busy = bool(self.tasks.live or self._taken_in) or is_open
         return not is_busy and (self._is_stalled or (self._source.is_exhausted() and self._is_decided))
 
     def reported(self, key: str, record: Record) -> None:
@@ -106,14 +119,17 @@ class Plan:
     def ended(self, key: str, lost: str = "") -> None:
         """A live task ended; its journal says how, or `lost` why it could not say."""
         task = self.tasks[key]
-        self.hear(task)
+        with contextlib.suppress(AwayError):  # then what was not heard of it counts as lost
+            self.hear(task)
+            task.fold = fold(folder_of(task).records())
         now = time.monotonic()
         self._device_s, task.running_s = self._device_s + task.device_s(now), now
-        final = ReplicateFolder(task.work.folder, {}).state()
+        final = task.fold.final
         if final.get("attempt") != task.work.attempt:
-            unsaid = {"state": "failed", "error": task.lost_because or lost or "ended without a result"}
-            final = task.last if task.last.get("attempt") == task.work.attempt else unsaid | {"is_lost": True}
+            final = unwritten(task, lost)
         self._judge(task, final, may_retry=True)
+        if final.get("is_machine_fault"):  # it would take, and fail, all that waits
+            self.stopping.stop(final["error"])
 
     def device_s(self) -> float:
         """Seconds of devices that this driver's tasks have held so far."""
@@ -122,7 +138,7 @@ class Plan:
 
     def hear(self, task: Task) -> None:
         """Learns from its journal that a task has started to work, where it has not said so yet."""
-        started = task.started or ReplicateFolder(task.work.folder, {}).started(task.work.attempt)
+        started = task.started or folder_of(task).started(task.work.attempt)
         if started and not task.running_s:
             task.started = started
             task.running_s = time.monotonic() - max(0.0, time.time() - started["time_ms"] / 1000)
@@ -137,16 +153,21 @@ class Plan:
 
         Called before anything starts, it shows what is wrong with them.
         """
-        conditions = self._source.more()
+        self._taken_in += self._source.more()
+        conditions, sweep = self._taken_in, self._drafter.sweep
+        number = sweep.sequential.minimum if sweep.sequential else len(sweep.seeds)
+        needed: dict[str, Task] = {}
         for condition in conditions:
             prerequisites = self._drafter.prerequisites(condition)
             for task in prerequisites.values():
                 if task.work.key not in self.tasks:
-                    self._admission.check(task, fold(_records(task)))
-                    self.tasks.add(task)
+                    needed.setdefault(task.work.key, task)
             self._conditions[condition.name] = condition, prerequisites
-            sweep = self._drafter.sweep
-            self._add_seeds(condition.name, sweep.sequential.minimum if sweep.sequential else len(sweep.seeds))
+        for task, journal in journals(list(needed.values())):
+            self._admission.check(task, journal)
+            self.tasks.add(task)
+        self._add_seeds({condition.name: number for condition in conditions})
+        self._taken_in = []
         has_more = bool(conditions) or self._decide()
         self._view.conditions(self.tasks.states)
         return has_more
@@ -163,8 +184,7 @@ class Plan:
         )
         self._is_decided = progress.is_final
         self._decisions = dict(progress.decisions)
-        for name, number in progress.num_seeds.items():
-            self._add_seeds(name, number)
+        self._add_seeds(progress.num_seeds)
         if progress.is_final:
             for name, decision in self._decisions.items():
                 self._view.note(f"{name}: {decision} ({len(self.tasks.of(name))} seeds)")
@@ -181,24 +201,34 @@ class Plan:
                 values[task.condition.name, task.seed] = found
         return values
 
-    def _add_seeds(self, name: str, number: int) -> None:
-        condition, prerequisites = self._conditions[name]
-        self._wanted[name] = number
-        for seed in self._drafter.sweep.seeds[len(self.tasks.of(name)) : number]:
-            self._told.discard(name)
-            self._add(self._drafter.replicate(condition, seed, prerequisites))
-        self._close_condition(condition)
+    def _add_seeds(self, numbers: Mapping[str, int]) -> None:
+        """Gives each of these conditions so many seeds in all."""
+        tasks: list[Task] = []
+        for name, number in numbers.items():
+            condition, prerequisites = self._conditions[name]
+            self._wanted[name] = number
+            seeds = self._drafter.sweep.seeds[len(self.tasks.of(name)) : number]
+            tasks += [self._drafter.replicate(condition, seed, prerequisites) for seed in seeds]
+            self._told -= {name} if seeds else set()
+        for task, journal in journals(tasks):
+            self._add(task, journal)
+        if tasks:
+            self._absence.is_over()
+        for name in numbers:
+            self._close_condition(self._conditions[name][0])
 
-    def _add(self, task: Task) -> None:
-        journal, known = fold(_records(task)), self._admission.by_key.get(task.work.key)
+    def _add(self, task: Task, journal: Fold) -> None:
+        known = self._admission.by_key.get(task.work.key)
         self._admission.check(task, journal)
         self.tasks.add(task)
         final, done = journal.final, journal.evaluations | (known.evaluations if known else frozenset())
         if known and known.state == "complete" and task.evaluations <= known.evaluations:
             self.tasks.move(task, "complete")
-        elif task.evaluations and task.evaluations <= done:
+            return
+        task.fold = journal
+        if task.evaluations and task.evaluations <= done:
             self._judge(task, {"state": "complete"})  # also where another evaluation, no longer asked for, had failed
-        elif known and _is_known_to_fail(known, final, task):
+        elif known and is_known_to_fail(known, final, task):
             self.tasks.move(task, "failed")
             task.error = known.error
         elif is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= done):
@@ -217,7 +247,7 @@ class Plan:
             needs = task.work.resources
             if needs in too_large or task.not_before_s > now or not self.tasks.is_open(task):
                 continue
-            if not _fits(needs, live, capacity):
+            if not fits(needs, live, capacity):
                 too_large.add(needs)
             elif self._is_ready(task):
                 return task
@@ -240,20 +270,25 @@ class Plan:
             self._leases[key] = self._lease(f"prerequisite {key}")
         if not _when_there(self._leases[key].acquire):
             return False
-        journal = fold(_records(task))
-        self._admission.check(task, journal)
-        if is_settled(journal.final, task.work) and _has_products(task, journal.final):
-            self._judge(task, journal.final)
+        try:
+            journal = task.fold = fold(folder_of(task).records())
+            is_there = is_settled(journal.final, task.work) and has_products(task, journal.final)
+        except AwayError as error:
+            self._absence.bear(error)
             return False
-        return True
+        self._absence.is_over()
+        self._admission.check(task, journal)
+        if is_there:
+            self._judge(task, journal.final)
+        return not is_there
 
     def _start(self, task: Task) -> None:
         task.tries += 1
         self._has_begun = True
-        task.work = task.work.model_copy(update={"attempt": f"{self._drafter.attempt}.{task.tries}"})
+        mark = "" if task.work.shared else marked(task.work.folder.parent)
+        task.work = task.work.model_copy(update={"attempt": f"{self._drafter.attempt}.{task.tries}", "mark": mark})
         task.heard_s, task.running_s = time.monotonic(), 0.0
         task.started, task.driving, task.last, task.lost_because = {}, {}, {}, ""
-        task.fold = fold(_records(task))
         self._touched.add(task.work.key)
         self.tasks.move(task, "live")
         self._recorder.begin(task, self._replicate(task) if task.condition else None)
@@ -267,10 +302,9 @@ class Plan:
             self._retry(task, error)
             return
         if not task.tries and task.work.key not in self._touched:
-            self._view.begin(task.work.key, task.work.label, task.work.num_steps, task.fold.step)
+            self._view.begin(task.work.key, task.work.label, task.work.num_steps, step=0)
         self._touched.add(task.work.key)
         self.tasks.move(task, final["state"])
-        task.fold = fold(_records(task))
         task.error, task.is_lost = error, is_lost
         if final.get("is_input_error"):
             self.input_errors.append(task.error)
@@ -299,7 +333,7 @@ class Plan:
             return
         self._told.add(condition.name)
         is_changed = any(task.work.key in self._touched for task in tasks)
-        if is_changed or condition.name in self._unfinished:
+        if is_changed or condition.name in self._recorder.unfinished_conditions:
             self._end_condition(condition)
         replicates = [self._replicate(task) for task in tasks]
         if not any(replicate.is_lost for replicate in replicates):
@@ -338,17 +372,6 @@ class Plan:
         return task.replicate(state, dict(known.metrics) if known else {})
 
 
-def _is_known_to_fail(known: Replicate, final: Record, task: Task) -> bool:
-    """Whether an earlier driver saw it fail by a fault of this very code, in something that is still asked for.
-
-    What failed with its prerequisite is judged by the prerequisite again.
-    """
-    is_same_code = known.code_version == task.work.code_version
-    is_own_fault = known.state == "failed" and not known.is_lost and not known.error.startswith("prerequisite ")
-    fails_still = final["state"] == "new" or (final["state"] == "failed" and is_settled(final, task.work))
-    return is_own_fault and is_same_code and fails_still
-
-
 def _when_there(ask: Callable[[], bool | None]) -> bool:
     """What the store answers; no, while it is away: then it is asked again, or the lease expires."""
     try:
@@ -357,29 +380,3 @@ def _when_there(ask: Callable[[], bool | None]) -> bool:
         if not Tracking.is_away(error):
             raise
         return False
-
-
-def _records(task: Task) -> list[Record]:
-    return ReplicateFolder(task.work.folder, {}).records()
-
-
-def _has_products(task: Task, final: Record) -> bool:
-    """Whether what a complete prerequisite made is still there, undamaged."""
-    products = final.get("products", {}).values()
-    return final["state"] != "complete" or all(is_whole(task.work.folder / name) for name in products)
-
-
-def _fits(needs: ResolvedResources, live: Sequence[ResolvedResources], capacity: Capacity) -> bool:
-    """Whether work with `needs` can start beside what is live.
-
-    Train workers ask for their CPUs only after their trial has started, so beside them nothing may be promised
-    twice; otherwise one more trial than fits may queue, which lets Tune reuse its actor. Elastic work starts with
-    less than it may take only where nothing else runs.
-    """
-    if not live:
-        return needs.min_cpus <= capacity.num_cpus and needs.min_gpus <= capacity.num_gpus
-    num_cpus = sum(resources.num_cpus for resources in live) + needs.num_cpus
-    num_gpus = sum(resources.num_gpus for resources in live) + needs.num_gpus
-    has_workers = any(resources.num_workers for resources in [*live, needs])
-    queue = 0 if has_workers else needs.num_cpus
-    return num_cpus <= capacity.num_cpus + queue and num_gpus <= capacity.num_gpus

@@ -13,6 +13,7 @@ from orchestrator import tracking_probe
 from orchestrator.draft import Drafter
 from orchestrator.refusal import RefusedError
 from orchestrator.settings import Settings
+from orchestrator.shared_folder import write_fault
 from orchestrator.study import Study
 from search_spaces.sweep import Condition, Resources, Sweep
 from trainables.errors import InputError
@@ -32,6 +33,10 @@ NETWORK_FILE_SYSTEMS: Final = (
     "9p",
     "fuse.",
 )
+OF_JOB: Final = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""A variable that Ray sets for the drivers of submitted jobs."""
+
+OF_COPY: Final = "is in the job's own copy of the sources, which Ray removes"
 OTHER_STORE: Final = (
     "Set PONDERAY_TRACKING_URI to sqlite:///FILE or to a server: http(s)://, postgresql:// or mysql://."
 )
@@ -65,7 +70,10 @@ def before_ray(sweep: Sweep, settings: Settings, drafter: Drafter | None = None)
     Raises:
         InputError: as `read_fingerprints`.
     """
-    return look(sweep, settings, read_fingerprints(drafter or Drafter(sweep, settings, num_gpus=0)))
+    from orchestrator.doors import before_run
+
+    found = look(sweep, settings, read_fingerprints(drafter or Drafter(sweep, settings, num_gpus=0)))
+    return [*found, *before_run(settings)]
 
 
 def look(sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | InputError) -> list[Check]:
@@ -117,6 +125,11 @@ def check_tracking(settings: Settings) -> Check:
         fault = _write_fault(tracking_probe.sqlite_file(uri).parent)
         if fault:
             return Check("tracking", "failed", f"{shown} cannot be written: {fault}", OTHER_STORE)
+        if _goes_with_job(tracking_probe.sqlite_file(uri)):
+            remedy = (
+                "Set PONDERAY_TRACKING_URI on the cluster's machines, or by `submit --env PONDERAY_TRACKING_URI=URL`."
+            )
+            return Check("tracking", "failed", f"{shown} {OF_COPY}", remedy)
     if not tracking_probe.has_store(uri):
         return _warn_of_network(uri, f"{shown}, which the first run makes")
     fault = tracking_probe.fault(uri)
@@ -139,12 +152,25 @@ def _warn_of_network(uri: str, found: str) -> Check:
     return Check("tracking", "ok", found)
 
 
+def _goes_with_job(place: Path) -> bool:
+    return OF_JOB in os.environ and place.is_relative_to(Path.cwd())
+
+
 def check_storage(settings: Settings) -> Check:
     """Whether the folder of runs can be written from here; where there is none yet, whether it can be made."""
+    if not settings.storage and _goes_with_job(settings.runs):
+        found = f"{settings.runs} {OF_COPY}"
+        remedy = "Set PONDERAY_RUNS on the cluster's machines, or by `ponderay submit --env PONDERAY_RUNS=FOLDER`."
+        return Check("storage", "failed", found, remedy)
     if fault := _write_fault(settings.runs):
         remedy = "Make it writable, or set PONDERAY_RUNS to another folder."
         return Check("storage", "failed", f"{settings.runs} cannot be written: {fault}", remedy)
-    return Check("storage", "ok", f"{settings.runs} can be written")
+    if not settings.storage:
+        return Check("storage", "ok", f"{settings.runs} can be written")
+    if fault := write_fault(settings.storage):
+        remedy = "Make the bucket, give keys for it (environment or role), or correct PONDERAY_STORAGE."
+        return Check("storage", "failed", f"{settings.storage} cannot be written: {fault}", remedy)
+    return Check("storage", "ok", f"{settings.runs} and {settings.storage} can be written")
 
 
 def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputError, study: Study | None) -> Check:

@@ -13,8 +13,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
+from orchestrator import ray_token
 from orchestrator.preflight import Check
 from orchestrator.settings import Settings
+from orchestrator.shared_folder import write_fault
 from orchestrator.tracking_probe import store_kind
 from orchestrator.work import code_version
 
@@ -43,6 +45,8 @@ def check_ray() -> Check:
     if address.startswith("ray://"):
         found = f"RAY_ADDRESS={address} is Ray Client, which cannot carry a sweep's driver"
         return Check("ray", "failed", found, "Give HOST:PORT of the cluster itself; the port is 6379 by default.")
+    if fault := ray_token.fault(address):
+        return Check("ray", "failed", f"the cluster at RAY_ADDRESS={address} {fault}", ray_token.remedy())
     if fault := address_fault(address):
         remedy = "Start the cluster, correct RAY_ADDRESS, or unset it to run on this machine."
         return Check("ray", "failed", f"RAY_ADDRESS={address} cannot be used: {fault}", remedy)
@@ -60,8 +64,11 @@ def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
     except (OSError, ValueError) as error:
         return str(error)
     command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    as_here = os.environ | {ray_token.MODE: ray_token.mode()}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=answer_s, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603
+            command, env=as_here, capture_output=True, text=True, timeout=answer_s, check=False
+        )
     except subprocess.TimeoutExpired:
         return f"what listens there does not answer as Ray within {answer_s:g} s"
     lines = done.stderr.strip().splitlines() or ["it is not healthy"]
@@ -88,19 +95,27 @@ def _address(arguments: list[str]) -> str:
 
 
 @contextlib.contextmanager
-def joined(address: str) -> Iterator[None]:
-    """A connection to the cluster at `address`; one that this process has already is used and kept."""
+def joined(address: str) -> Iterator[str]:
+    """A connection to the cluster at `address`; one that this process has already is used and kept.
+
+    Yields:
+        HOST:PORT of the cluster's dashboard; empty where it has none, or the connection was there.
+
+    Raises:
+        InputError: if the cluster does not take this user's token.
+    """
     import ray
 
     from orchestrator.worker_process import runtime_environment
 
     if ray.is_initialized():
-        yield
+        yield ""
         return
     environment = runtime_environment()
-    ray.init(address=address, runtime_env=environment, logging_level=logging.ERROR, log_to_driver=False)
+    ray_token.prepare(address)
+    context = ray.init(address=address, runtime_env=environment, logging_level=logging.ERROR, log_to_driver=False)
     try:
-        yield
+        yield context.dashboard_url or ""
     finally:
         ray.shutdown()
 
@@ -118,7 +133,7 @@ def on_nodes(settings: Settings, trainable: str | None) -> list[Check]:
     mark = settings.runs / f".ponderay-{uuid.uuid4().hex}"
     mark.write_bytes(b"ponderay")
     try:
-        answers = _ask(list(nodes), str(mark), trainable)
+        answers = _ask(list(nodes), str(mark), settings.storage, trainable)
     finally:
         mark.unlink()
     reports = {nodes[node]: answer for node, answer in answers.items()}
@@ -133,7 +148,10 @@ def check_shared_storage(folder: Path, reports: Mapping[str, Mapping[str, Any]])
     """Whether all nodes can write `folder`, and it is the same one."""
     faults = [f"{node}: {report['fault']}" for node, report in reports.items() if report["fault"]]
     if faults:
-        remedy = "Set PONDERAY_RUNS to a folder that all nodes mount at the same path and can write."
+        remedy = (
+            "Set PONDERAY_RUNS to a folder that all nodes mount at the same path and can write; with PONDERAY_STORAGE, "
+            "give every node keys for the bucket."
+        )
         return Check("storage on nodes", "failed", "; ".join(faults), remedy)
     return Check("storage on nodes", "ok", f"{_nodes(len(reports))} can write {folder}")
 
@@ -191,15 +209,15 @@ def versions(trainable: str | None) -> dict[str, str]:
     return found | ({f"code of {trainable}": code_version(trainable)} if trainable else {})
 
 
-def _ask(nodes: list[str], mark: str, trainable: str | None) -> dict[str, dict[str, Any]]:
+def _ask(nodes: list[str], mark: str, storage: str, trainable: str | None) -> dict[str, dict[str, Any]]:
     """The report of each node by its id; one that does not answer is a fault."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     task = ray.remote(num_cpus=0, max_retries=0)(_report)
+    there = {node: NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes}
     asked = {
-        task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(mark, trainable): node
-        for node in nodes
+        task.options(scheduling_strategy=place).remote(mark, storage, trainable): node for node, place in there.items()
     }
     ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_S)
     answers = {asked[one]: {"fault": f"no answer within {NODE_S:g} s", "versions": {}} for one in late}
@@ -214,13 +232,18 @@ def _ask(nodes: list[str], mark: str, trainable: str | None) -> dict[str, dict[s
     return {node: answers[node] for node in nodes}
 
 
-def _report(mark: str, trainable: str | None) -> dict[str, Any]:
+def _report(mark: str, storage: str, trainable: str | None) -> dict[str, Any]:
     """On a node: whether it sees the file that the driver has written, can write beside it, and what it has."""
-    return {"fault": _storage_fault(Path(mark)), "versions": versions(trainable)}
+    return {"fault": _storage_fault(Path(mark), storage), "versions": versions(trainable)}
 
 
-def _storage_fault(mark: Path) -> str:
-    if not mark.exists():
+def _storage_fault(mark: Path, storage: str) -> str:
+    """Why this node cannot write where the driver reads: in the bucket, or in the folder that both must see."""
+    if storage:
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        if fault := write_fault(storage):
+            return fault
+    elif not mark.exists():
         return f"{mark.parent} is not the folder that the driver writes"
     probe = mark.with_name(f"{mark.name}-{uuid.uuid4().hex}")
     try:

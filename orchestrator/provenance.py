@@ -1,4 +1,4 @@
-"""Where a result came from: commit, uncommitted changes, package versions, command."""
+"""Where a result came from: commit, uncommitted changes, package versions, command; without passwords and tokens."""
 
 import platform
 import shlex
@@ -8,21 +8,30 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from orchestrator.masking import masked_source, without_secrets
+
 PACKAGES = ("ponderay", "torch", "torchaudio", "ray", "optuna", "mlflow", "numpy", "scipy")
 SOURCE = Path(__file__).parent.parent
+BROUGHT = ".ponderay"
+"""Folder of uploaded sources, which have no repository, that says what they were there."""
 
 
 @cache
 def git_commit() -> str:
     """The commit of the installed sources, with `+` where files differ from it; "unknown" outside a repository."""
     commit = _git("rev-parse", "HEAD")
-    return (commit + "+" * bool(git_diff())) if commit else "unknown"
+    return (commit + "+" * bool(git_diff())) if commit else _brought("commit") or "unknown"
 
 
 @cache
 def git_diff() -> str:
-    """What is changed and not committed."""
-    return _git("diff", "HEAD")
+    """What is changed and not committed, but for how clusters are made, where people write their keys."""
+    return masked_source(_git("diff", "HEAD", "--", ".", ":(exclude)cluster*.y*ml")) or _brought("diff")
+
+
+def to_bring() -> dict[str, str]:
+    """Files that tell the same where the sources are uploaded to, by their path beside them."""
+    return {f"{BROUGHT}/commit": git_commit(), f"{BROUGHT}/diff": git_diff()}
 
 
 @cache
@@ -39,7 +48,12 @@ def package_versions() -> str:
 
 def command() -> str:
     """The command line as a user would type it."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return without_secrets(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))
+
+
+def _brought(name: str) -> str:
+    file = SOURCE / BROUGHT / name
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 def _git(*arguments: str) -> str:

@@ -12,6 +12,7 @@ from ray._raylet import PlacementGroupID
 from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from orchestrator import ray_token
 from orchestrator.admission import Capacity
 from orchestrator.storage import Record
 from orchestrator.watch import end_process
@@ -27,6 +28,7 @@ RAY_SETTINGS: Final = {
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "120",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
+KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN")
 LOOK_AGAIN_S: Final = 1.0
 END_TIMEOUT_S: Final = 20.0
 COORDINATOR_TIMEOUT_S: Final = 15.0
@@ -38,14 +40,19 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
 
     Args:
         num_cpus: of a cluster made here; default: this machine's.
+
+    Raises:
+        InputError: if Ray does not start, or the cluster does not answer or does not take this user's token.
     """
     os.environ.update({name: value for name, value in RAY_SETTINGS.items() if name not in os.environ})
+    keep_keys_here()
     if ray.is_initialized():
         yield
         return
     for name in ("ray.tune", "ray._private.authentication"):
         logging.getLogger(name).setLevel(logging.INFO if is_verbose else logging.CRITICAL)
     address = os.environ.get("RAY_ADDRESS", "local")
+    ray_token.prepare(address)
     made_here: dict[str, Any] = {"num_cpus": num_cpus, "include_dashboard": False} if address == "local" else {}
     try:
         ray.init(
@@ -55,6 +62,8 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
             log_to_driver=is_verbose,
             **made_here,
         )
+    except ray.exceptions.AuthenticationError:
+        raise InputError(f"RAY_AUTH_MODE is token, but there is none here for {address}. {ray_token.REMEDY}") from None
     except ConnectionError as error:
         raise InputError(f"No Ray cluster answers at RAY_ADDRESS={address}: {error}.") from None
     except Exception as error:  # Ray raises bare ones where a node does not come up in time
@@ -65,6 +74,17 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def keep_keys_here() -> None:
+    """Has Tune send no keys of a bucket with its trials, for Ray logs and shows all variables that are sent.
+
+    Processes of a cluster made here have them from this one; the nodes of another one must have keys of their own.
+    """
+    with contextlib.suppress(ImportError, AttributeError):
+        from ray.tune.execution import class_cache
+
+        class_cache.ENV_VARS_TO_PROPAGATE -= set(KEYS)
 
 
 def _quieten_raylet() -> None:
@@ -128,14 +148,19 @@ class ClusterCapacity:
         if time.monotonic() - self._asked_s >= LOOK_AGAIN_S:
             nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
             cpus, gpus = ([node.get(kind, 0.0) for node in nodes] for kind in ("CPU", "GPU"))
-            self._known = Capacity(sum(cpus), sum(gpus), max(cpus, default=0.0), max(gpus, default=0.0))
+            each = tuple(zip(cpus, gpus, strict=True))
+            self._known = Capacity(sum(cpus), sum(gpus), max(cpus, default=0.0), max(gpus, default=0.0), each)
             self._asked_s = time.monotonic()
         return self._known
 
 
-def end_on_node(started: Record) -> None:
-    """Ends the process that wrote `started`, by a task on its node; a node that is gone needs nothing."""
+def end_on_node(started: Record) -> str:
+    """Ends the process that wrote `started`, by a task on its node, and returns where that hung.
+
+    A node that is gone needs nothing.
+    """
     on_its_node = NodeAffinitySchedulingStrategy(started["node_id"], soft=False)
     task = ray.remote(num_cpus=0)(end_process).options(scheduling_strategy=on_its_node)
     with contextlib.suppress(ray.exceptions.RayError):
-        ray.get(task.remote(started), timeout=END_TIMEOUT_S)
+        return str(ray.get(task.remote(started), timeout=END_TIMEOUT_S))
+    return ""

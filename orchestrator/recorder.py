@@ -4,6 +4,7 @@ Every write brings something up to date with the journals and can be made again 
 go through the spool, so a plan never waits for the store.
 """
 
+import contextlib
 import json
 import threading
 from collections.abc import Sequence
@@ -19,23 +20,30 @@ from orchestrator.record_fold import fold
 from orchestrator.replicate_tags import encode
 from orchestrator.run_filters import FILTERS
 from orchestrator.run_views import Ranked, changed_settings, view_tags
+from orchestrator.shared_folder import AwayError
 from orchestrator.spool import Spool
 from orchestrator.storage import ReplicateFolder
 from orchestrator.study import Replicate, Study
 from orchestrator.tracking import Tracking
 from search_spaces.sweep import Condition
 from trainables.config import Config, content_hash, flatten
+from trainables.errors import InputError
 
 PREREQUISITES: Final = "prerequisites"
 
 
 class Recorder:
-    """What a driver writes into MLflow about one sweep."""
+    """What a driver writes into MLflow about one sweep.
+
+    Attributes:
+        unfinished_conditions: names of those whose summary an earlier driver may not have written.
+    """
 
     def __init__(self, tracking: Tracking, drafter: Drafter, spool: Spool) -> None:
         self._tracking, self._drafter, self._spool = tracking, drafter, spool
         self._experiment = tracking.open_experiment(drafter.sweep.name)
         tracking.remove_orphans(self._experiment)
+        self.unfinished_conditions = tracking.unfinished_conditions(self._experiment)
         self._run_ids: dict[str, str] = {}
         self._offsets: dict[str, int] = {}
         self._conditions: dict[str, str] = {}
@@ -49,10 +57,6 @@ class Recorder:
     def known(self) -> Study:
         """What earlier drivers of this sweep left."""
         return self._tracking.read_study(self._drafter.sweep.name)
-
-    def unfinished_conditions(self) -> set[str]:
-        """Names of conditions whose summary an earlier driver may not have written."""
-        return self._tracking.unfinished_conditions(self._experiment)
 
     def begin(self, task: Task, replicate: Replicate | None) -> None:
         """Opens the task's run, with its condition's as parent, and logs what its journal already holds."""
@@ -78,7 +82,8 @@ class Recorder:
         """Leaves nothing RUNNING; returns how many things could not be written within `timeout_s`."""
         try:
             for task in list(self._live.values()):
-                task.fold = fold(ReplicateFolder(task.work.folder, {}).records())
+                with contextlib.suppress(OSError, InputError):  # what was last heard of it stands
+                    task.fold = fold(ReplicateFolder(task.work.folder, {}, task.work.shared).records())
                 self.end(task, task.replicate("stopped", {}) if task.condition else None, "stopped", "")
             self._spool.put("stop", partial(self._tracking.stop_running, self._experiment))
             return self._spool.drain(timeout_s)
@@ -98,7 +103,7 @@ class Recorder:
         self._spool.put(("condition", task.condition.name), partial(self._write_states, task.condition))
 
     def _bring_up(self, task: Task, state: str, traceback: str) -> None:
-        key, folder = task.work.key, ReplicateFolder(task.work.folder, {})
+        key, folder = task.work.key, ReplicateFolder(task.work.folder, {}, task.work.shared)
         if key not in self._run_ids:
             self._run_ids[key] = self._open_run(task)
         run_id = self._run_ids[key]
@@ -106,7 +111,8 @@ class Recorder:
         self._tracking.log(run_id, records, self._end_tags(task) if state != "running" else {})
         self._offsets[key] = offset
         if state != "running":
-            self._tracking.finish(run_id, state, traceback, folder.artifacts)
+            with folder.fetched_artifacts() as artifacts:
+                self._tracking.finish(run_id, state, traceback, artifacts)
             del self._run_ids[key]
 
     def _open_run(self, task: Task) -> str:
@@ -155,10 +161,13 @@ class Recorder:
 
     def _curves(self, condition: Condition, replicates: Sequence[Replicate]) -> tuple[Curve, ...]:
         """Over the complete replicates; none where one has no journal here, because it ran on storage of its own."""
-        folders = self._drafter.settings.runs / "replicates" / self._drafter.sweep.name
-        keys = [replicate.key for replicate in replicates if replicate.state == "complete"]
+        settings = self._drafter.settings
+        folder = settings.runs / "replicates" / self._drafter.sweep.name
+        paths = [folder / replicate.key for replicate in replicates if replicate.state == "complete"]
         try:
-            journals = [ReplicateFolder(folders / key, {}).records() for key in keys]
+            journals = [ReplicateFolder(path, {}, settings.shared(path)).records() for path in paths]
+        except AwayError:  # written once the bucket is back
+            raise
         except (OSError, ValueError):
             return ()
         return mean_curves(condition.name, journals) if all(journals) else ()

@@ -4,7 +4,7 @@ import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 import optuna
 from optuna.distributions import (
@@ -16,12 +16,17 @@ from optuna.distributions import (
 from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
-from orchestrator.lease import held
+from orchestrator import database
+from orchestrator.tracking_probe import masked, reason_of
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
 from trainables.config import content_hash
 from trainables.errors import InputError
+
+AWAY: Final = (StorageInternalError, SQLAlchemyError)
+"""What Optuna raises while its database cannot be reached or written; the second where even giving up failed."""
 
 
 class SearchedConditions:
@@ -30,23 +35,19 @@ class SearchedConditions:
     Args:
         fingerprint: of the data; another corpus is another study.
         evaluation: `@NAME` of the one under which objectives and constraints are taken; empty where there is none.
-        storage: Optuna's database, which any dashboard of Optuna opens.
+        store: URI of Optuna's database, which any dashboard of Optuna opens.
+        lock: a file that one process of this machine at a time holds while the database's tables are made.
         max_open: how many conditions may wait for their results at once.
     """
 
-    def __init__(self, sweep: Sweep, fingerprint: str, evaluation: str, storage: Path, max_open: int) -> None:
+    def __init__(self, sweep: Sweep, fingerprint: str, evaluation: str, store: str, lock: Path, max_open: int) -> None:
         assert sweep.search is not None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._search, self._max_open, self._evaluation = sweep.search, max_open, evaluation
         self._objectives = [objective.metric for objective in sweep.objectives]
         self._identity = _identity(sweep, fingerprint, evaluation)
-        with held(storage.with_suffix(".lock")):
-            self._study = optuna.create_study(
-                study_name=f"{sweep.name}-{self._identity}",
-                storage=RDBStorage(f"sqlite:///{storage}", engine_kwargs={"connect_args": {"timeout": 60}}),
-                directions=[objective.direction for objective in sweep.objectives],
-                load_if_exists=True,
-            )
+        directions = [objective.direction for objective in sweep.objectives]
+        self._study = _open(store, lock, f"{sweep.name}-{self._identity}", directions)
         self._seen: set[int] = set()
         self._numbers: dict[str, int] = {}
         self._open: set[str] = set()
@@ -55,19 +56,20 @@ class SearchedConditions:
     def more(self) -> Sequence[Condition]:
         """Those of earlier drivers first, then one newly asked, unless as many as may be are open.
 
-        None while Optuna's database cannot be written, such as on a full disk.
+        None while Optuna's database cannot be written, such as on a full disk, or is away.
         """
         try:
             for name, metrics in list(self._untold.items()):
                 self._tell(name, metrics)
             return self._more()
-        except StorageInternalError:
+        except AWAY:
             return []
 
     def _more(self) -> Sequence[Condition]:
         earlier = [t for t in self._study.get_trials(deepcopy=False) if t.number not in self._seen]
         if earlier:
-            return [self._condition(trial) for trial in earlier if self._is_whole(trial)]
+            whole = [trial for trial in earlier if self._is_whole(trial)]  # all told of before any is taken as seen
+            return [self._condition(trial) for trial in whole]
         if len(self._open) >= self._max_open or len(self._numbers) >= self._search.num_settings():
             return []
         self._study.sampler = _sampler(self._search, len(self._numbers))
@@ -78,9 +80,9 @@ class SearchedConditions:
         """Whether all its values were drawn; a driver killed meanwhile leaves some, and another is drawn instead."""
         if set(trial.params) == set(self._search.space):
             return True
-        self._seen.add(trial.number)
         if not trial.state.is_finished():
             self._study.tell(trial.number, state=TrialState.FAIL)
+        self._seen.add(trial.number)
         return False
 
     def is_exhausted(self) -> bool:
@@ -91,7 +93,7 @@ class SearchedConditions:
         """The means of a condition whose replicates are all in; told only once, also over restarts."""
         self._open.discard(condition.name)
         self._untold[condition.name] = metrics
-        with contextlib.suppress(StorageInternalError):  # told again before the next is drawn
+        with contextlib.suppress(*AWAY):  # told again before the next is drawn
             self._tell(condition.name, metrics)
 
     def _tell(self, name: str, metrics: Mapping[str, float] | None) -> None:
@@ -125,6 +127,22 @@ class SearchedConditions:
         self._numbers[name] = trial.number
         self._open.add(name)
         return Condition(name, values)
+
+
+def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minimize", "maximize"]]) -> optuna.Study:
+    """Waits for an SQLite file that another process writes; asks whether a server's connection still lives."""
+    uri = database.address(store)
+    is_file = uri.startswith("sqlite:")
+    options: dict[str, Any] = {"connect_args": {"timeout": 60}} if is_file else {"pool_pre_ping": True}
+    try:
+        with database.made_once(uri, lock):
+            storage = RDBStorage(uri, engine_kwargs=options)
+            return optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
+    except (*AWAY, ImportError, ValueError) as error:
+        reason = reason_of(error.__cause__ or error, store)
+    except RuntimeError as error:  # Optuna's word on tables that are not those of its version
+        reason = f"{error} It must be a database of its own, not MLflow's."
+    raise InputError(f"Optuna's database {masked(store)} cannot be opened: {reason}")
 
 
 def _identity(sweep: Sweep, fingerprint: str, evaluation: str) -> str:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Final
 
+from orchestrator.shared_folder import AwayError
 from trainables.errors import InputError
 
 WAITS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -22,10 +23,17 @@ class Spool:
     Args:
         is_away: whether an exception says that the store cannot be reached now.
         tell: told when the store goes away, and when it is back.
+        may_write: asked before each job and after one that was refused; where it says no, all that wait are dropped. It
+            may raise what `is_away` knows.
     """
 
-    def __init__(self, is_away: Callable[[Exception], bool], tell: Callable[[str], None]) -> None:
-        self._is_away, self._tell = is_away, tell
+    def __init__(
+        self,
+        is_away: Callable[[Exception], bool],
+        tell: Callable[[str], None],
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._is_away, self._tell, self._may_write = is_away, tell, may_write
         self._jobs: dict[Hashable, Callable[[], None]] = {}
         self._changed = threading.Condition()
         self._is_writing = self._is_closed = False
@@ -69,6 +77,8 @@ class Spool:
         return self._error is not None or not (self._jobs or self._is_writing)
 
     def _raise_error(self) -> None:
+        if isinstance(self._error, InputError):  # of the bucket, where the journals are
+            raise self._error
         if self._error:
             raise InputError(
                 f"The tracking store refuses a write: {_line(self._error)}. What happened is kept in the journals; "
@@ -98,7 +108,7 @@ class Spool:
         tries = 0
         while not self._is_closed:
             try:
-                job()
+                self._do_or_drop(job)
             except Exception as error:
                 if not self._is_away(error):
                     self._error = error
@@ -113,10 +123,23 @@ class Spool:
         with self._changed:
             self._jobs = {name: job} | self._jobs
 
+    def _do_or_drop(self, job: Callable[[], None]) -> None:
+        """Drops all that waits where another may write by now: before the job, or when it is refused for that."""
+        try:
+            if self._may_write():
+                job()
+                return
+        except Exception as error:
+            if self._is_away(error) or self._may_write():
+                raise
+        with self._changed:
+            self._jobs.clear()
+
     def _say_away(self, error: Exception) -> None:
         if self._away_since is None:
             self._away_since = time.monotonic()
-            self._tell(f"The tracking store is away; what happens is kept in the journals meanwhile ({_line(error)}).")
+            what = "The bucket" if isinstance(error, AwayError) else "The tracking store"
+            self._tell(f"{what} is away; what happens is kept in the journals meanwhile ({_line(error)}).")
 
     def _say_back(self) -> None:
         if self._away_since is not None:

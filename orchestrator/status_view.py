@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.printing import Format, out, print_rows
 from orchestrator.study import Replicate, Study
+from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.settings import Settings
@@ -109,9 +110,13 @@ def _disk(study: Study, settings: "Settings") -> str:
     if len(study.replicates) > MAX_REPLICATES:
         recorded = sum(replicate.size_bytes for replicate in study.replicates) / 1e6
         return f"{recorded:,.1f} MB of checkpoints and journals, as recorded when each replicate ended"
-    from orchestrator.storage import size_bytes
+    from orchestrator.storage import ReplicateFolder
 
-    used = size_bytes(settings.runs / "replicates" / study.sweep) / 1e6
+    folder = settings.runs / "replicates" / study.sweep
+    try:
+        used = ReplicateFolder(folder, {}, settings.shared(folder)).size_bytes() / 1e6
+    except (OSError, InputError) as error:
+        return f"unknown: {error}"
     return f"{used:,.1f} MB of checkpoints and journals"
 
 

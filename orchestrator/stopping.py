@@ -26,9 +26,10 @@ class Stopping:
         self.stop(reason)
 
     def stop(self, reason: str) -> None:
-        """Has the main thread stop as on SIGTERM."""
-        self.reason = self.reason or reason
-        os.kill(os.getpid(), signal.SIGTERM)
+        """Has the main thread stop as on SIGTERM, once: what it then still writes is not to be cut short."""
+        if not self.reason:
+            self.reason = reason
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 class StoppedError(RuntimeError):

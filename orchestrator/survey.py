@@ -10,7 +10,7 @@ from orchestrator.draft import Drafter, Task
 from orchestrator.forecast import Timing, time_journal
 from orchestrator.record_fold import fold
 from orchestrator.settings import Settings
-from orchestrator.storage import Record, ReplicateFolder, size_bytes
+from orchestrator.storage import Record, ReplicateFolder, looked_at
 from orchestrator.study import Replicate, Study
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
@@ -80,12 +80,15 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
     undrawn = replicates[-1] if num_undrawn else None
     replicates = replicates[: len(conditions) * len(sweep.seeds)]
     admission, capacity = Admission(study, accept_code), Capacity(num_cpus, num_gpus)
-    for task in [*tasks.values(), *replicates, *([undrawn] if undrawn else [])]:
-        admission.check(task, fold(ReplicateFolder(task.work.folder, {}).records()))
+    wanted = [*tasks.values(), *replicates, *([undrawn] if undrawn else [])]
+    folders = [ReplicateFolder(task.work.folder, {}, task.work.shared) for task in wanted]
+    standings = []
+    for task, folder in zip(wanted, looked_at(folders), strict=True):
+        admission.check(task, fold(folder.records()))
         check_capacity(task, capacity)
-    before = {key: _stand(task, None) for key, task in tasks.items()}
-    stands = [_stand(task, known.get(task.work.key)) for task in replicates]
-    stands = [_doomed(one, before) for one in stands]
+        standings.append(_stand(task, folder, known.get(task.work.key)))
+    before = dict(zip(tasks, standings, strict=False))
+    stands = [_doomed(one, before) for one in standings[len(tasks) :][: len(replicates)]]
     needed = {key for one in stands if one.is_left for key in one.task.needs} | set(undrawn.needs if undrawn else ())
     shown = tuple(one for key, one in before.items() if key in needed or one.state == "complete")
     return Survey(sweep, tuple(stands), shown, num_undrawn, undrawn)
@@ -108,10 +111,11 @@ def _read_study(sweep: Sweep, settings: Settings) -> Study:
 def _drawn(drafter: Drafter, study: Study) -> list[Condition]:
     """The conditions that a search has drawn under the present base, from the configs in their journals."""
     sweep = drafter.sweep
+    firsts = [study.of(name)[0] for name in study.conditions]
+    paths = [drafter.settings.runs / "replicates" / sweep.name / first.key for first in firsts]
+    folders = [ReplicateFolder(path, {}, drafter.settings.shared(path)) for path in paths]
     found = []
-    for name in study.conditions:
-        first = study.of(name)[0]
-        folder = ReplicateFolder(drafter.settings.runs / "replicates" / sweep.name / first.key, {})
+    for name, first, folder in zip(study.conditions, firsts, looked_at(folders), strict=True):
         configs = [record["config"] for record in folder.records() if record["kind"] == "started"]
         if configs and sweep.search:
             config = type(sweep.base).model_validate(configs[-1])
@@ -122,14 +126,11 @@ def _drawn(drafter: Drafter, study: Study) -> list[Condition]:
     return found
 
 
-def _stand(task: Task, known: Replicate | None) -> Standing:
-
-    folder = ReplicateFolder(task.work.folder, {})
-    records, checkpoints = folder.records(), folder.checkpoints()
+def _stand(task: Task, folder: ReplicateFolder, known: Replicate | None) -> Standing:
+    records, checkpoints, sizes = folder.records(), folder.checkpoints(), folder.checkpoint_sizes()
     timing = time_journal(records, task.work.num_steps)
     if timing.whole_s is None and known and known.state == "complete" and known.duration_s > 0:
         timing = Timing(known.duration_s, known.duration_s)
-    sizes = [path.stat().st_size for path in checkpoints.values()]
     done = folder.evaluations() | (known.evaluations if known else set())
     is_trained = folder.last_step() >= task.work.num_steps
     step = task.work.num_steps if is_trained else max(checkpoints, default=0)
@@ -139,7 +140,7 @@ def _stand(task: Task, known: Replicate | None) -> Standing:
         step=step,
         missing=len(task.evaluations - done) / max(1, len(task.evaluations)),
         timing=timing,
-        size_bytes=size_bytes(task.work.folder) or (known.size_bytes if known else 0),
+        size_bytes=folder.size_bytes() or (known.size_bytes if known else 0),
         checkpoint_bytes=sum(sizes) / max(1, len(sizes)),
         records=records,
     )

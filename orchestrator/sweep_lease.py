@@ -7,6 +7,7 @@ expired, so that clocks need not agree. A released or expired generation stays w
 
 import contextlib
 import json
+import math
 import os
 import socket
 import threading
@@ -23,6 +24,7 @@ EXPIRES_S: Final = 45.0
 _held_here: set[str] = set()
 """Tokens of the leases that this process holds."""
 
+TAKEN: Final = "Another driver has taken it"
 POLL_S: Final = 1.0
 """How long an answer of the store is good for, when the same lease is asked for again and again."""
 
@@ -38,8 +40,11 @@ class StoreLease:
         self._seen: tuple[object, float] = (None, 0.0)
         self._asked_s = -poll_s
         self._beats = 0
+        self._beaten_s = -math.inf
+        self._is_lost = False
         self._holder = "nobody"
         self._is_alive = False
+        self._noting = threading.Lock()
 
     def acquire(self) -> bool:
         """Takes the lease without waiting; False where another process holds it.
@@ -50,7 +55,7 @@ class StoreLease:
             return True
         if time.monotonic() - self._asked_s < self._poll_s:
             return False
-        self._asked_s = time.monotonic()
+        self._asked_s, began_s = time.monotonic(), time.time()
         book = self._tracking.book(f"lease {self.name}")
         claims, notes = book.read()
         last = max((int(number) for number in claims), default=0)
@@ -59,7 +64,7 @@ class StoreLease:
         claim = json.dumps({"who": _who(), "place": _place(), "token": self._token})
         if book.claim(str(last + 1), claim) != claim:
             return False
-        self._mine = last + 1
+        self._mine, self._beaten_s = last + 1, began_s
         _held_here.add(self._token)
         return True
 
@@ -80,28 +85,42 @@ class StoreLease:
         """Whether this process holds it, as far as it knows."""
         return self._mine is not None
 
+    def is_lost(self) -> bool:
+        """Whether a beat has found that another process took it."""
+        return self._is_lost
+
+    def is_sure(self) -> bool:
+        """Whether the last beat is too young for others to take it; by a clock that goes on while a machine sleeps."""
+        return 0 <= time.time() - self._beaten_s < self._expires_s / 2
+
     def beat(self) -> bool:
         """Tells the others that this process is alive; False where one of them has taken the lease meanwhile."""
-        if self._mine is None:
+        with self._noting:
+            if self._mine is None:
+                return True
+            began_s, book = time.time(), self._tracking.book(f"lease {self.name}")
+            if max(int(number) for number in book.claims()) > self._mine:
+                self._is_lost = True  # first: at no moment is it neither held nor lost
+                self._mine = None
+                _held_here.discard(self._token)
+                return False
+            self._beats += 1
+            book.note(f"beat.{self._mine}", str(self._beats))
+            self._beaten_s = began_s
             return True
-        book = self._tracking.book(f"lease {self.name}")
-        if max(int(number) for number in book.claims()) > self._mine:
-            self._mine = None
-            _held_here.discard(self._token)
-            return False
-        self._beats += 1
-        book.note(f"beat.{self._mine}", str(self._beats))
-        return True
 
     def release(self) -> None:
         """Gives the lease back; nothing happens where it is not held.
 
-        Where the store is away it expires; this process itself may take it again at once.
+        Where the store is away it expires; this process itself may take it again at once. A beat of another thread is
+        over before, so that it neither comes after this last note nor writes it at the same moment, which no database
+        takes.
         """
         _held_here.discard(self._token)
-        if self._mine is not None:
-            mine, self._mine = self._mine, None
-            self._tracking.book(f"lease {self.name}").note(f"beat.{mine}", "released")
+        with self._noting:
+            if self._mine is not None:
+                mine, self._mine = self._mine, None
+                self._tracking.book(f"lease {self.name}").note(f"beat.{mine}", "released")
 
     def _is_free(self, last: int, claims: dict[str, str], notes: dict[str, str]) -> bool:
         holder: dict[str, Any] = json.loads(claims[str(last)])
@@ -156,6 +175,17 @@ class LeaseKeeper:
             self._leases.append(lease)
         return lease
 
+    def holds_all(self) -> bool:
+        """Whether no lease was lost, where the last beat is old by a new one.
+
+        Raises:
+            Exception: what the store raises that cannot be reached.
+        """
+        for lease in self._held():
+            if not lease.is_sure() and not lease.beat():
+                self._say_lost(lease, TAKEN)
+        return not any(lease.is_lost() for lease in self._leases)
+
     def close(self) -> None:
         """Releases every lease; one that cannot be released, because the store is away, expires."""
         self._closed.set()
@@ -168,18 +198,26 @@ class LeaseKeeper:
 
     def _run(self) -> None:
         while not self._closed.wait(self._beat_s):
-            with self._lock:
-                leases = [lease for lease in self._leases if lease.is_held()]
-            for lease in leases:
+            for lease in self._held():
                 self._beat(lease)
+
+    def _held(self) -> list[StoreLease]:
+        with self._lock:
+            return [lease for lease in self._leases if lease.is_held()]
 
     def _beat(self, lease: StoreLease) -> None:
         """While the store is away no beat is heard, but neither can anybody take the lease."""
-        why = "Another driver has taken it"
+        why = TAKEN
         try:
             is_kept = lease.beat()
         except Exception as error:
             is_kept, why = Tracking.is_away(error), str(error).partition("\n")[0]
-        if not is_kept and not self._closed.is_set():
+        if not is_kept:
+            self._say_lost(lease, why)
+
+    def _say_lost(self, lease: StoreLease, why: str) -> None:
+        with self._lock:
+            is_known = self._closed.is_set()
             self._closed.set()
+        if not is_known:
             self._lost(f"The lease of {lease.name} cannot be kept: {why}.")

@@ -6,35 +6,39 @@ Only files named `tracking*` import mlflow. A run is found by its key through a 
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from mlflow import MlflowClient
-from mlflow.entities import Experiment, Metric, Run, ViewType
+from mlflow.entities import Experiment, Metric
 from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
-from orchestrator import tracking_batches, tracking_curves, tracking_summaries
+from orchestrator import database, tracking_batches, tracking_curves, tracking_summaries
 from orchestrator.curves import Curve
-from orchestrator.lease import held
 from orchestrator.metric_names import LOAD_PREFIX, stored_name
 from orchestrator.settings import Settings
 from orchestrator.storage import Record
 from orchestrator.study import Replicate, Study
 from orchestrator.study_cache import cache_folder
 from orchestrator.tracking_books import Book, open_book
-from orchestrator.tracking_probe import masked
+from orchestrator.tracking_probe import masked, reason_of, store_kind
 from orchestrator.tracking_reader import read_study
-from orchestrator.tracking_runs import KeyedRuns
+from orchestrator.tracking_runs import RUNNING, KeyedRuns, matching
 from orchestrator.tracking_sweeps import RecordedSweep, recorded_sweeps
 from trainables.errors import InputError
 
-PAGE: Final = 1000
-RUNNING: Final = "attributes.status = 'RUNNING'"
 ENDED: Final = {"complete": "FINISHED", "failed": "FAILED", "stopped": "KILLED"}
-HTTP_LIMITS: Final = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
-"""Whoever writes tries again anyway, and says so meanwhile; by itself MLflow is silent for minutes."""
+CLIENT: Final = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
+"""Whoever writes tries again anyway, and says so meanwhile; by itself MLflow is silent for minutes.
+
+And it would print two lines for each run that ends.
+"""
 
 AWAY_STATUS: Final = (401, 403, 429, 499, 500, 502, 503, 504)
 
@@ -46,18 +50,18 @@ class Tracking:
         logging.getLogger("mlflow").setLevel(logging.WARNING)
         logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # whoever writes says it in one line
         logging.getLogger("alembic").setLevel(logging.WARNING)
-        for name, value in HTTP_LIMITS.items():
+        for name, value in CLIENT.items():
             os.environ.setdefault(name, value)
-        self._is_local = settings.tracking_uri.startswith("sqlite:")
         self._settings = settings
         self._books: dict[str, Book] = {}
         self._revision = 0
+        uri = database.address(settings.tracking_uri)
         try:
-            with _made_once(settings):
-                self._client = MlflowClient(tracking_uri=settings.tracking_uri)
+            with database.made_once(uri, settings.runs / "mlflow.lock"):
+                self._client = MlflowClient(tracking_uri=uri)
                 self._client.search_experiments(max_results=1)
-        except (MlflowException, ImportError) as error:  # a database needs its own package
-            reason = str(error).splitlines()[0]
+        except (MlflowException, SQLAlchemyError, ImportError, ValueError) as error:  # a database needs its own package
+            reason = reason_of(error, settings.tracking_uri)
             raise InputError(f"The tracking store {masked(settings.tracking_uri)} cannot be opened: {reason}") from None
         self._runs = KeyedRuns(self._client, self.book)
 
@@ -67,7 +71,7 @@ class Tracking:
         if isinstance(error, MlflowException):
             status: int = error.get_http_status_code()  # type: ignore[no-untyped-call]
             return status in AWAY_STATUS
-        return isinstance(error, OSError)
+        return isinstance(error, (OSError, OperationalError, InterfaceError))  # from giving up on a broken connection
 
     def book(self, name: str) -> Book:
         """The one book called `name`."""
@@ -79,7 +83,8 @@ class Tracking:
         """The id of the experiment `name`, made where it is not there."""
         found = self._client.get_experiment_by_name(name)
         if found is None:
-            location = (self._settings.artifacts / name).as_uri() if self._is_local else None
+            has_server = store_kind(self._settings.tracking_uri) in ("http", "https")
+            location = None if has_server else (self._settings.artifacts / name).as_uri()
             try:
                 return str(self._client.create_experiment(name, artifact_location=location))
             except MlflowException:
@@ -148,7 +153,7 @@ class Tracking:
     def finish(self, run_id: str, state: str, traceback: str = "", artifacts: Path | None = None) -> None:
         """Ends a run, complete, failed or stopped, with its files; a traceback becomes an artifact."""
         if traceback:
-            self._client.log_text(run_id, traceback, "traceback.txt")
+            self._client.log_text(run_id, tracking_batches.plain(traceback), "traceback.txt")
         if artifacts and artifacts.is_dir():
             self._client.log_artifacts(run_id, str(artifacts))
         self._client.set_tag(run_id, "ponderay.state", state)
@@ -219,34 +224,26 @@ class Tracking:
         """Stores what was changed and not committed when the driver `name` started."""
         if diff:
             run_id = self.sweep_run(sweep)
-            self._client.log_text(run_id, diff, f"uncommitted/{name}.diff")
+            self._client.log_text(run_id, tracking_batches.plain(diff), f"uncommitted/{name}.diff")
             self.finish(run_id, "complete")
 
     def unfinished_conditions(self, experiment_id: str) -> set[str]:
         """Names of conditions whose run has not ended well."""
         wanted = "attributes.status != 'FINISHED' and tags.`ponderay.kind` = 'condition'"
-        return {run.data.tags["ponderay.condition"] for run in self._search(experiment_id, wanted)}
+        return {run.data.tags["ponderay.condition"] for run in matching(self._client, experiment_id, wanted)}
 
     def stop_running(self, experiment_id: str) -> None:
-        """Leaves no run of an experiment RUNNING."""
-        for run in list(self._search(experiment_id, RUNNING)):
+        """Leaves no run of an experiment RUNNING; for the holder of the lease."""
+        self.remove_orphans(experiment_id)
+        for run in list(matching(self._client, experiment_id, RUNNING)):
             self.finish(run.info.run_id, "stopped")
 
     def remove_orphans(self, experiment_id: str) -> None:
-        """Removes runs that a dead driver made and did not live to enter into the book; for the holder of the lease."""
-        entered = set(self._runs.known(experiment_id).values())
-        for run in list(self._search(experiment_id, RUNNING)):
-            if run.info.run_id not in entered:
-                self._client.delete_run(run.info.run_id)
+        """Removes runs that were made and not entered into the book, because then a driver died or the store went away.
 
-    def _search(self, experiment_id: str, wanted: str) -> Iterator[Run]:
-        token = None
-        while True:
-            page = self._client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, PAGE, page_token=token)
-            yield from page
-            token = page.token
-            if not token:
-                return
+        For the holder of the lease.
+        """
+        self._runs.remove_unentered(experiment_id)
 
     def read_study(self, name: str) -> Study:
         """Every replicate of the sweep `name`, as the store has it.
@@ -255,16 +252,6 @@ class Tracking:
             InputError: if the sweep has not run.
         """
         return read_study(self._client, name, self.find_experiment(name).experiment_id, cache_folder())
-
-
-@contextmanager
-def _made_once(settings: Settings) -> Iterator[None]:
-    """A local store's tables are made by one process; others wait."""
-    if settings.tracking_uri.startswith("sqlite:///"):
-        with held(settings.runs / "mlflow.lock"):
-            yield
-    else:
-        yield
 
 
 def _now_ms() -> int:

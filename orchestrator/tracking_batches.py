@@ -17,6 +17,11 @@ SMALL_BATCH: Final = 100
 TEXT_LIMIT: Final = 5000
 
 
+def plain(text: str) -> str:
+    """`text` with other characters for those that a database refuses: halves of pairs, and on PostgreSQL the zero."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
 def write(
     client: "MlflowClient",
     run_id: str,
@@ -25,8 +30,8 @@ def write(
     params: Mapping[str, Any] | None = None,
 ) -> None:
     """Adds metrics, tags and parameters; twice is as good as once."""
-    listed = [RunTag(name, value) for name, value in (tags or {}).items()]
-    given = [Param(path, str(value)[:TEXT_LIMIT]) for path, value in (params or {}).items()]
+    listed = [RunTag(name, plain(value)) for name, value in (tags or {}).items()]
+    given = [Param(path, plain(str(value))[:TEXT_LIMIT]) for path, value in (params or {}).items()]
     while metrics or listed or given:
         now = metrics[: BATCH - 2 * SMALL_BATCH], given[:SMALL_BATCH], listed[:SMALL_BATCH]
         client.log_batch(run_id, *now)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from orchestrator.database import LAST_TABLE, address
+
 TIME_LIMIT_S: Final = 15.0
 HTTP_LIMITS: Final = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
 CONNECT_LIMITS: Final = {
@@ -18,6 +20,10 @@ CONNECT_LIMITS: Final = {
     "mysql": {"connect_timeout": 5},
 }
 PASSWORD: Final = re.compile(r"(://[^:/@]*):.*@")
+PART_OF_PASSWORD: Final = re.compile(r'"[^"\s]*@')
+"""What is taken for a part of the host's name where a password holds an @ that is not written %40."""
+
+NO_ADDRESS: Final = "it is no valid address (in a password @ is written %40, and / is written %2F)"
 PASSWORD_OPTION: Final = re.compile(r"((?:password|passwd|pwd|token)=)[^&\s]*", re.IGNORECASE)
 
 
@@ -67,20 +73,21 @@ def _ask(uri: str, said: list[str]) -> None:
         _open(uri)
         said.append("")
     except Exception as error:
-        said.append(_without_password(_reason(error), uri))
+        said.append(reason_of(error, uri))
 
 
 def _open(uri: str) -> None:
     from mlflow import MlflowClient
     from sqlalchemy import create_engine, inspect
 
+    uri = address(uri)
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
     if store_kind(uri) in CONNECT_LIMITS:
         arguments: dict[str, Any] = dict(CONNECT_LIMITS[store_kind(uri)])
         engine = create_engine(uri, connect_args=arguments)
         try:
-            is_made = inspect(engine).has_table("experiments")
+            is_made = inspect(engine).has_table(LAST_TABLE)
         finally:
             engine.dispose()
         if not is_made:
@@ -100,7 +107,14 @@ def _limits_on_http() -> Iterator[None]:
         os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: BaseException, uri: str) -> str:
+    """What went wrong with the store at `uri`, in one line without passwords."""
+    if isinstance(error, ValueError):  # its words may be a part of the password
+        return NO_ADDRESS
+    return _without_password(_reason(error), uri)
+
+
+def _reason(error: BaseException) -> str:
     """The innermost line that says something, such as `Connection refused`."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
@@ -115,4 +129,4 @@ def _without_password(text: str, uri: str) -> str:
         password = None
     for secret in {password, unquote(password)} if password else ():
         text = text.replace(secret, "***")
-    return masked(text)
+    return masked(PART_OF_PASSWORD.sub('"***@', text))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
-from orchestrator.masking import masked_setting, masked_text, without_secrets
+from orchestrator.database import address
+from orchestrator.masking import masked_setting, masked_source, without_secrets
 from orchestrator.report.study_provenance import StudyProvenance
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ MOST_DIFF_BYTES: Final = 2_000_000
 
 def provenance_of(study: "Study", settings: "Settings", conditions: Sequence[str] = ()) -> StudyProvenance:
     """`read_provenance` from the tracking store that `settings` name."""
-    return read_provenance(MlflowClient(tracking_uri=settings.tracking_uri), study, conditions)
+    return read_provenance(MlflowClient(tracking_uri=address(settings.tracking_uri)), study, conditions)
 
 
 def read_provenance(client: MlflowClient, study: "Study", conditions: Sequence[str] = ()) -> StudyProvenance:
@@ -133,7 +134,7 @@ def _diffs(client: MlflowClient, experiment: str, notes: list[str]) -> Mapping[s
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 local = Path(client.download_artifacts(runs[0].info.run_id, file.path, folder))
-                diff = masked_text(local.read_text(encoding="utf-8", errors="replace"))
+                diff = masked_source(local.read_text(encoding="utf-8", errors="replace"))
             names.setdefault(diff, PurePosixPath(file.path).stem)
         if len(files) > MOST_DIFFS:
             notes.append(f"{MOST_DIFFS} of {len(files)} diffs were read; MLflow has all.")

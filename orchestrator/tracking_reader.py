@@ -12,6 +12,7 @@ from orchestrator import study_cache
 from orchestrator.replicate_tags import decode
 from orchestrator.study import Study
 from orchestrator.study_cache import Origin, ReadCondition, Snapshot
+from orchestrator.tracking_probe import masked
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -28,7 +29,7 @@ def read_study(client: "MlflowClient", name: str, experiment_id: str, cache: Pat
         cache: folder of what was read before; None: everything is read.
     """
     experiment = client.get_experiment(experiment_id)
-    origin = Origin(client.tracking_uri, str(experiment_id), int(experiment.creation_time or 0))
+    origin = Origin(masked(client.tracking_uri), str(experiment_id), int(experiment.creation_time or 0))
     before = study_cache.load(cache, origin)
     snapshot = _read(client, experiment_id, before)
     if snapshot != before:

@@ -1,14 +1,33 @@
 """Runs of MLflow by kind and key, through the book of their experiment: one run for each key, whoever asks."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
+from mlflow.entities import Run, ViewType
 from mlflow.exceptions import MlflowException
 
+from orchestrator.tracking_batches import plain
 from orchestrator.tracking_books import Book, storable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+
+PAGE: Final = 1000
+RUNNING: Final = "attributes.status = 'RUNNING'"
+NAME_LIMIT: Final = 250
+SHARED: Final = "prerequisite"
+"""The kind of runs of which several drivers make some in one experiment: there none removes what others made."""
+
+
+def matching(client: "MlflowClient", experiment_id: str, wanted: str) -> Iterator[Run]:
+    """The runs of an experiment that a filter lets through."""
+    token = None
+    while True:
+        page = client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, PAGE, page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
 
 
 class KeyedRuns:
@@ -18,6 +37,7 @@ class KeyedRuns:
         self._client, self._book = client, book
         self._runs: dict[str, dict[str, str]] = {}
         self._new: set[str] = set()
+        self._begun: set[tuple[str, str]] = set()
 
     def open(self, experiment_id: str, kind: str, key: str, name: str, tags: Mapping[str, str]) -> str:
         """The id of the one run with this kind and key, set RUNNING; made where it is not there.
@@ -29,13 +49,20 @@ class KeyedRuns:
             if self._reopen(runs[claim]):
                 return runs[claim]
             claim += " again"  # that run was removed for good
-        identity = {"ponderay.key": key, "ponderay.kind": kind, "ponderay.state": "running"}
-        mine = str(self._client.create_run(experiment_id, tags=identity | dict(tags), run_name=name).info.run_id)
+        identity = {"ponderay.key": key, "ponderay.kind": kind}
+        may_be_left = kind == SHARED or (experiment_id, claim) in self._begun
+        self._begun.add((experiment_id, claim))  # a store may go away when it has made the run and not yet said so
+        given = {tag: plain(value) for tag, value in tags.items()} | identity | {"ponderay.state": "running"}
+        made = self._client.create_run(experiment_id, tags=given, run_name=plain(name)[:NAME_LIMIT])
+        mine = str(made.info.run_id)
         runs[claim] = self._book_of(experiment_id).claim(claim, mine)
+        self._begun.discard((experiment_id, claim))
         if runs[claim] == mine:
             self._new.add(mine)
         else:
             self._client.delete_run(mine)
+        if may_be_left:  # not sooner: another driver may be about to enter one
+            self.remove_unentered(experiment_id, identity)
         return runs[claim]
 
     def find(self, experiment_id: str, kind: str, key: str) -> str:
@@ -50,6 +77,16 @@ class KeyedRuns:
         if experiment_id not in self._runs:
             self._runs[experiment_id] = self._book_of(experiment_id).claims()
         return self._runs[experiment_id]
+
+    def remove_unentered(self, experiment_id: str, identity: Mapping[str, str] | None = None) -> None:
+        """Removes running runs, those with the tags `identity`, that are not in the book.
+
+        For the holder of the lease, or once the book has the run for these tags: others in the making are in vain.
+        """
+        entered = set(self._book_of(experiment_id).claims().values())
+        for run in list(matching(self._client, experiment_id, RUNNING)):
+            if run.info.run_id not in entered and (identity or {}).items() <= run.data.tags.items():
+                self._client.delete_run(run.info.run_id)
 
     def is_new(self, run_id: str) -> bool:
         """Whether this process made the run; once."""

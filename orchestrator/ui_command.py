@@ -1,22 +1,20 @@
 """The command `ui`: MLflow on the recorded runs, and where to look in it."""
 
-import errno
 import os
-import socket
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit, urlunsplit
 
 import typer
 
+from orchestrator.database import address
 from orchestrator.printing import out
-from trainables.errors import InputError
+from orchestrator.server_address import check_free, link
+from orchestrator.server_environment import ONLY_TRACKING
 
 if TYPE_CHECKING:
     from orchestrator.settings import Settings
-
-EVERYWHERE: Final = ("0.0.0.0", "::", "")
 
 
 def ui(
@@ -38,35 +36,19 @@ def ui(
         out.print(f"The tracking server is already running: {_without_user(settings.tracking_uri)}", markup=False)
         _print_pages(settings, _without_user(settings.tracking_uri))
         return
-    _check_free(host, port)
-    address = f"http://{_name(host)}:{port}"
-    _print_pages(settings, address)
-    out.print(f"MLflow: {address} (ready in a few seconds; ends with Ctrl-C)", markup=False, soft_wrap=True)
+    check_free(host, port, "is `ponderay ui` running already?")
+    here = link(host, port)
+    _print_pages(settings, here)
+    out.print(f"MLflow: {here} (ready in a few seconds; ends with Ctrl-C)", markup=False, soft_wrap=True)
     sys.stdout.flush()
-    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+    store = {"MLFLOW_BACKEND_STORE_URI": address(settings.tracking_uri)} | ONLY_TRACKING
     arguments = ["--host", host, "--port", str(port), "--workers", "1"]
-    store = ["--backend-store-uri", settings.tracking_uri, "--artifacts-destination", str(settings.artifacts)]
-    os.execv(sys.executable, [sys.executable, "-m", "mlflow", "server", *arguments, *store])
+    artifacts = ["--artifacts-destination", str(settings.artifacts)]
+    program = [sys.executable, "-m", "mlflow", "server", "--app-name", "ponderay-ui", *arguments, *artifacts]
+    os.execve(sys.executable, program, os.environ | store)  # a password is not for the arguments, which all can see
 
 
-def _check_free(host: str, port: int) -> None:
-    """Raises InputError where the server could not listen."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that has just ended is no hindrance
-            probe.bind(address)
-    except socket.gaierror:
-        raise InputError(f"`--host` must be an address of this machine, but {host!r} is none.") from None
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise InputError(f"Nothing can listen on {host}:{port}: {error.strerror}.") from None
-        remedy = "is `ponderay ui` running already? Else choose another, such as"
-        other = port + 1 if port < 65535 else port - 1
-        raise InputError(f"Port {port} of {host} is taken; {remedy} `--port {other}`.") from None
-
-
-def _print_pages(settings: "Settings", address: str) -> None:
+def _print_pages(settings: "Settings", server: str) -> None:
     """The pages of each sweep, then the searches."""
     from orchestrator.run_filters import FILTERS
     from orchestrator.tracking_probe import has_store
@@ -79,7 +61,7 @@ def _print_pages(settings: "Settings", address: str) -> None:
     for sweep in Tracking(settings).sweeps():
         out.print(sweep.name, markup=False)
         for name, page in _pages(sweep.experiment_id, sweep.tags).items():
-            out.print(f"  {name:32} {address.rstrip('/')}/{page}", markup=False, soft_wrap=True)
+            out.print(f"  {name:32} {server.rstrip('/')}/{page}", markup=False, soft_wrap=True)
     out.print("\nSearches for the box above a table; what stands in braces is yours to fill in:")
     for one in FILTERS:
         out.print(f"  {one.name}: {one.meaning}\n    {one.text}", markup=False, soft_wrap=True)
@@ -94,13 +76,6 @@ def _pages(experiment_id: str, tags: Mapping[str, str]) -> dict[str, str]:
 
     saved = {view.name: view.page(experiment_id) for view in VIEWS if view.tag in tags}
     return saved or {"Conditions": filter_page(experiment_id, CONDITIONS)}
-
-
-def _name(host: str) -> str:
-    """Of this machine in links."""
-    if host in EVERYWHERE:
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host else host
 
 
 def _without_user(uri: str) -> str:

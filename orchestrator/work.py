@@ -22,10 +22,14 @@ class Work(BaseModel):
         key: hash of everything that decides the result.
         label: for people, `surprisal seed 1`.
         num_steps: the last step that `train` reports.
-        folder: its journal and checkpoints, on storage that all machines see.
+        folder: its journal and checkpoints, on storage that all machines see, or each machine's own copy of `shared`.
+        shared: URL at which all machines see them; empty where they see `folder`.
         products: folder of each finished prerequisite by name.
+        shared_products: URL of each, where they have one.
         attempt: names the driver that handed it out, and which time it did.
         code_version: of the trainable's sources.
+        host: where they were read; other machines compare theirs.
+        mark: of the folder around `folder`, where that is not behind a URL; other machines must see the same.
         keep_last: keep the last checkpoints beside the best ones when it is complete.
     """
 
@@ -37,10 +41,14 @@ class Work(BaseModel):
     config: dict[str, Any]
     num_steps: int
     folder: Path
+    shared: str = ""
     products: dict[str, Path] = {}
+    shared_products: dict[str, str] = {}
     resources: ResolvedResources
     attempt: str
     code_version: str
+    host: str = ""
+    mark: str = ""
     keep_last: bool = False
 
     def module(self) -> ModuleType:

@@ -3,9 +3,12 @@
 import os
 from typing import Any
 
-PASSED_ON = (
+PASSED_ON = (  # no secrets: Ray shows them to whoever sees the job
     "PONDERAY_DATA",
     "PONDERAY_CACHE",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_DEFAULT_REGION",
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S",
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S",
 )

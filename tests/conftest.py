@@ -1,6 +1,7 @@
 """What all tests share: one torch thread, checked tensor shapes, no folders of the user."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true
 import torch
 from jaxtyping import install_import_hook
 
-pytest_plugins = ["tests.browser"]
+pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres"]
 
 TENSOR_MODULES = {
     "asr": (
@@ -23,9 +24,15 @@ TENSOR_MODULES = {
         "recoding", "steps", "streams", "surprisal", "tally", "testing", "uncertainty", "words",
     ),
 }  # fmt: skip
+OF_THE_USER = (
+    "PONDERAY_RUNS", "PONDERAY_STORAGE", "PONDERAY_TRACKING_URI", "PONDERAY_SEARCH_URI", "RAY_ADDRESS",
+    "RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE",
+)  # fmt: skip
 MODULE_NAMES = [f"trainables.{family}.{name}" for family, names in TENSOR_MODULES.items() for name in names]
 install_import_hook(MODULE_NAMES, "beartype.beartype")
 torch.set_num_threads(1)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script; tests interrupt commands
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
@@ -34,11 +41,17 @@ def seeded() -> None:
     torch.manual_seed(0)
 
 
+@pytest.fixture(autouse=True)
+def nothing_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No bucket was away in another test."""
+    monkeypatch.setattr("orchestrator.shared_folder._given_up", set())
+
+
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder of the test's own, with none of the user's settings but the data."""
     monkeypatch.chdir(tmp_path)
-    for name in ("PONDERAY_RUNS", "PONDERAY_TRACKING_URI", "RAY_ADDRESS"):
+    for name in OF_THE_USER:
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 

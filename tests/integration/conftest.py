@@ -1,19 +1,16 @@
 """One small Ray instance for all integration tests, and a tracking store whose tables are made."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.orchestrator.recorded import empty_store
-
 
 @pytest.fixture
-def workplace(workplace: Path) -> Path:
-    """The same with an empty tracking store, for making one takes seconds."""
-    (workplace / "runs").mkdir()
-    (workplace / "runs" / "mlflow.db").write_bytes(empty_store())
+def workplace(workplace: Path, store: Callable[[Path], None]) -> Path:
+    """The same with an empty store, for making one takes seconds."""
+    store(workplace)
     return workplace
 
 
@@ -22,10 +19,12 @@ def ray_instance() -> Iterator[None]:
     """Two CPUs on this machine; drivers find it initialised and use it."""
     import os
 
+    from orchestrator import ray_token
     from orchestrator.ray_session import RAY_SETTINGS
     from orchestrator.worker_process import runtime_environment
 
     os.environ |= RAY_SETTINGS
+    ray_token.prepare("local")
     import ray
 
     ray.init(

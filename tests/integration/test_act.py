@@ -24,7 +24,7 @@ def run(sweep):
     return run_without_ray(Drafter(sweep, read_settings(), 0), Console(quiet=True), accept_code=False).replicates
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", (*TASKS[:-1], pytest.param(TASKS[-1], marks=pytest.mark.slow)))
 def test_a_replicate_of_every_task_leaves_metrics_tables_and_figures(task):
     sweep = find_sweep(f"act.fixed_updates_{task}", smoke=True).only("budget=2", 1)
     (replicate,) = run(sweep)
@@ -53,6 +53,7 @@ def test_a_whole_sweep_has_a_front_of_error_against_updates(monkeypatch):
     assert "macs_per_sequence" in by_cost.stdout.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_optuna_searches_tau_learning_rate_and_hidden_size():
     sweep = find_sweep("act.search_addition", smoke=True)
     replicates = run(sweep)

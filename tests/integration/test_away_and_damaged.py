@@ -4,10 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import plan
 from orchestrator.settings import read_settings
+from orchestrator.shared_folder import AwayError
+from orchestrator.stopping import StoppedError
 from orchestrator.tracking import Tracking
-from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
+from trainables.errors import InputError
+
+pytestmark = pytest.mark.every_store
 
 SWEEP = {"a": {}, "b": {"x": 0.25}}
 
@@ -36,6 +42,76 @@ def test_a_store_that_is_away_for_a_while_gets_everything_in_the_end(workplace, 
     assert statuses("tiny.sweep") == dict.fromkeys(["a", "b", *RUNS_OF_A_AND_B], "FINISHED")
     recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
     assert [dict(r.metrics) for r in recorded] == [dict(r.metrics) for r in outcome.replicates]
+
+
+@pytest.mark.parametrize("call", ["open_experiment", "remove_orphans", "read_study", "unfinished_conditions"])
+def test_a_store_that_goes_away_before_anything_has_begun_is_told_in_one_line(workplace, monkeypatch, call):
+    def fails(*_):
+        raise ConnectionError("[Errno 111] Connection refused")
+
+    monkeypatch.setattr(Tracking, call, fails)
+    with pytest.raises(InputError, match=r"^The tracking store .* cannot be used: Connection refused$"):
+        run_quietly(tiny(SWEEP))
+    assert not list(Path("runs").rglob("journal.jsonl"))
+    monkeypatch.undo()
+
+
+def machine_is_at_fault(work, send):
+    send({"kind": "state", "state": "failed", "attempt": work.attempt, "time_ms": 1, "error": "no mount."}
+         | {"is_input_error": True, "is_machine_fault": True})  # fmt: skip
+
+
+def test_a_machine_that_cannot_do_the_work_stops_the_sweep_and_fails_nothing_for_good(workplace, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("orchestrator.local.execute", machine_is_at_fault)
+        with pytest.raises(StoppedError, match=r"^no mount\.$"):
+            run_quietly(tiny(SWEEP))
+    assert "RUNNING" not in statuses("tiny.sweep").values()
+    assert {r.state for r in run_quietly(tiny(SWEEP)).replicates} == {"complete"}
+
+
+@pytest.fixture
+def bucket_fails(monkeypatch):
+    """A function of the plan that looks into a bucket fails as often as the list has entries, where `is_asked`."""
+    failures: list[int] = []
+
+    def fail(name, is_asked):
+        real = getattr(plan, name)
+
+        def failing(asked):
+            if failures and is_asked(asked):
+                failures.pop()
+                raise AwayError("s3://bucket cannot be reached")
+            return real(asked)
+
+        monkeypatch.setattr(plan, name, failing)
+        return failures
+
+    return fail
+
+
+def test_a_bucket_that_is_away_as_a_replicate_ends_leaves_none_without_numbers(workplace, bucket_fails):
+    failures = bucket_fails("folder_of", lambda task: task.condition is not None)
+    failures.extend(range(2))
+    outcome = run_quietly(tiny(SWEEP))
+    assert not failures and {r.state for r in outcome.replicates} == {"complete"}
+    alone = run_quietly(tiny(SWEEP, name="tiny.alone"))
+    assert [dict(r.metrics) for r in outcome.replicates] == [dict(r.metrics) for r in alone.replicates]
+
+
+def test_a_bucket_that_is_away_before_a_prerequisite_is_waited_for(workplace, bucket_fails):
+    failures = bucket_fails("folder_of", lambda task: task.condition is None)
+    failures.extend(range(3))
+    assert {r.state for r in run_quietly(tiny(SWEEP)).replicates} == {"complete"}
+    assert not failures
+
+
+def test_a_bucket_that_is_away_between_two_drawn_conditions_loses_none(workplace, bucket_fails):
+    begun: list[int] = []
+    failures = bucket_fails("journals", lambda tasks: begun.append(1) or len(begun) > 4)
+    failures.extend(range(2))
+    outcome = run_quietly(searched(4, seeds=(1,)))
+    assert not failures and [r.state for r in outcome.replicates] == ["complete"] * 4
 
 
 def test_what_a_store_never_got_is_written_by_the_next_driver(workplace, log_fails, monkeypatch):

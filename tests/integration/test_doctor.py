@@ -1,10 +1,20 @@
 """Data that changed after a real run, and the nodes of a real cluster, of one node."""
 
-from orchestrator import doctor, preflight_nodes
+import pytest
+
+from orchestrator import doctor, listeners, preflight_nodes, ray_token
 from orchestrator.preflight import Check
 from orchestrator.settings import read_settings
 from tests.integration import tiny as tiny_trainable
 from tests.integration.sweeps import run_quietly, tiny
+
+
+@pytest.fixture(autouse=True)
+def alone(workplace, tmp_path_factory, monkeypatch) -> None:
+    """A home without secrets, on a machine where nothing else listens; the token is that of the tests' cluster."""
+    monkeypatch.setenv("RAY_AUTH_TOKEN", ray_token.token())
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    monkeypatch.setattr(listeners, "listeners", lambda: iter(()))
 
 
 def test_a_named_cluster_answers_and_its_nodes_report(ray_instance, workplace, monkeypatch):
@@ -33,7 +43,7 @@ def test_a_trainable_that_a_node_cannot_import_is_said_of_the_node(ray_instance,
     import ray
 
     nodes = [str(node["NodeID"]) for node in ray.nodes()]
-    (answer,) = preflight_nodes._ask(nodes, str(mark), "tests.integration.no_such_trainable").values()
+    (answer,) = preflight_nodes._ask(nodes, str(mark), "", "tests.integration.no_such_trainable").values()
     assert "no_such_trainable" in answer["fault"]
     assert answer["versions"] == {}
 

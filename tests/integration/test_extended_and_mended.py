@@ -1,17 +1,19 @@
 """Sweeps that are changed, mended or disturbed between two runs, without Ray."""
 
+import os
+import signal
 from dataclasses import replace
-from pathlib import Path
 
 import optuna
 import pytest
 
 from orchestrator.admission import Capacity
 from orchestrator.plan import Plan
+from orchestrator.progress import ProgressView
 from orchestrator.refusal import RefusedError
 from orchestrator.settings import read_settings
 from orchestrator.stopping import StoppedError
-from orchestrator.sweep_lease import StoreLease
+from orchestrator.sweep_lease import LeaseKeeper, StoreLease
 from orchestrator.tracking import Tracking
 from orchestrator.tracking_books import Book
 from orchestrator.work import code_version
@@ -22,13 +24,15 @@ from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts, statuses
 from tests.integration.tiny import TinyEvaluation
 
+pytestmark = pytest.mark.every_store
+
 
 def recorded(name: str = "tiny.sweep"):
     return Tracking(read_settings()).read_study(name).replicates
 
 
 def studies() -> list[optuna.Study]:
-    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    storage = read_settings().search_store
     return [optuna.load_study(study_name=name, storage=storage) for name in optuna.get_all_study_names(storage)]
 
 
@@ -161,6 +165,8 @@ def test_a_driver_that_has_lost_its_lease_writes_no_more(workplace, monkeypatch)
     """Another one has completed the sweep meanwhile."""
     from orchestrator import local
 
+    monkeypatch.setattr(LeaseKeeper, "_run", lambda self: None)  # which would notice it on its own
+
     execute, plans, others = local.execute, [], []
     make = Plan.__init__
     monkeypatch.setattr(Plan, "__init__", lambda self, *a: (make(self, *a), plans.append(self))[0])
@@ -168,6 +174,7 @@ def test_a_driver_that_has_lost_its_lease_writes_no_more(workplace, monkeypatch)
     def meanwhile(work, send):
         if work.label == "a seed 1" and not others:
             others.append(1)
+            plans[0]._recorder._spool.drain(60.0)  # a run in the making would be removed under its feet
             with monkeypatch.context() as patch:
                 patch.setattr(StoreLease, "_is_free", lambda *_: True)
                 run_quietly(tiny({"a": {}}, seeds=(1,)))
@@ -199,6 +206,20 @@ def test_a_node_that_is_away_for_a_moment_is_no_reason_to_refuse(workplace, monk
     run_quietly(searched(3, seeds=(1,)))
     with pytest.raises(RefusedError, match="needs 1 CPUs"):
         run_quietly(searched(4, seeds=(1,)))
+
+
+def test_a_signal_that_comes_at_the_very_end_leaves_the_process_alive(workplace, monkeypatch):
+    leave = ProgressView.__exit__
+
+    def late(self, *error):
+        leave(self, *error)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ProgressView, "__exit__", late)
+        with pytest.raises(KeyboardInterrupt):
+            run_quietly(tiny({"a": {}}, seeds=(1,)))
+    assert StoreLease(Tracking(read_settings()), "sweep tiny.sweep").acquire()
 
 
 def test_devices_are_held_once_for_as_long_as_the_work_takes(workplace, monkeypatch):

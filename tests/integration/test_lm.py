@@ -131,6 +131,7 @@ def test_another_condition_stands_beside(analysed, tmp_path):
     assert all(row["bits_before_against"] > 0 and 0 < row["p"] <= 1 for row in rows)
 
 
+@pytest.mark.slow
 def test_classic_garden_paths_and_theorems_are_tables_with_a_figure(ablation, monkeypatch):
     monkeypatch.chdir(ablation)
     for option, kind in (((), "sentences"), (("--theorems",), "theorems")):

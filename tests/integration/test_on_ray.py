@@ -94,6 +94,7 @@ def test_faults_fail_their_replicate_only_and_a_killed_worker_is_replaced():
     check_faults(Resources(num_workers=0))
 
 
+@pytest.mark.slow
 def test_a_replicate_that_hangs_is_ended_and_tried_again():
     mark = Path("hung").absolute()
     hanging = Condition("hangs", {"hang_at": 3, "fault_file": mark}, Resources(num_workers=0, report_timeout_s=2.0))

@@ -1,7 +1,5 @@
 """Seeds by need, samplers and constraints, on the tiny trainable without Ray."""
 
-from pathlib import Path
-
 import optuna
 import pytest
 
@@ -24,6 +22,7 @@ def numbers(study) -> dict[str, int]:
     return {name: len(study.of(name)) for name in study.conditions}
 
 
+@pytest.mark.every_store
 def test_only_undecided_conditions_get_more_seeds_and_a_second_run_none(workplace):
     run_quietly(by_need())
     study = Tracking(read_settings()).read_study("tiny.sweep")
@@ -41,6 +40,7 @@ def test_only_undecided_conditions_get_more_seeds_and_a_second_run_none(workplac
     assert starts() == before
 
 
+@pytest.mark.every_store
 def test_seeds_by_need_go_on_where_a_driver_was_stopped(workplace):
     run_quietly(by_need(name="tiny.whole"))
     first = by_need()
@@ -56,7 +56,7 @@ def test_seeds_by_need_go_on_where_a_driver_was_stopped(workplace):
 def drawn(search: Search, **changes):
     sweep = tiny((), name="tiny.search", search=search, seeds=(1,), **changes)
     outcome = run_quietly(sweep)
-    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    storage = read_settings().search_store
     names = optuna.get_all_study_names(storage)
     trials = [trial for name in names for trial in optuna.load_study(study_name=name, storage=storage).trials]
     assert {r.state for r in outcome.replicates} == {"complete"}
@@ -83,6 +83,7 @@ def test_a_grid_lists_no_real_numbers():
         tiny((), search=Search({"x": Real(0.1, 1.0)}, num_trials=3, sampler="grid"))
 
 
+@pytest.mark.every_store
 def test_optuna_hears_how_far_a_constraint_is_missed(workplace):
     search = Search({"x": Real(0.1, 1.0)}, num_trials=12, constraints=(Constraint("cost", 0.5),))
     trials = drawn(search)
@@ -90,12 +91,13 @@ def test_optuna_hears_how_far_a_constraint_is_missed(workplace):
         assert trial.constraints["cost"] == pytest.approx(trial.params["x"] - 0.5)
     kept = sum(trial.params["x"] <= 0.5 for trial in trials)
     assert 0 < kept < 12
-    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    storage = read_settings().search_store
     (name,) = optuna.get_all_study_names(storage)
     best = optuna.load_study(study_name=name, storage=storage).best_trials
     assert best and all(trial.params["x"] <= 0.5 for trial in best)
 
 
+@pytest.mark.every_store
 def test_results_that_only_the_journals_hold_are_told_as_means_over_all_seeds(workplace, monkeypatch):
     """As when a driver died before it could write or tell anything."""
     sweep = tiny((), name="tiny.search", search=Search({"x": Real(0.1, 1.0)}, num_trials=3))
@@ -106,7 +108,7 @@ def test_results_that_only_the_journals_hold_are_told_as_means_over_all_seeds(wo
     before = starts()
     run_quietly(sweep)
     assert starts() == before
-    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    storage = read_settings().search_store
     (name,) = optuna.get_all_study_names(storage)
     for trial in optuna.load_study(study_name=name, storage=storage).trials:
         errors = [r.metrics["error@plain"] for r in outcome.replicates if r.condition.startswith(f"{trial.number:04d}")]

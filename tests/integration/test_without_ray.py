@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-from mlflow import MlflowClient
 
 from orchestrator.refusal import RefusedError
 from orchestrator.settings import read_settings
@@ -21,6 +20,7 @@ from tests.integration.tiny import TinyEvaluation
 from trainables.config import content_hash
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.every_store
 
 
 def starts(folder: Path = Path("runs")) -> dict[str, int]:
@@ -37,7 +37,7 @@ RUNS_OF_A_AND_B = [f"{condition} seed {seed}" for condition in "ab" for seed in 
 
 def statuses(sweep: str) -> dict[str, str]:
     """MLflow's own status of each condition's and replicate's run of a sweep, by name."""
-    client = MlflowClient(tracking_uri=read_settings().tracking_uri)
+    client = Tracking(read_settings())._client
     experiment = client.get_experiment_by_name(sweep)
     runs = client.search_runs([experiment.experiment_id], "tags.`ponderay.kind` != 'sweep'", max_results=1000)
     names = [run.info.run_name for run in runs]
@@ -55,7 +55,7 @@ def test_a_sweep_leaves_each_condition_with_its_replicates_in_mlflow(workplace):
     study = Tracking(read_settings()).read_study("tiny.sweep")
     assert {r.key: r.metrics for r in study.replicates} == {r.key: r.metrics for r in outcome.replicates}
 
-    client = MlflowClient(tracking_uri=read_settings().tracking_uri)
+    client = Tracking(read_settings())._client
     runs = client.search_runs([client.get_experiment_by_name("tiny.sweep").experiment_id])
     by_name = {run.info.run_name: run for run in runs}
     parent, first, second = by_name["a"], by_name["a seed 1"], by_name["a seed 2"]
@@ -120,7 +120,7 @@ def test_a_nan_and_an_exception_fail_their_replicates_only(workplace):
     }
     assert statuses("tiny.sweep")["nan seed 1"] == "FAILED"
     assert statuses("tiny.sweep")["nan"] == "FAILED"
-    client = MlflowClient(tracking_uri=read_settings().tracking_uri)
+    client = Tracking(read_settings())._client
     runs = client.search_runs([client.get_experiment_by_name("tiny.sweep").experiment_id])
     failed = next(run for run in runs if run.info.run_name == "raises seed 1")
     assert [file.path for file in client.list_artifacts(failed.info.run_id)] == ["traceback.txt"]
@@ -169,7 +169,11 @@ def test_a_killed_driver_goes_on_with_the_same_digits_none_doubled_none_left_run
     uninterrupted = run_quietly(tiny(conditions, name="tiny.whole"))
     process = driver("tiny.sweep", "0.6", "0")
     deadline = time.monotonic() + 60
-    while not any(path.name.startswith("step_000002") for path in Path("runs/replicates/tiny.sweep").rglob("*.pt")):
+    folder = Path("runs/replicates/tiny.sweep")
+    while not (
+        any(path.name.startswith("step_000002") for path in folder.rglob("*.pt"))
+        and "RUNNING" in statuses("tiny.sweep").values()
+    ):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
@@ -195,9 +199,10 @@ def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(w
     assert run_quietly(tiny({"a": {}})).num_failed == 0
 
 
+@pytest.mark.slow
 def test_of_two_drivers_started_in_the_same_second_one_runs_the_sweep_once(workplace):
-    """In a store that neither finds made."""
-    Path("runs/mlflow.db").unlink()
+    """SQLite's is one that neither finds made."""
+    Path("runs/mlflow.db").unlink(missing_ok=True)
     drivers = [driver("tiny.sweep", "0.3", "0.5") for _ in range(2)]
     assert sorted(process.wait(90) for process in drivers) == [0, REFUSED]
     assert set(starts().values()) == {1}
@@ -220,7 +225,7 @@ def test_optuna_hears_the_mean_over_seeds_and_goes_on_where_it_was(workplace):
 
     run_quietly(searched(num_trials=3))
     outcome = run_quietly(searched(num_trials=5))
-    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    storage = read_settings().search_store
     (name,) = optuna.get_all_study_names(storage)
     trials = optuna.load_study(study_name=name, storage=storage).trials
     assert len(trials) == 5
@@ -239,7 +244,7 @@ def test_optuna_hears_of_a_failed_condition_as_failed(workplace):
 
     sweep = searched(num_trials=2)
     run_quietly(sweep.with_values({"nan_at": 2}))
-    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    storage = read_settings().search_store
     (name,) = optuna.get_all_study_names(storage)
     states = [trial.state for trial in optuna.load_study(study_name=name, storage=storage).trials]
     assert states == [optuna.trial.TrialState.FAIL] * 2
@@ -251,7 +256,7 @@ def test_a_search_stops_at_an_input_that_may_be_mended_and_then_goes_on(workplac
     mended = Path("mended").absolute()
     sweep = searched(num_trials=3).with_values({"bad_input": True, "fault_file": str(mended)})
     assert run_quietly(sweep).input_errors
-    storage = f"sqlite:///{Path('runs/optuna.db').absolute()}"
+    storage = read_settings().search_store
     (name,) = optuna.get_all_study_names(storage)
     study = optuna.load_study(study_name=name, storage=storage)
     assert [trial.state for trial in study.trials] == [optuna.trial.TrialState.RUNNING]

@@ -1,7 +1,6 @@
 """Exit codes and messages, as a user meets them."""
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator import cli
+from orchestrator.server_address import free_port
 from tests.trainables.asr.test_data import write_utterance
 
 
@@ -36,6 +36,12 @@ def test_help_comes_in_half_a_second_and_names_the_commands():
     assert done.returncode == 0
     assert all(name in done.stdout for name in ("sweeps", "show", "run", "train", "status", "pareto", "ui"))
     assert min(times) < 0.5
+
+
+def test_the_command_starts_without_its_heavy_libraries():
+    code = "import sys, orchestrator.cli; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert {"torch", "ray", "mlflow", "optuna", "numpy", "pandas", "scipy", "pydantic"}.isdisjoint(done.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -136,9 +142,7 @@ def test_show_and_sweeps_say_what_would_run(monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_ui_serves_mlflow_on_loopback(workplace):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [str(Path(sys.executable).parent / "ponderay"), "ui", "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     try:

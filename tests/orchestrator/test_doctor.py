@@ -8,15 +8,19 @@ import sys
 import pytest
 import typer
 
-from orchestrator import doctor, preflight, preflight_nodes
+from orchestrator import doctor, listeners, preflight, preflight_nodes
 from tests.orchestrator.test_preflight import closed_port
 
-OF_THE_MACHINE = ["ray", "tracking", "storage", "disk", "gpu", "versions", "upload"]
+OF_THE_MACHINE = ["ray", "tracking", "storage", "disk", "gpu", "versions", "upload", "doors"]
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch) -> None:
-    """Whatever else runs on the machine of the tests is not their matter."""
+def alone(monkeypatch, tmp_path_factory) -> None:
+    """Whatever else runs on the machine of the tests, and is in the user's home, is not their matter."""
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    for name in ("RAY_AUTH_MODE", "RAY_API_SERVER_ADDRESS", "PONDERAY_SEARCH_URI", "PONDERAY_STORAGE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(listeners, "listeners", lambda: iter(()))
     monkeypatch.setattr(preflight_nodes, "other_instances", list)
     monkeypatch.setattr(preflight, "has_nvidia_driver", lambda: False)
 
@@ -73,3 +77,9 @@ def test_each_fault_is_a_row_and_exit_code_3(workplace, monkeypatch, capsys):
     }  # fmt: skip
     assert "nowhere does not exist" in rows["data"]["found"]
     assert all(row["remedy"] for row in rows.values() if row["state"] == "failed")
+
+
+def test_an_open_door_is_a_row(workplace, monkeypatch, capsys):
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    assert call(monkeypatch, "--format", "json") == 0
+    assert rows_of(capsys.readouterr().out)["ray token"]["state"] == "warning"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from orchestrator.masking import masked_setting, masked_text, without_secrets
+from orchestrator import provenance
+from orchestrator.masking import masked_setting, masked_source, masked_text, masked_traceback, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,12 @@ def test_secrets_are_masked_in_commands(command, shown):
         ("+    password = 'hunter2'  # new", "+    password = ***  # new"),
         ("Authorization: Bearer hunter2hunter2", "Authorization: Bearer ***"),
         ("GET https://host/x?sig=hunter2&n=1", "GET https://host/x?sig=***&n=1"),
+        ("at postgresql://me:p@ss/w@host/db: refused", "at postgresql://me:***@host/db: refused"),
+        ("git clone https://hunter2@host/x", "git clone https://***@host/x"),
+        ("ssh://git@host/x and http://host:5000/x", "ssh://git@host/x and http://host:5000/x"),
+        (f"pushed with ghp_{'a' * 36}", "pushed with ***"),
+        ("password=hunter2 host=db", "password=*** host=db"),
+        ("MY_SSH_KEY=hunter2 DEPLOY_GITHUB_PAT=hunter2", "MY_SSH_KEY=*** DEPLOY_GITHUB_PAT=***"),
         ("ValueError: `rate` must be in [0, 1), but got 1.2.", "ValueError: `rate` must be in [0, 1), but got 1.2."),
     ],
 )
@@ -44,3 +51,60 @@ def test_a_setting_is_masked_by_its_name_or_by_what_it_holds():
     assert masked_setting("data.token", "hunter2") == "***"
     assert masked_setting("data.url", "https://me:hunter2@host/x") == "https://me:***@host/x"
     assert masked_setting("data.num_tokens", "5") == "5"
+
+
+def test_source_keeps_what_is_computed_and_loses_what_is_written_into_it():
+    computed = "+    token = next(tokens)\n+    password: str = settings.password\n"
+    assert masked_source(computed) == computed
+    assert masked_source("+API_KEY = 'hunter2'\n-x(token=\"hunter2\")") == "+API_KEY = ***\n-x(token=***)"
+    assert masked_source('+URI = "http://me:hunter2@host"') == '+URI = "http://me:***@host"'
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        (
+            "+    export AWS_SECRET_ACCESS_KEY=hunter2 HF_TOKEN=hunter2;",
+            "+    export AWS_SECRET_ACCESS_KEY=*** HF_TOKEN=***;",
+        ),
+        ("+  MLFLOW_TRACKING_PASSWORD: hunter2", "+  MLFLOW_TRACKING_PASSWORD: ***"),
+        ("+export HF_TOKEN=$TOKEN_OF_MINE", "+export HF_TOKEN=$TOKEN_OF_MINE"),
+        ("+NUM_TOKENS = 3\n+PASSWORD = find()", "+NUM_TOKENS = 3\n+PASSWORD = find()"),
+    ],
+)
+def test_sources_of_shells_hold_secrets_without_quotes(source, shown):
+    assert masked_source(source) == shown
+
+
+def test_a_traceback_keeps_its_source_and_loses_secrets_of_its_message():
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "a.py", line 1, in f\n'
+        "    raise ValueError(open_store(token=token))\n"
+        "          ^^^^^^^^^^\n"
+        "ValueError: no store at http://me:hunter2@host with token=hunter2\n"
+        "    and password: hunter2\n"
+    )
+    assert masked_traceback(text) == text.replace("hunter2", "***")
+
+
+def test_what_the_environment_holds_is_masked_whatever_stands_before_it(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "hun/ter+two")
+    monkeypatch.setenv("MY_STORE", "postgresql://me:hunter%2Btwenty@host/db")
+    monkeypatch.setenv("MY_TOKEN_PATH", "/home/me/token-of-mine")
+    monkeypatch.setenv("MY_TOKEN", "short")
+    assert masked_text("it said hun/ter+two, hun%2Fter%2Btwo") == "it said ***, ***"
+    assert masked_text("it said hunter+twenty, hunter%2Btwenty") == "it said ***, ***"
+    assert masked_text("it read /home/me/token-of-mine in short") == "it read /home/me/token-of-mine in short"
+    assert masked_setting("note", "of hun/ter+two") == "of ***"
+
+
+def test_what_is_recorded_of_the_command_and_of_changes_has_no_secrets(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/bin/ponderay", "run", "asr.demo", "--set", "data.token=hunter2"])
+    assert provenance.command() == "ponderay run asr.demo --set data.token=***"
+    monkeypatch.setattr(provenance, "_git", lambda *_: "+password = 'hunter2'")
+    provenance.git_diff.cache_clear()
+    try:
+        assert provenance.git_diff() == "+password = ***"
+    finally:
+        provenance.git_diff.cache_clear()

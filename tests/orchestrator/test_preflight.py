@@ -14,17 +14,12 @@ from orchestrator import preflight, tracking_probe
 from orchestrator.draft import Drafter
 from orchestrator.preflight import Check
 from orchestrator.refusal import RefusedError
-from orchestrator.settings import Settings, read_settings
+from orchestrator.settings import read_settings
 from orchestrator.study import Replicate, Study
 from search_spaces.distributions import Integer, Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
 from tests.integration import tiny as tiny_trainable
 from trainables.errors import InputError
-
-
-@pytest.fixture
-def settings(workplace) -> Settings:
-    return read_settings()
 
 
 def tiny(conditions: dict[str, dict[str, object]], **changes) -> Sweep:
@@ -315,3 +310,14 @@ def test_a_sweep_that_can_run_passes_everything_and_leaves_no_trace(settings, wo
         ("tracking", "storage", "data", "disk", "seeds", "gpu"), "ok"
     )
     assert list(workplace.iterdir()) == []
+
+
+def test_results_of_a_job_may_not_lie_in_its_copy_of_the_sources(workplace, monkeypatch):
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    check = preflight.check_storage(read_settings())
+    assert check.state == "failed" and "PONDERAY_RUNS" in check.remedy
+    monkeypatch.setenv("PONDERAY_STORAGE", "memory://bucket/runs")
+    assert preflight.check_storage(read_settings()).state == "ok"
+    monkeypatch.delenv("PONDERAY_STORAGE")
+    monkeypatch.setenv("PONDERAY_RUNS", str(workplace.parent / "shared"))
+    assert preflight.check_storage(read_settings()).state == "ok"

@@ -104,13 +104,21 @@ def test_all_nodes_must_have_the_same_versions():
 
 def test_all_nodes_must_write_the_same_folder(tmp_path):
     mark = tmp_path / "mark"
-    assert "is not the folder that the driver writes" in preflight_nodes._storage_fault(mark)
+    assert "is not the folder that the driver writes" in preflight_nodes._storage_fault(mark, "")
     mark.touch()
-    assert preflight_nodes._storage_fault(mark) == ""
+    assert preflight_nodes._storage_fault(mark, "") == ""
     assert list(tmp_path.iterdir()) == [mark]
     assert preflight_nodes.check_shared_storage(tmp_path, {"a": report(), "b": report()}).state == "ok"
     check = preflight_nodes.check_shared_storage(tmp_path, {"a": report(), "b": report("no answer within 60 s")})
     assert (check.state, check.found) == ("failed", "b: no answer within 60 s")
+
+
+def test_with_a_bucket_each_node_has_a_folder_of_its_own_and_must_write_the_bucket(tmp_path):
+    mark = tmp_path / "runs" / "mark"
+    assert preflight_nodes._storage_fault(mark, "memory://bucket/runs") == ""
+    assert mark.parent.is_dir()
+    (tmp_path / "file").touch()
+    assert preflight_nodes._storage_fault(mark, f"file://{tmp_path}/file/runs")
 
 
 def test_sqlite_beside_several_nodes_is_a_warning(workplace):

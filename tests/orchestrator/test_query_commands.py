@@ -298,3 +298,16 @@ def test_the_commands_take_what_they_took(large, stored, workplace):
     arguments = ["pareto", "asr.demo", "--x", "macs_per_frame", "--y", "per", "--format", "json"]
     found = CliRunner().invoke(app, arguments)
     assert [one["metric"] for one in json.loads(found.stdout)["objectives"]] == ["per", "macs_per_frame"]
+
+
+def test_a_bucket_that_is_away_hides_no_study(workplace, monkeypatch, capsys):
+    from orchestrator import status_view
+    from orchestrator.settings import Settings
+    from orchestrator.shared_folder import SharedFolder
+
+    def away(*_arguments, **_named):
+        raise OSError("s3://bucket cannot be reached")
+
+    monkeypatch.setattr(SharedFolder, "sizes", away)
+    settings = Settings(workplace / "runs", "sqlite:///x.db", storage="memory://bucket")
+    assert status_view._disk(Study("asr.demo", ()), settings) == "unknown: s3://bucket cannot be reached"

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from orchestrator.spool import Spool
+from tests.waiting import until
 from trainables.errors import InputError
 
 
@@ -47,8 +48,8 @@ def test_while_the_store_is_away_everything_waits_and_nothing_is_lost(spool, tol
 
     for name in "abc":
         spool.put(name, lambda name=name: write(name))
-    assert spool.drain(0.5) == 3
-    assert spool.is_away and not done
+    until(lambda: spool.is_away)
+    assert spool.drain(0.1) == 3 and not done
     is_back.set()
     assert spool.drain(5) == 0
     assert done == ["a", "b", "c"]
@@ -58,6 +59,53 @@ def test_while_the_store_is_away_everything_waits_and_nothing_is_lost(spool, tol
         "The tracking store is back aft",
     ]
     assert "connection refused" in told[0] and "story" not in told[0]
+
+
+def test_after_an_absence_what_others_may_have_written_since_is_dropped(told, monkeypatch):
+    monkeypatch.setattr("orchestrator.spool.WAITS_S", (0.02,))
+    done, is_back, asked = [], threading.Event(), []
+
+    def may_write() -> bool:
+        asked.append(is_back.is_set())
+        if len(asked) > 2 and not is_back.is_set():
+            raise AwayError("neither does the lease answer")
+        return not is_back.is_set()
+
+    def write(name: str) -> None:
+        if asked[1:]:
+            raise AwayError("connection refused")
+        done.append(name)
+
+    spool = Spool(lambda error: isinstance(error, AwayError), told.append, may_write)
+    spool.put("before", lambda: write("before"))
+    assert spool.drain(5) == 0
+    for name in "abc":
+        spool.put(name, lambda name=name: write(name))
+    until(lambda: len(asked) > 3)
+    assert spool.drain(0.1) == 3 and len(told) == 1
+    is_back.set()
+    assert spool.drain(5) == 0
+    spool.put("d", lambda: write("d"))
+    assert spool.drain(5) == 0
+    assert done == ["before"]
+    spool.close()
+
+
+def test_a_write_refused_because_another_writes_by_now_is_dropped(told):
+    """A machine that slept through its lease, in the middle of a write."""
+    is_ours, done = [True], []
+
+    def refused() -> None:
+        is_ours[0] = False
+        raise ValueError("The run was deleted")
+
+    spool = Spool(lambda error: isinstance(error, AwayError), told.append, lambda: is_ours[0])
+    spool.put("x", refused)
+    spool.put("y", lambda: done.append("y"))
+    assert spool.drain(5) == 0
+    spool.put("z", lambda: done.append("z"))
+    assert spool.drain(5) == 0 and not done
+    spool.close()
 
 
 def test_what_is_wrong_for_good_is_raised_to_whoever_writes_next(spool):

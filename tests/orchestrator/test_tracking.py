@@ -2,18 +2,13 @@
 
 import pytest
 from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from orchestrator.settings import Settings, read_settings
 from orchestrator.tracking import Tracking
-from tests.orchestrator.recorded import empty_store
 from trainables.errors import InputError
 
-
-@pytest.fixture
-def tracking(workplace):
-    (workplace / "runs").mkdir()
-    (workplace / "runs" / "mlflow.db").write_bytes(empty_store())
-    return Tracking(read_settings())
+pytestmark = pytest.mark.every_store
 
 
 def records(num_steps: int, num_metrics: int) -> list[dict]:
@@ -110,12 +105,26 @@ def test_sweeps_are_the_experiments_with_a_conditions_run(tracking):
     [
         (ConnectionError("refused"), True),
         (MlflowException("down", error_code=8), True),  # TEMPORARILY_UNAVAILABLE in the protocol
+        (OperationalError("ROLLBACK", None, Exception("server closed the connection")), True),
+        (InterfaceError("ROLLBACK", None, Exception("connection already closed")), True),
         (MlflowException.invalid_parameter_value("no such run"), False),
         (KeyError("x"), False),
     ],
 )
 def test_away_is_what_may_come_back(error, is_away):
     assert Tracking.is_away(error) is is_away
+
+
+def test_what_no_database_takes_is_written_with_other_characters_and_long_names_are_cut(tracking):
+    """PostgreSQL knows no zero, and names of 250 characters; no store knows half a pair."""
+    strange, name = "a\0b\udc80c", "x" * 300
+    run_id = tracking.open_run(tracking.open_experiment("sweep"), "replicate", "0123", name, {"note": strange})
+    tracking.log(run_id, tags={"tag": strange}, params={"path": strange})
+    tracking.finish(run_id, "failed", strange)
+    run = tracking._client.get_run(run_id)
+    assert run.info.run_name == name[:250]
+    assert run.data.tags["note"] == run.data.tags["tag"] == run.data.params["path"] == "a\N{REPLACEMENT CHARACTER}b?c"
+    assert [file.path for file in tracking._client.list_artifacts(run_id)] == ["traceback.txt"]
 
 
 def test_a_password_is_not_told(workplace):

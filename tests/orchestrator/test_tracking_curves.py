@@ -5,21 +5,14 @@ import math
 import pytest
 
 from orchestrator.curves import Curve
-from orchestrator.settings import read_settings
-from orchestrator.tracking import Tracking
-from tests.orchestrator.recorded import empty_store, replicate
+from tests.orchestrator.recorded import replicate
 from trainables.errors import InputError
+
+pytestmark = pytest.mark.every_store
 
 OF_3 = Curve("a", "per@e", 3, (0, 10, 20), (3.0, 2.0, 1.0), (0.3, 0.2, 0.1))
 OF_5 = Curve("a", "per@e", 5, (0, 10, 20), (3.5, 2.5, 1.5), (0.4, 0.3, 0.2))
 LOSS = Curve("a", "a/loss", 5, (10, 20), (1.0, 0.5), (0.0, 0.0))
-
-
-@pytest.fixture
-def tracking(workplace):
-    (workplace / "runs").mkdir()
-    (workplace / "runs" / "mlflow.db").write_bytes(empty_store())
-    return Tracking(read_settings())
 
 
 def condition_run(tracking, name: str, *metrics: str) -> str:

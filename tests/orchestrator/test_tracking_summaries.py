@@ -4,16 +4,9 @@ import math
 
 import pytest
 
-from orchestrator.settings import read_settings
-from orchestrator.tracking import Tracking
-from tests.orchestrator.recorded import empty_store, replicate
+from tests.orchestrator.recorded import replicate
 
-
-@pytest.fixture
-def tracking(workplace):
-    (workplace / "runs").mkdir()
-    (workplace / "runs" / "mlflow.db").write_bytes(empty_store())
-    return Tracking(read_settings())
+pytestmark = pytest.mark.every_store
 
 
 def summarised(tracking, replicates) -> dict[str, float]:

@@ -8,15 +8,16 @@ import pytest
 
 from orchestrator import cli
 from orchestrator.run_filters import FILTERS
+from orchestrator.server_address import free_port
 from tests.orchestrator.driven import driven
 from tests.orchestrator.recorded import Store, replicate
 
 
 @pytest.fixture
-def started(monkeypatch) -> list[list[str]]:
-    """The command lines with which this process would have gone on."""
-    lines: list[list[str]] = []
-    monkeypatch.setattr(os, "execv", lambda path, arguments: lines.append(arguments))
+def started(monkeypatch) -> list[tuple[list[str], dict[str, str]]]:
+    """The command lines with which this process would have gone on, each with its variables."""
+    lines: list[tuple[list[str], dict[str, str]]] = []
+    monkeypatch.setattr(os, "execve", lambda path, arguments, variables: lines.append((arguments, variables)))
     return lines
 
 
@@ -26,12 +27,6 @@ def call(monkeypatch, *arguments: str) -> int:
     with pytest.raises(SystemExit) as raised:
         cli.main()
     return int(raised.value.code or 0)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def test_it_prints_the_pages_of_each_sweep_and_the_searches_then_starts(workplace, monkeypatch, capsys, started):
@@ -46,11 +41,12 @@ def test_it_prints_the_pages_of_each_sweep_and_the_searches_then_starts(workplac
     assert lines[1].endswith(f" {page}&viewStateShareKey=ponderay-conditions")
     assert lines[3].endswith(f" {page}&viewStateShareKey=ponderay-curves&compareRunsMode=CHART")
     assert all(one.text in said for one in FILTERS)
-    ((_, *arguments),) = started
-    assert arguments[:3] == ["-m", "mlflow", "server"]
+    (((_, *arguments), variables),) = started
+    assert arguments[:5] == ["-m", "mlflow", "server", "--app-name", "ponderay-ui"]
     options = dict(zip(arguments[3::2], arguments[4::2], strict=True))
     assert options["--host"] == "127.0.0.1" and options["--port"] == str(port)
-    assert options["--backend-store-uri"] == study.settings.tracking_uri
+    assert variables["MLFLOW_BACKEND_STORE_URI"] == study.settings.tracking_uri
+    assert study.settings.tracking_uri not in " ".join(arguments)
 
 
 def test_a_sweep_that_ran_before_there_were_views_has_its_conditions(workplace, monkeypatch, capsys, started):

@@ -1,0 +1,23 @@
+"""A file that several processes may want to make at once, and that is made by one of them."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_once(file: Path, text: str, mode: int) -> None:
+    """Writes a file, whole or not there, and never over one that another process makes meanwhile.
+
+    Args:
+        mode: of the file, who may read it.
+    """
+    handle, part = tempfile.mkstemp(dir=file.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as opened:
+            opened.write(text)
+        Path(part).chmod(mode)
+        with contextlib.suppress(FileExistsError):
+            os.link(part, file)
+    finally:
+        Path(part).unlink()

@@ -1,0 +1,326 @@
+"""Sweeps whose journals and checkpoints are kept in a bucket, while each machine has a folder of its own."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+from rich.console import Console
+
+from orchestrator.draft import Drafter
+from orchestrator.driver import run_on_ray
+from orchestrator.server_address import free_port
+from orchestrator.settings import read_settings
+from orchestrator.shared_folder import SharedFolder
+from orchestrator.survey import look
+from search_spaces.sweep import Condition, Resources
+from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.test_without_ray import statuses
+from tests.integration.tiny import TinyEvaluation
+from trainables.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "for-tests",
+    "AWS_SECRET_ACCESS_KEY": "for-tests",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
+
+
+moto_at: dict[int, ThreadedMotoServer] = {}
+
+
+def start(port: int) -> None:
+    """Serves S3 at a port of loopback; what was stored stays when it is stopped."""
+    moto = ThreadedMotoServer("127.0.0.1", port, verbose=False)
+    moto.start()
+    moto_at[port] = moto
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of an S3 server."""
+    start(port := free_port())
+    yield f"http://127.0.0.1:{port}"
+    moto_at.pop(port).stop()
+
+
+@pytest.fixture
+def bucket(server, workplace, monkeypatch):
+    """An empty bucket, which the settings name."""
+    for name, value in (CREDENTIALS | {"AWS_ENDPOINT_URL": server, "PONDERAY_STORAGE": "s3://runs/shared"}).items():
+        monkeypatch.setenv(name, value)
+    made = boto3.resource("s3").create_bucket(Bucket="runs")
+    yield made
+    made.objects.delete()
+    made.delete()
+
+
+@pytest.fixture
+def requests(bucket, monkeypatch) -> Counter[str]:
+    """How often each operation was asked of the server from here on."""
+    from s3fs import S3FileSystem
+
+    counts: Counter[str] = Counter()
+    ask = S3FileSystem._call_s3
+
+    async def counted(self, operation, *arguments, **named):
+        counts[operation] += 1
+        return await ask(self, operation, *arguments, **named)
+
+    monkeypatch.setattr(S3FileSystem, "_call_s3", counted)
+    return counts
+
+
+TWO = {"a": {}, "b": {"x": 0.25}}
+
+
+def on_another_machine(monkeypatch, number: int = 2) -> Path:
+    """Moves to a machine with an empty folder of its own; the tracking store is the one of before."""
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", f"sqlite:///{Path('runs/mlflow.db').absolute()}")
+    runs = Path(f"machine {number}").absolute()
+    monkeypatch.setenv("PONDERAY_RUNS", str(runs))
+    return runs
+
+
+def journals(bucket) -> dict[str, list[dict]]:
+    """Of each replicate and prerequisite by key, as the bucket has them."""
+    return {
+        entry.key.split("/")[-2]: [json.loads(line) for line in entry.get()["Body"].read().splitlines()]
+        for entry in bucket.objects.all()
+        if entry.key.endswith("journal.jsonl")
+    }
+
+
+def starts(bucket) -> dict[str, int]:
+    return {key: sum(r["kind"] == "started" for r in records) for key, records in journals(bucket).items()}
+
+
+def digits(outcome) -> list:
+    return [(r.condition, r.seed, r.state, dict(r.metrics)) for r in outcome.replicates]
+
+
+def without_bucket(monkeypatch, sweep) -> list:
+    with monkeypatch.context() as patch:
+        patch.delenv("PONDERAY_STORAGE", raising=False)
+        return digits(run_quietly(sweep))
+
+
+def test_a_sweep_has_the_same_digits_and_another_machine_finds_it_done(bucket, monkeypatch):
+    sweep = tiny(TWO)
+    first = run_quietly(sweep)
+    assert digits(first) == without_bucket(monkeypatch, tiny(TWO, name="tiny.alone"))
+    kinds = Counter(Path(entry.key).name.partition(".")[0] for entry in bucket.objects.all())
+    assert kinds == {"journal": 5, "writer": 5, "step_000001": 1, "step_000004": 4}
+    runs = on_another_machine(monkeypatch)
+    assert digits(run_quietly(sweep)) == digits(first)
+    assert set(starts(bucket).values()) == {1}
+    assert not list(runs.rglob("*.pt"))
+    survey = look(sweep, read_settings(), 2, 0, False)
+    assert [one.state for one in (*survey.replicates, *survey.prerequisites)] == ["complete"] * 5
+    stored = sum(entry.size for entry in bucket.objects.filter(Prefix="shared/replicates/"))
+    assert sum(one.size_bytes for one in survey.replicates) == stored
+
+
+def test_an_evaluation_added_on_another_machine_fetches_the_best_checkpoint(bucket, monkeypatch):
+    run_quietly(tiny({"a": {}}, seeds=(1,)))
+    runs = on_another_machine(monkeypatch)
+    added = (TinyEvaluation(), TinyEvaluation(name="double", factor=2.0))
+    (replicate,) = run_quietly(tiny({"a": {"evaluations": added}}, seeds=(1,))).replicates
+    assert replicate.metrics["error@double"] == pytest.approx(2 * replicate.metrics["error@plain"])
+    steps = [record["step"] for record in journals(bucket)[replicate.key] if record["kind"] == "metrics"]
+    assert steps == [1, 2, 3, 4]
+    assert [path.name[:11] for path in (runs / "replicates").rglob("*.pt")] == ["step_000004"]
+
+
+def driver(name: str, sleep_s: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.integration.sweeps", name, sleep_s, "0"]
+    return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)})  # noqa: S603
+
+
+@pytest.mark.slow
+def test_a_killed_worker_goes_on_on_another_machine_with_the_same_digits(bucket, monkeypatch):
+    expected = without_bucket(monkeypatch, tiny(TWO, name="tiny.whole"))
+    process = driver("tiny.sweep", "0.6")
+    deadline = time.monotonic() + 60
+    while not any("/tiny.sweep/" in e.key and "step_000002" in e.key for e in bucket.objects.all()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    runs = on_another_machine(monkeypatch)
+    resumed = run_quietly(tiny(TWO))
+    assert digits(resumed) == expected
+    counts = starts(bucket)
+    assert sorted(counts[r.key] for r in resumed.replicates) == [1, 1, 1, 2]
+    assert len(counts) == 5 and sum(counts.values()) == 7  # the prerequisite of before was brought, and found done
+    assert len(list(runs.glob("prerequisites/*/*.pt"))) == 1
+    for records in journals(bucket).values():
+        steps = [record["step"] for record in records if record["kind"] == "metrics"]
+        assert steps == sorted(set(steps))
+
+
+def test_a_prerequisite_whose_product_is_damaged_is_made_again(bucket, monkeypatch):
+    first = run_quietly(tiny({"a": {}}, seeds=(1,)))
+    (product,) = (e for e in bucket.objects.filter(Prefix="shared/prerequisites/") if e.key.endswith(".pt"))
+    good = product.get()["Body"].read()
+    product.put(Body=b"garbage")
+    on_another_machine(monkeypatch)
+    outcome = run_quietly(tiny({"a": {}}, seeds=(1, 2)))
+    assert digits(outcome)[0] == digits(first)[0]
+    assert [r.state for r in outcome.replicates] == ["complete"] * 2
+    (again,) = (e for e in bucket.objects.filter(Prefix="shared/prerequisites/") if e.key.endswith(".pt"))
+    assert (again.key, again.get()["Body"].read()) == (product.key, good)
+
+
+def test_a_name_that_leads_out_of_the_folder_does_no_harm(bucket, monkeypatch):
+    (replicate,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates
+    folder = f"shared/replicates/tiny.sweep/{replicate.key}"
+    for name in ("../../x", "artifacts/../../../x", "step_000009.0123456789abcdef.pt/../../x", "/x", "artifacts/.."):
+        bucket.put_object(Key=f"{folder}/{name}", Body=b"hostile")
+    runs = on_another_machine(monkeypatch)
+    added = (TinyEvaluation(), TinyEvaluation(name="double", factor=2.0))
+    assert run_quietly(tiny({"a": {"evaluations": added}}, seeds=(1,))).num_failed == 0
+    assert list(runs.rglob("*.pt"))
+    assert not list(Path().absolute().rglob("x"))
+
+
+def test_a_bucket_that_is_away_for_a_while_changes_nothing(bucket, server, monkeypatch):
+    """Its port is closed from the second epoch on, for a second."""
+    expected = without_bucket(monkeypatch, tiny({"a": {}}, name="tiny.whole", seeds=(1,)))
+    port, was_away = int(server.rpartition(":")[2]), []
+
+    def away(config, epoch):
+        if epoch == 2 and not was_away:
+            was_away.append(moto_at[port])
+            moto_at[port].stop()
+            threading.Timer(1.0, start, [port]).start()
+
+    monkeypatch.setattr("tests.integration.tiny._strike", away)
+    assert digits(run_quietly(tiny({"a": {}}, seeds=(1,)))) == expected
+    assert was_away
+
+
+def test_a_bucket_that_stays_away_ends_the_replicate_as_lost_and_the_next_run_goes_on(bucket, monkeypatch):
+    sweep = tiny({"a": {}}, seeds=(1,))
+    expected = without_bucket(monkeypatch, tiny({"a": {}}, name="tiny.whole", seeds=(1,)))
+    put = SharedFolder._put
+
+    def away(folder, name, call):
+        if name.startswith("step_000003"):
+            monkeypatch.setattr("orchestrator.shared_folder.AWAY_S", 0.0)
+
+            def fail(path):
+                raise ConnectionResetError("gone")
+
+            call = fail
+        put(folder, name, call)
+
+    monkeypatch.setattr("orchestrator.plan.WAITS_S", (0.0,))
+    with monkeypatch.context() as patch:
+        patch.setattr(SharedFolder, "_put", away)
+        (failed,) = run_quietly(sweep).replicates
+    assert (failed.state, failed.is_lost) == ("failed", True)
+    assert "s3://runs/shared/" in failed.error and "cannot be reached: ConnectionResetError: gone" in failed.error
+    assert digits(run_quietly(sweep)) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_instance")
+def test_trials_and_train_workers_of_ray_give_the_same_digits_though_one_is_killed(workplace, monkeypatch):
+    """Behind a file:// URL, which needs no keys in workers that were started before."""
+    mark = Path("killed").absolute()
+    killed = {"x": 0.25, "kill_at": 3, "fault_file": mark}
+    conditions = (Condition("here", {}), Condition("in two", killed, Resources(num_workers=2)))
+    expected = without_bucket(monkeypatch, tiny({"here": {}, "in two": {"x": 0.25, "kill_at": 3}}, seeds=(1,)))
+    shutil.rmtree("runs/replicates")
+    monkeypatch.setenv("PONDERAY_STORAGE", (workplace / "bucket").as_uri())
+    sweep = tiny(conditions, name="tiny.ray", seeds=(1,))
+    outcome = run_on_ray(Drafter(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
+    assert digits(outcome) == expected
+    assert mark.exists()
+    kinds = Counter(file.name.partition(".")[0] for file in (workplace / "bucket").rglob("*") if file.is_file())
+    assert kinds == {"journal": 3, "writer": 3, "step_000001": 1, "step_000004": 2}
+
+
+def test_a_bucket_that_is_not_there_is_the_users_mistake(bucket, monkeypatch):
+    monkeypatch.setenv("PONDERAY_STORAGE", "s3://misspelt/shared")
+    (error,) = run_quietly(tiny({"a": {}}, seeds=(1,))).input_errors
+    assert re.match(r"s3://misspelt/shared/prerequisites/\w+ cannot be written: .*Make the bucket", error)
+
+
+def test_a_finished_sweep_asks_for_little(bucket, monkeypatch, requests):
+    sweep = tiny({"a": {"num_epochs": 1}, "b": {"num_epochs": 1, "x": 0.25}}, seeds=(1, 2, 3))
+    run_quietly(sweep)
+    assert requests.total() <= 35 * 7
+    requests.clear()
+    run_quietly(sweep)
+    assert requests == {"list_objects_v2": 2, "get_object": 7}  # each journal once, all of a kind together
+    requests.clear()
+    look(sweep, read_settings(), 2, 0, False)
+    assert requests == {"list_objects_v2": 2, "get_object": 7}
+
+
+@pytest.mark.slow
+def test_a_bucket_that_is_gone_for_good_ends_the_sweep_in_order_and_the_next_run_goes_on(bucket, server, monkeypatch):
+    """Also the driver cannot read; nothing is left RUNNING, and nothing is lost."""
+    expected = without_bucket(monkeypatch, tiny({"a": {}}, name="tiny.whole", seeds=(1,)))
+    port, gone = int(server.rpartition(":")[2]), []
+
+    def stop(config, epoch):
+        if epoch == 3 and not gone:
+            gone.append(moto_at[port])
+            gone[0].stop()
+            monkeypatch.setattr("orchestrator.shared_folder.AWAY_S", 0.0)
+
+    monkeypatch.setattr("tests.integration.tiny._strike", stop)
+    monkeypatch.setattr("orchestrator.plan.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.driver.WRITE_AT_STOP_S", 1.0)
+    monkeypatch.setattr("orchestrator.driver.WRITE_AT_END_S", 1.0)
+    (failed,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates
+    start(port)
+    assert (failed.state, failed.is_lost) == ("failed", True)
+    assert digits(run_quietly(tiny({"a": {}}, seeds=(1,)))) == expected
+    assert set(statuses("tiny.sweep").values()) == {"FINISHED"}
+
+
+def test_what_was_done_before_there_was_a_bucket_is_brought_there_and_not_done_again(bucket, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.delenv("PONDERAY_STORAGE")
+        run_quietly(tiny({"a": {}}, seeds=(1,)))
+    added = {"evaluations": (TinyEvaluation(), TinyEvaluation(name="double", factor=2.0))}
+    (replicate,) = run_quietly(tiny({"a": added}, seeds=(1,))).replicates
+    assert replicate.state == "complete" and "error@double" in replicate.metrics
+    (records,) = [records for records in journals(bucket).values() if records[0]["config"].get("first")]
+    assert [record["step"] for record in records if record["kind"] == "metrics"] == [1, 2, 3, 4]
+
+
+def test_a_file_without_content_is_read_as_such(bucket):
+    """S3 calls every range of it invalid, as it does a bucket's name."""
+    folder = SharedFolder("s3://runs/shared")
+    folder.write("empty", b"")
+    folder.write("full", b"1")
+    assert (folder.read("empty"), folder.read("empty", 3), folder.read("full", 1)) == (b"", b"", b"")
+    assert folder.read_many(["empty", "full", "none"]) == {"empty": b"", "full": b"1"}
+    with pytest.raises(InputError, match="Mend the URL"):
+        SharedFolder("s3://No Bucket/shared").read_many(["a"])
+
+
+def test_a_sweep_goes_on_where_a_journal_has_no_content(bucket):
+    first = run_quietly(tiny({"a": {}}, seeds=(1,)))
+    folder = SharedFolder(f"s3://runs/shared/replicates/tiny.sweep/{first.replicates[0].key}")
+    for name in folder.sizes():
+        folder.remove(name)
+    folder.write("journal.jsonl", b"")
+    assert digits(run_quietly(tiny({"a": {}, "b": {"x": 0.25}}, seeds=(1,))))[0] == digits(first)[0]

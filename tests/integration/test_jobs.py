@@ -1,0 +1,217 @@
+"""Jobs on a real cluster that asks for a token: sent, refused, followed, stopped in order and continued."""
+
+import json
+import os
+import re
+import secrets
+import select
+import shlex
+import shutil
+import socket
+import socketserver
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from orchestrator.server_address import free_port
+from orchestrator.settings import Settings
+from orchestrator.tracking import Tracking
+
+pytestmark = pytest.mark.slow
+
+# Another Ray may run on the host, so the agent has a port of its own, and RAY_TMPDIR is this one's.
+HEAD = """
+import sys
+from ray.cluster_utils import Cluster
+arguments = {"num_cpus": 2, "include_dashboard": True, "dashboard_host": "127.0.0.1",
+             "dashboard_port": int(sys.argv[1]), "dashboard_agent_listen_port": 0}
+cluster = Cluster(initialize_head=True, head_node_args=arguments)
+print("ready", flush=True)
+sys.stdin.read()
+cluster.shutdown()
+"""
+TOKEN = secrets.token_hex(32)
+SWEEP = "act.tau_parity_short.smoke"
+OPTIONS = (
+    "act.tau_parity_short", "--smoke", "--set", "training.num_iterations=5000", "--set", "training.report_every=200",
+)  # fmt: skip
+WAIT_S = 600
+LIFE_S = 5.0
+ROUTES = ("/api/jobs/", "/api/version", "/api/packages/gcs/x.zip", "/nodes?view=summary", "/api/v0/actors")
+
+
+@dataclass(frozen=True)
+class Head:
+    """A cluster of two CPUs on this machine.
+
+    Attributes:
+        folder: where its jobs keep their runs, in `runs`.
+        environment: of its processes, and of those who use it.
+    """
+
+    address: str
+    folder: Path
+    environment: Mapping[str, str]
+
+    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """`ponderay ARGUMENTS`, as somebody who has the token."""
+        command = [sys.executable, "-m", "orchestrator", *arguments]
+        environment = {**self.environment, "RAY_API_SERVER_ADDRESS": self.address, **variables}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=WAIT_S)  # noqa: S603
+
+    def status(self, route: str, token: str | None, content: bytes | None = None) -> int:
+        """What the dashboard answers to whoever shows this token, or none."""
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(urllib.request.Request(self.address + route, content, headers), timeout=20) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    def replicates(self, runs: str = "runs") -> dict[str, tuple[str, dict[str, float]]]:
+        """State and metrics by condition."""
+        settings = Settings(self.folder / runs, f"sqlite:///{self.folder / runs / 'mlflow.db'}")
+        found = Tracking(settings).read_study(SWEEP).replicates
+        return {one.condition: (one.state, dict(one.metrics)) for one in found}
+
+    def digits(self, runs: str) -> dict[str, dict[str, float]]:
+        """Metrics by condition, without speeds."""
+        is_speed = re.compile(r".*_per_s(@.*)?").fullmatch
+        return {
+            name: {metric: value for metric, value in metrics.items() if not is_speed(metric)}
+            for name, (_, metrics) in self.replicates(runs).items()
+        }
+
+
+class Tunnel(socketserver.ThreadingTCPServer):
+    """A port that leads to the dashboard; each connection through it breaks after `LIFE_S`."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        super().__init__(("127.0.0.1", 0), Connection)
+        self.port = port
+        self.num_broken = 0
+
+
+class Connection(socketserver.BaseRequestHandler):
+    server: Tunnel
+
+    def handle(self) -> None:
+        ends_s = time.monotonic() + LIFE_S
+        with socket.create_connection(("127.0.0.1", self.server.port)) as inner:
+            other = {self.request: inner, inner: self.request}
+            while time.monotonic() < ends_s:
+                for one in select.select(list(other), [], [], 0.1)[0]:
+                    content = one.recv(65536)
+                    if not content:
+                        return
+                    other[one].sendall(content)
+        self.server.num_broken += 1
+
+
+@pytest.fixture(scope="module")
+def head(tmp_path_factory) -> Iterator[Head]:
+    folder, short = tmp_path_factory.mktemp("head"), Path(tempfile.mkdtemp(prefix="ray-"))  # sockets' paths are limited
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    own = {"HOME": str(folder), "PATH": path, "RAY_AUTH_MODE": "token", "PONDERAY_RUNS": str(folder / "runs")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "PONDERAY_"))}
+    environment = kept | own | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(short)}
+    (folder / ".ray").mkdir()
+    (folder / ".ray" / "auth_token").write_text(TOKEN)
+    port = free_port()
+    command = [sys.executable, "-c", HEAD, str(port)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen(command, env=environment, cwd=folder, text=True, **pipes)  # noqa: S603
+    try:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+        yield Head(f"http://127.0.0.1:{port}", folder, environment)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+        shutil.rmtree(short, ignore_errors=True)
+
+
+def test_who_has_no_token_gets_nothing(head):
+    job = json.dumps({"entrypoint": "id"}).encode()
+    for route in ROUTES:
+        assert (head.status(route, None), head.status(route, "wrong")) == (401, 403), route
+    assert (head.status("/api/jobs/", None, job), head.status("/api/jobs/", "wrong", job)) == (401, 403)
+    assert head.status("/api/jobs/", TOKEN) == 200
+    done = head.run("jobs", RAY_AUTH_TOKEN="wrong")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "has another token than RAY_AUTH_TOKEN" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits(head):
+    options = (*OPTIONS, "--env", f"PONDERAY_DATA={head.folder}", "--env", "MARK=a 'b' $HOME")
+    done = head.run("submit", *options)
+    assert done.returncode == 0, done.stderr
+    assert f"ponderay logs {SWEEP}-1 --follow" in done.stdout
+    again = head.run("submit", *OPTIONS)
+    assert again.returncode == 3 and f"{SWEEP} is run by the job {SWEEP}-1 already" in again.stderr
+    check_worker(head, wait_for_worker(head))
+    stopped = head.run("stop", SWEEP)
+    assert stopped.returncode == 0 and f"{SWEEP}-1 has ended: STOPPED" in stopped.stdout
+    assert f"`{shlex.join(['ponderay', 'submit', *options])}` goes on from there" in stopped.stdout
+    logs = head.run("logs", f"{SWEEP}-1")
+    assert logs.returncode == 1 and "Stopping; finishing what is to be written." in logs.stdout
+    states = [state for state, _ in head.replicates().values()]
+    assert "stopped" in states and set(states) <= {"stopped", "complete"}
+
+    whole = head.run("submit", *OPTIONS, "--follow")
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    assert whole.stdout.endswith(f"{SWEEP}: 3 complete, 0 failed\n")
+    listed = json.loads(head.run("jobs", "--format", "json").stdout)
+    assert [(job["job"], job["state"]) for job in listed] == [(f"{SWEEP}-2", "SUCCEEDED"), (f"{SWEEP}-1", "STOPPED")]
+
+    check_followed_through_breaks(head, "--env", f"PONDERAY_RUNS={head.folder / 'other'}")
+    assert len(head.digits("other")) == 3
+    assert head.digits("runs") == head.digits("other")
+
+
+def check_followed_through_breaks(head: Head, *options: str) -> None:
+    """A third job, whose log is whole though the tunnel broke again and again."""
+    with Tunnel(int(head.address.rpartition(":")[2])) as tunnel:
+        threading.Thread(target=tunnel.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{tunnel.server_address[1]}"
+        done = head.run("submit", *OPTIONS, "--follow", "--address", address, *options)
+        tunnel.shutdown()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert tunnel.num_broken > 1
+    assert done.stdout.endswith(head.run("logs", f"{SWEEP}-3").stdout)
+    assert f"Stop    ponderay stop {SWEEP}-3 --address {address}" in done.stdout
+
+
+def wait_for_worker(head: Head) -> int:
+    """Process id of a worker that trains."""
+    deadline_s = time.monotonic() + WAIT_S
+    while time.monotonic() < deadline_s:
+        for journal in head.folder.glob("runs/replicates/**/journal.jsonl"):
+            records = [
+                json.loads(line) for line in journal.read_text().splitlines(keepends=True) if line.endswith("\n")
+            ]
+            if any(record["kind"] == "metrics" for record in records):
+                return next(int(record["pid"]) for record in records if record["kind"] == "started")
+        time.sleep(0.2)
+    raise AssertionError(head.run("logs", SWEEP).stdout)
+
+
+def check_worker(head: Head, pid: int) -> None:
+    """It has the sources that were sent, the variables of the job as read there, and those that the driver sets."""
+    environment = dict(one.split("=", 1) for one in Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in one)
+    assert "_ray_pkg_" in environment["PYTHONPATH"]
+    assert environment["MARK"] == f"a 'b' {head.folder}"
+    assert environment["PONDERAY_DATA"] == str(head.folder)
+    assert environment["OMP_NUM_THREADS"] == "1"

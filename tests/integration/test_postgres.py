@@ -1,0 +1,252 @@
+"""What PostgreSQL adds: eight drivers at once, a server that crashes, connections that are cut, and wrong addresses."""
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import optuna
+import pytest
+from optuna.storages import RDBStorage
+from rich.console import Console
+
+from orchestrator.draft import Drafter
+from orchestrator.driver import Outcome, run_without_ray
+from orchestrator.search import SearchedConditions
+from orchestrator.server_address import free_port
+from orchestrator.settings import Settings, read_settings
+from orchestrator.study import Replicate
+from orchestrator.tracking import Tracking
+from orchestrator.tracking_probe import fault
+from search_spaces.sweep import Sweep
+from tests.integration import tiny as trainable
+from tests.integration.postgres_writer import NUM_WRITERS
+from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny
+from tests.integration.test_without_ray import ROOT, RUNS_OF_A_AND_B, starts, statuses
+from tests.postgres import PostgresStore, execute
+from tests.waiting import until
+from trainables.errors import InputError
+
+
+@pytest.fixture
+def databases(workplace: Path, postgres_store: PostgresStore, monkeypatch) -> PostgresStore:
+    """In force for tracking and for searches."""
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", postgres_store.tracking_uri)
+    monkeypatch.setenv("PONDERAY_SEARCH_URI", postgres_store.search_uri)
+    return postgres_store
+
+
+def recorded(name: str) -> Sequence[Replicate]:
+    return Tracking(read_settings()).read_study(name).replicates
+
+
+def metrics(replicates: Sequence[Replicate]) -> dict[tuple[float, int], dict[str, float]]:
+    """Of each by its setting, which the cost tells, and its seed."""
+    assert {r.state for r in replicates} == {"complete"}
+    return {(r.metrics["cost@plain"], r.seed): dict(r.metrics) for r in replicates}
+
+
+def alone(replicates: Sequence[Replicate], monkeypatch) -> dict[tuple[float, int], dict[str, float]]:
+    """What they come to in a driver and a store of their own."""
+    with monkeypatch.context() as patch:
+        patch.setenv("PONDERAY_RUNS", str(Path("alone").absolute()))
+        for name in ("PONDERAY_TRACKING_URI", "PONDERAY_SEARCH_URI"):
+            patch.delenv(name)
+        return metrics(run_quietly(tiny({f"{x}": {"x": x} for x, _ in metrics(replicates)})).replicates)
+
+
+def writers(kind: str, sleep_s: float) -> "subprocess.Popen[str]":
+    """Eight drivers; what they say goes to the file `said`."""
+    command = [sys.executable, "-m", "tests.integration.postgres_writer", kind, str(sleep_s)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PONDERAY_RUNS": str(Path("runs").absolute())}
+    with Path("said").open("w") as said:
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=said, text=True)  # noqa: S603
+
+
+@pytest.mark.slow
+def test_eight_drivers_on_empty_databases_make_the_tables_once_the_prerequisite_once_and_lose_nothing(
+    databases, monkeypatch
+):
+    number = databases.number
+    empty = [f"{name}_{number}" for name in ("mlflow", "optuna")]
+    execute(databases.server, *(f"DROP DATABASE {name} WITH (FORCE)" for name in empty))
+    execute(databases.server, *(f"CREATE DATABASE {name}" for name in empty))
+    codes, _ = writers("own", 0).communicate(timeout=200)
+    assert codes.split() == ["0"] * NUM_WRITERS, Path("said").read_text()
+    assert len(starts()) == 1 + NUM_WRITERS * 2 * 2
+    assert set(starts().values()) == {1}
+    assert set(statuses("prerequisites").values()) == {"FINISHED"} and len(statuses("prerequisites")) == 1
+    found: list[Replicate] = []
+    for number in range(NUM_WRITERS):
+        found += recorded(f"tiny.{number}")
+        assert set(statuses(f"tiny.{number}").values()) == {"FINISHED"}
+        assert len(statuses(f"tiny.{number}")) == 2 + 2 * 2
+    assert metrics(found) == alone(found, monkeypatch)
+
+
+@pytest.mark.slow
+def test_of_eight_drivers_of_one_sweep_one_runs_it_and_when_it_is_killed_the_next_goes_on(databases, monkeypatch):
+    together = writers("same", 2.0)
+    refused = re.compile(r"tiny.sweep is being run by process (\d+) on ")
+    until(lambda: len(refused.findall(Path("said").read_text())) == NUM_WRITERS - 1)
+    (winner,) = map(int, set(refused.findall(Path("said").read_text())))
+    until(lambda: any(path.name.startswith("step_000002") for path in Path("runs/replicates").rglob("*.pt")))
+    os.kill(winner, signal.SIGKILL)
+    codes, _ = together.communicate(timeout=60)
+    assert sorted(codes.split()) == sorted(["-9", *[str(REFUSED)] * (NUM_WRITERS - 1)])
+    assert "RUNNING" in statuses("tiny.sweep").values()
+    outcome = run_quietly(tiny({"a": {}, "b": {"x": 0.25}}))
+    assert statuses("tiny.sweep") == dict.fromkeys(["a", "b", *RUNS_OF_A_AND_B], "FINISHED")
+    assert sorted(starts(Path("runs/replicates")).values()) == [1, 1, 1, 2]
+    assert metrics(outcome.replicates) == metrics(recorded("tiny.sweep")) == alone(outcome.replicates, monkeypatch)
+
+
+def during(epoch: int, happen, monkeypatch) -> list[int]:
+    """Lets something happen at this epoch of every replicate; the list says how often it has."""
+    times, strike = [], trainable._strike
+
+    def striking(config, now):
+        if now == epoch:
+            times.append(1)
+            happen()
+        strike(config, now)
+
+    monkeypatch.setattr(trainable, "_strike", striking)
+    return times
+
+
+def told_of(sweep: Sweep) -> tuple[Outcome, str]:
+    """Runs it; also what a log would hold."""
+    console = Console(file=io.StringIO(), width=300)
+    return run_without_ray(Drafter(sweep, read_settings(), 0), console, accept_code=False), console.file.getvalue()
+
+
+def check_search(outcome: Outcome, monkeypatch) -> None:
+    """All of it is there once, and Optuna has the means."""
+    assert (outcome.num_failed, outcome.num_unwritten) == (0, 0)
+    assert set(starts().values()) == {1}
+    assert set(statuses("tiny.search").values()) == {"FINISHED"}
+    assert metrics(outcome.replicates) == metrics(recorded("tiny.search")) == alone(outcome.replicates, monkeypatch)
+    store = RDBStorage(read_settings().search_store)
+    (name,) = optuna.get_all_study_names(store)
+    trials = [t for t in optuna.load_study(study_name=name, storage=store).trials if t.params]
+    means = {t.params["x"]: t.values[0] for t in trials}
+    found = metrics(outcome.replicates)
+    assert means == {x: (found[x, 1]["error@plain"] + found[x, 2]["error@plain"]) / 2 for x, _ in found}
+
+
+@pytest.mark.slow
+def test_a_database_that_crashes_and_comes_back_gets_everything(databases, monkeypatch):
+    """For tracking and for the search; while it is away the work goes on."""
+
+    def crash():
+        if len(times) == 2:
+            databases.crash()
+            threading.Timer(2.0, databases.server.start).start()
+
+    times = during(2, crash, monkeypatch)
+    outcome, log = told_of(searched(3))
+    assert "The tracking store is away" in log and "The tracking store is back" in log
+    check_search(outcome, monkeypatch)
+
+
+@pytest.mark.slow
+def test_connections_that_are_cut_again_and_again_lose_and_double_nothing(databases, monkeypatch):
+    monkeypatch.setattr("orchestrator.spool.WAITS_S", (0.01,))
+    is_over = threading.Event()
+
+    def cut():
+        while not is_over.wait(0.1):
+            databases.cut_connections()
+
+    cutting = threading.Thread(target=cut)
+    during(1, lambda: cutting.ident or cutting.start(), monkeypatch)
+    try:
+        outcome, _ = told_of(searched(3))
+    finally:
+        is_over.set()
+        cutting.join()
+    check_search(outcome, monkeypatch)
+
+
+@pytest.mark.slow
+def test_a_database_that_crashes_behind_a_tracking_server_gets_everything(databases, tmp_path, monkeypatch):
+    port = free_port()
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    known = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_BACKEND_STORE_URI": databases.tracking_uri}
+    places = ["--artifacts-destination", str(tmp_path / "files")]
+    with (tmp_path / "server.log").open("w") as log:
+        server = subprocess.Popen(  # noqa: S603
+            [*command, *places], env=os.environ | known, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        monkeypatch.setenv("PONDERAY_TRACKING_URI", f"http://127.0.0.1:{port}")
+        until(lambda: not fault(read_settings().tracking_uri))
+
+        def crash():
+            if len(times) == 2:
+                databases.crash()
+                threading.Timer(12.0, databases.server.start).start()
+
+        times = during(2, crash, monkeypatch)
+        outcome, log = told_of(searched(3))
+        assert "The tracking store is away" in log and "The tracking store is back" in log
+        check_search(outcome, monkeypatch)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def wrong_addresses(uri: str) -> dict[str, str]:
+    """By what must be told of each."""
+    password = urlsplit(uri).password
+    return {
+        "password authentication failed": uri.replace(password, "sesame"),
+        "does not exist": uri + "_not_there",
+        "Connection refused": uri.replace(str(urlsplit(uri).port), "1"),
+        "could not translate host name": uri.replace(password, "open@sesame"),
+        "no valid address": uri.replace(str(urlsplit(uri).port), "port"),
+    }
+
+
+def test_a_wrong_address_is_told_at_once_in_a_line_without_passwords(databases):
+    opened = [(track, uri) for uri in wrong_addresses(databases.tracking_uri).items()]
+    opened += [(search, uri) for uri in wrong_addresses(databases.search_uri).items()]
+    for open_store, (told, uri) in opened:
+        began = time.monotonic()
+        with pytest.raises(InputError, match=told) as raised:
+            open_store(uri)
+        assert time.monotonic() - began < 10
+        for secret in ("sesame", urlsplit(databases.tracking_uri).password, "\n"):
+            assert secret not in str(raised.value)
+
+
+def track(uri: str) -> None:
+    Tracking(Settings(Path("runs").absolute(), uri))
+
+
+def search(uri: str) -> None:
+    SearchedConditions(searched(1), "tiny", "@plain", uri, Path("runs/optuna.lock"), max_open=1)
+
+
+def test_mlflows_own_database_is_refused_for_searches(databases):
+    with pytest.raises(InputError, match="must be a database of its own"):
+        search(databases.tracking_uri)
+
+
+def test_the_password_is_in_no_file_and_artifacts_lie_with_the_runs(databases, monkeypatch):
+    run_quietly(tiny({"a": {}}, seeds=(1,)))
+    monkeypatch.setenv("PONDERAY_CACHE", "cache")
+    recorded("tiny.sweep")
+    password = urlsplit(databases.tracking_uri).password.encode()
+    assert [path for path in Path().rglob("*") if path.is_file() and password in path.read_bytes()] == []
+    assert list(Path("cache/studies").iterdir())
+    experiment = Tracking(read_settings()).find_experiment("tiny.sweep")
+    assert experiment.artifact_location == Path("runs/artifacts/tiny.sweep").absolute().as_uri()

@@ -1,0 +1,53 @@
+"""What a driver makes of journals that do not say all, or cannot be read."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from orchestrator import task_journals
+from orchestrator.shared_folder import AwayError
+from orchestrator.task_journals import Absence, unwritten
+
+FAILED = {"attempt": "driver.1", "state": "failed", "error": "ZeroDivisionError: said"}
+COMPLETE = {"attempt": "driver.1", "state": "complete"}
+
+
+def task(last, lost_because=""):
+    work = SimpleNamespace(attempt="driver.1", folder=Path("runs/replicates/sweep/0123"))
+    return SimpleNamespace(work=work, last=last, lost_because=lost_because)
+
+
+@pytest.mark.parametrize(
+    ("last", "lost", "error"),
+    [
+        (FAILED, "", "ZeroDivisionError: said"),
+        (COMPLETE, "", "it says that it is complete, but runs/replicates/sweep/0123 does not hold its journal"),
+        (COMPLETE, "its worker was lost", "its worker was lost"),
+        ({**FAILED, "attempt": "driver.0"}, "", "ended without a result"),
+        ({}, "its worker was lost", "its worker was lost"),
+    ],
+)
+def test_only_a_failure_is_believed_without_a_journal(last, lost, error):
+    final = unwritten(task(last), lost)
+    assert (final["state"], final["error"]) == ("failed", error)
+    assert final.get("is_lost", False) is (error != "ZeroDivisionError: said")
+
+
+def test_what_was_ended_for_its_silence_says_so():
+    assert unwritten(task({}, "it reported nothing for 2 s"), "killed")["error"] == "it reported nothing for 2 s"
+
+
+def test_an_absence_is_told_once_and_borne_for_a_time(monkeypatch):
+    told, now = [], [0.0]
+    monkeypatch.setattr(task_journals.time, "monotonic", lambda: now[0])
+    absence = Absence(told.append)
+    for now[0] in (0.0, 599.0):
+        absence.bear(AwayError("s3://bucket cannot be reached"))
+    assert told == ["s3://bucket cannot be reached; what needs it waits."]
+    now[0] = 601.0
+    with pytest.raises(AwayError):
+        absence.bear(AwayError("s3://bucket cannot be reached"))
+    absence.is_over()
+    absence.bear(AwayError("again"))
+    assert told[1:] == ["again; what needs it waits."]
