@@ -1,6 +1,6 @@
 """A campaign of faults: sweeps under every fault at random moments, after which nothing is lost and nothing doubled.
 
-    python benchmarks/faults.py [--rounds 20] [--seed 1] [--only KIND ...]
+    python benchmarks/faults.py [--rounds 20] [--seed 1] [--store sqlite|postgresql] [--only KIND ...]
 
 Each round runs one sweep of a tiny trainable on two CPUs (`faulty/sweeps.py`): listed (6 conditions x 5 seeds, of which
 one condition diverges and one raises), searched by Optuna (16 trials x 2 seeds), or elastic (3 conditions x 2 seeds:
@@ -17,7 +17,9 @@ ever), ended by the report timeout; host_memory (a true MemoryError), cuda_memor
 (a file-size limit, while a checkpoint is saved or copied, or the journal written); damaged_newest, damaged_best (bytes
 of a checkpoint flipped, its worker killed); driver_sigterm; driver_sigint (to its whole group, as Ctrl-C does);
 node_lost (in rounds on a cluster of two nodes); tracking_away (in rounds beside an MLflow server, killed for 10 to
-20 s); nan and exception (conditions of the listed sweep). A fault that met nobody is injected again in a later round.
+20 s); database_away (with --store postgresql, where tracking and searches are kept in databases of a PostgreSQL server:
+it crashes, and is back after 10 to 20 s; tracking_away then takes it too); nan and exception (conditions of the listed
+sweep). A fault that met nobody is injected again in a later round.
 Ends with 1 where a check failed, or a kind that was injected never struck.
 """
 
@@ -35,6 +37,7 @@ os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true
 
 from faulty import rounds, schedule
 from faulty.injectors import ALWAYS, KINDS
+from faulty.places import Store
 from faulty.rounds import Course
 from faulty.schedule import Deck, Round
 
@@ -77,7 +80,7 @@ def line(one: Round, course: Course) -> str:
     return f"{one.number:5}  {where:17} {course.num_drivers:7} {course.duration_s:7.0f} s  {verdict:11} {faults}"
 
 
-def campaign(number: int, only: list[str], seed: int, folder: Path) -> int:
+def campaign(number: int, only: list[str], store: Store, seed: int, folder: Path) -> int:
     """Runs the rounds; returns the exit code."""
     rng, tally, is_failed = random.Random(seed), Tally(), False
     deck = Deck(rng)
@@ -85,7 +88,7 @@ def campaign(number: int, only: list[str], seed: int, folder: Path) -> int:
         f"{'round':>5}  {'sweep, place':17} {'drivers':>7} {'time':>9}  {'verdict':11} faults (struck/due)", flush=True
     )
     try:
-        for one in schedule.rounds(number, only, rng, deck):
+        for one in schedule.rounds(number, only, store, rng, deck):
             place = folder / f"{one.number:02d}"
             course = rounds.run(one, place, rng)
             tally.add(one, course)
@@ -116,12 +119,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--only", nargs="+", choices=KINDS, default=[], metavar="KIND")
     chosen = parser.parse_args()
+    if "database_away" in chosen.only and chosen.store != "postgresql":
+        parser.error("database_away befalls a server: --store postgresql.")
     signal.signal(signal.SIGTERM, _interrupt)
     folder = Path(tempfile.mkdtemp(prefix="faults-"))
+    folder.chmod(0o711)  # started by root, PostgreSQL runs as another user
     try:
-        sys.exit(campaign(chosen.rounds, chosen.only, chosen.seed, folder))
+        sys.exit(campaign(chosen.rounds, chosen.only, chosen.store, chosen.seed, folder))
     except KeyboardInterrupt:
         print(f"Interrupted; what is left is in {folder}.", flush=True)
         sys.exit(130)

@@ -4,8 +4,10 @@
 
 One window of T = 35 steps and B = 64 streams, 2 layers, forward and backward in training, forward in evaluation, no
 dropout. "fused" is `nn.LSTM` with two layers, `nn.Embedding` and `nn.Linear`; every ratio is over it. "autograd" takes
-the gradient of surprisal at every step with `torch.autograd.grad`, on `nn.LSTMCell`, as is plainest. All rows are timed
-in turns in one process with one torch thread; medians. "floor" counts multiply-accumulates alone.
+the gradient of surprisal at every step with `torch.autograd.grad`, on `nn.LSTMCell`, as is plainest. "products" is the
+floor of surprisal: its matrix products and nothing else, in their sizes, those of a step one step after the other. All
+rows are timed in turns in one process with one torch thread; medians. "MACs" is the ratio of multiply-accumulates
+alone, no bound of time: "fused" multiplies all steps at once, and a step's 64 rows read all weights for little work.
 """
 
 import argparse
@@ -128,6 +130,40 @@ def plain(model: nn.Module, window: Window, is_training: bool) -> Step:
     return step
 
 
+def products(size: int, vocabulary: int, device: torch.device, is_training: bool) -> Step:
+    """What surprisal multiplies in a window, of random numbers."""
+    below, hidden, gates, logits = (
+        torch.rand(NUM_STEPS, NUM_STREAMS, width, device=device) for width in (size, size, 4 * size, vocabulary)
+    )
+    of_input, of_state, decoder = (torch.rand(width, size, device=device) for width in (4 * size, 4 * size, vocabulary))
+
+    def forward(t: int) -> None:
+        hidden[t] @ of_state.t()
+        below[t] @ of_input.t()
+        hidden[t] @ of_state.t()
+        hidden[t] @ decoder.t()
+        logits[t] @ decoder
+        gates[t] @ of_input  # the recoding gradient in the layer below
+
+    def backward(t: int) -> None:
+        gates[t] @ of_state
+        gates[t] @ of_input
+        gates[t] @ of_state
+
+    def step() -> None:
+        below @ of_input.t()
+        for t in range(NUM_STEPS):
+            forward(t)
+        if is_training:
+            for t in range(NUM_STEPS):
+                backward(t)
+            gates @ of_input
+            for gradient, inputs in ((logits, hidden), *((gates, rows) for rows in (below, hidden, below, hidden))):
+                gradient.flatten(0, 1).t() @ inputs.flatten(0, 1)
+
+    return step
+
+
 def duration(step: Step, is_training: bool) -> float:
     """Seconds of one window."""
     started = time.perf_counter()
@@ -138,8 +174,9 @@ def duration(step: Step, is_training: bool) -> float:
     return time.perf_counter() - started
 
 
-def floors(name: str, size: int, vocabulary: int) -> tuple[float, float]:
+def mac_ratios(name: str, size: int, vocabulary: int) -> tuple[float, float]:
     """Multiply-accumulates over those of "fused", in training and in evaluation; of autograd not counted."""
+    name = "surprisal" if name == "products" else name
     if name not in RECODERS:
         return (1.0, 1.0) if name == "fused" else (float("nan"),) * 2
     config, plain = (LmConfig(embedding_size=size, hidden_size=size, recoder=one) for one in (RECODERS[name], None))
@@ -148,17 +185,25 @@ def floors(name: str, size: int, vocabulary: int) -> tuple[float, float]:
     return training[0] / training[1], testing[0] / testing[1]
 
 
+def steps_of(names: list[str], size: int, vocabulary: int, window: Window, is_training: bool) -> dict[str, Step]:
+    """One reading of the window for each name."""
+    steps: dict[str, Step] = {}
+    for name in names:
+        if name in RECODERS:
+            steps[name] = ours(name, size, vocabulary, window, is_training)
+        elif name == "products":
+            steps[name] = products(size, vocabulary, window.inputs.device, is_training)
+        else:
+            model = (Fused if name == "fused" else ByAutograd)(size, vocabulary).to(window.inputs.device)
+            steps[name] = plain(model, window, is_training)
+    return steps
+
+
 def measure(names: list[str], size: int, vocabulary: int, window: Window, repeats: int) -> dict[str, list[float]]:
     """Median seconds of a window in training and in evaluation."""
     times: dict[str, list[list[float]]] = {name: [[], []] for name in names}
     for way, is_training in enumerate((True, False)):
-        steps: dict[str, Step] = {}
-        for name in names:
-            if name in RECODERS:
-                steps[name] = ours(name, size, vocabulary, window, is_training)
-            else:
-                model = (Fused if name == "fused" else ByAutograd)(size, vocabulary).to(window.inputs.device)
-                steps[name] = plain(model, window, is_training)
+        steps = steps_of(names, size, vocabulary, window, is_training)
         for repeat in range(repeats + 1):
             for name, step in steps.items():
                 seconds = duration(step, is_training)
@@ -173,23 +218,23 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--hidden-size", type=int, default=650)
     parser.add_argument("--vocabulary", type=int, default=10_000)
-    parser.add_argument("--only", nargs="*", help=f"some of: autograd, {', '.join(RECODERS)}")
+    parser.add_argument("--only", nargs="*", help=f"some of: autograd, products, {', '.join(RECODERS)}")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     size, vocabulary = arguments.hidden_size, arguments.vocabulary
     tokens = [torch.randint(vocabulary, (NUM_STEPS, NUM_STREAMS), device=device) for _ in range(2)]
-    names = ["fused", *(arguments.only or ["autograd", *RECODERS])]
+    names = ["fused", *(arguments.only or ["autograd", "products", *RECODERS])]
     found = measure(names, size, vocabulary, Window(*tokens), arguments.repeats)
     print(f"{device}, torch {torch.__version__}, 2 x {size}, V = {vocabulary}, {arguments.repeats} repeats, tokens/s")
-    print(f"{'model':22} {'training':>9} {'ratio':>6} {'floor':>6} {'evaluation':>11} {'ratio':>6} {'floor':>6}")
+    print(f"{'model':22} {'training':>9} {'ratio':>6} {'MACs':>6} {'evaluation':>11} {'ratio':>6} {'MACs':>6}")
     for name, (training, evaluation) in found.items():
-        floor = floors(name, size, vocabulary)
+        macs = mac_ratios(name, size, vocabulary)
         speeds = [NUM_STEPS * NUM_STREAMS / seconds for seconds in (training, evaluation)]
         ratios = [training / found["fused"][0], evaluation / found["fused"][1]]
-        first = f"{name:22} {speeds[0]:9.0f} {ratios[0]:6.2f} {floor[0]:6.2f}"
-        print(f"{first} {speeds[1]:11.0f} {ratios[1]:6.2f} {floor[1]:6.2f}", flush=True)
+        first = f"{name:22} {speeds[0]:9.0f} {ratios[0]:6.2f} {macs[0]:6.2f}"
+        print(f"{first} {speeds[1]:11.0f} {ratios[1]:6.2f} {macs[1]:6.2f}", flush=True)
 
 
 if __name__ == "__main__":

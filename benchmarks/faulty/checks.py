@@ -8,14 +8,14 @@ from typing import Any, Final
 import optuna
 from mlflow import MlflowClient
 from mlflow.entities import Run
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from faulty.alone import Expected, expected
 from faulty.processes import left_after, records
 from faulty.sweeps import NUM_REPLICATES, Kind, sweep
 from orchestrator.draft import Drafter
 from orchestrator.metric_names import LOAD_PREFIX
-from orchestrator.settings import read_settings
+from orchestrator.settings import Settings, read_settings
 from orchestrator.study import Replicate
 from orchestrator.tracking import Tracking
 from search_spaces.sweep import Condition
@@ -32,7 +32,7 @@ def check(kind: Kind, runs: Path) -> list[str]:
     drafter = Drafter(sweep(kind), read_settings(), 0)
     wanted: dict[Id, Expected] = {}
     keys: dict[Id, str] = {}
-    for condition in _conditions(kind, runs):
+    for condition in _conditions(kind, drafter.settings):
         prerequisites = drafter.prerequisites(condition)
         for seed in drafter.sweep.seeds:
             config: Any = drafter.sweep.config(condition, seed)
@@ -41,10 +41,10 @@ def check(kind: Kind, runs: Path) -> list[str]:
     study = Tracking(drafter.settings).read_study(drafter.sweep.name)
     folder = runs / "replicates" / drafter.sweep.name
     found = [*_results(study.replicates, wanted, keys), *_journals(study.replicates, wanted, folder)]
-    found += _recorded(drafter.settings.tracking_uri, drafter.sweep.name, wanted, keys)
+    found += _recorded(drafter.settings, drafter.sweep.name, wanted, keys)
     if len(wanted) != NUM_REPLICATES[kind]:
         found.append(f"{len(wanted)} replicates instead of {NUM_REPLICATES[kind]}")
-    return [*found, *(_search(runs, study.replicates) if kind == "searched" else ())]
+    return [*found, *(_search(drafter.settings, study.replicates) if kind == "searched" else ())]
 
 
 def leaks(folder: Path) -> list[str]:
@@ -52,15 +52,13 @@ def leaks(folder: Path) -> list[str]:
     return [f"process {number} is left: {command}" for number, command in left_after(folder, LEFT_S).items()]
 
 
-def _conditions(kind: Kind, runs: Path) -> tuple[Condition, ...]:
+def _conditions(kind: Kind, settings: Settings) -> tuple[Condition, ...]:
     if kind != "searched":
         return sweep(kind).conditions
-    names = {journal.parent.name for journal in runs.glob("replicates/*/*/journal.jsonl")}
-    assert names
-    identity = _study(runs).study_name.rpartition("-")[2][:4]
+    identity = _study(settings).study_name.rpartition("-")[2][:4]
     return tuple(
         Condition(f"{trial.number:04d} x={trial.params['x']:.3g} {identity}", dict(trial.params))
-        for trial in _study(runs).get_trials()
+        for trial in _trials(settings)
     )
 
 
@@ -106,9 +104,9 @@ def _journals(replicates: tuple[Replicate, ...], wanted: Mapping[Id, Expected], 
             yield f"{one} was evaluated {number} times"
 
 
-def _recorded(uri: str, name: str, wanted: Mapping[Id, Expected], keys: Mapping[Id, str]) -> Iterator[str]:
+def _recorded(settings: Settings, name: str, wanted: Mapping[Id, Expected], keys: Mapping[Id, str]) -> Iterator[str]:
     """MLflow's own runs."""
-    client = MlflowClient(tracking_uri=uri)
+    client = MlflowClient(tracking_uri=settings.tracking_uri)
     runs = list(_runs(client))
     yield from (f"the run {run.info.run_name} is RUNNING" for run in runs if run.info.status == "RUNNING")
     kinds = [(run.data.tags.get("ponderay.kind"), run.data.tags.get("ponderay.key")) for run in runs]
@@ -153,16 +151,21 @@ def _runs(client: MlflowClient) -> Iterator[Run]:
             return
 
 
-def _study(runs: Path) -> optuna.Study:
+def _study(settings: Settings) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = f"sqlite:///{runs / 'optuna.db'}"
-    (name,) = optuna.get_all_study_names(storage)
-    return optuna.load_study(study_name=name, storage=storage)
+    (name,) = optuna.get_all_study_names(settings.search_store)
+    return optuna.load_study(study_name=name, storage=settings.search_store)
 
 
-def _search(runs: Path, replicates: tuple[Replicate, ...]) -> Iterator[str]:
+def _trials(settings: Settings) -> list[FrozenTrial]:
+    """Those of the sweep: one that was cut off while it was drawn is given up."""
+    trials = _study(settings).get_trials()
+    return [trial for trial in trials if trial.params or trial.state != TrialState.FAIL]
+
+
+def _search(settings: Settings, replicates: tuple[Replicate, ...]) -> Iterator[str]:
     """Optuna's trials: all complete, each with the mean over its seeds."""
-    for trial in _study(runs).get_trials():
+    for trial in _trials(settings):
         own = [replicate for replicate in replicates if replicate.condition.startswith(f"{trial.number:04d} ")]
         if trial.state != TrialState.COMPLETE:
             yield f"trial {trial.number} is {trial.state.name}"

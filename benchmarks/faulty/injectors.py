@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from faulty import orders
-from faulty.places import TrackingServer, TwoNodes
+from faulty.places import Database, TrackingServer, TwoNodes
 from faulty.processes import Worker, records, workers
 
 ENDS_DRIVER: Final = ("driver_sigterm", "driver_sigint", "driver_killed", "driver_and_worker_killed")
@@ -23,7 +23,9 @@ BUSY: Final = ("worker_killed", "worker_stopped", "damaged_newest", "damaged_bes
 GENERAL: Final = (*BUSY, *ORDERED, *ENDS_DRIVER)
 """What can happen anywhere."""
 
-KINDS: Final = (*GENERAL, "node_lost", "tracking_away", *ALWAYS)
+KINDS: Final = (*GENERAL, "node_lost", "tracking_away", "database_away", *ALWAYS)
+AWAY_S: Final = (10.0, 20.0)
+"""How long a server stays away."""
 
 
 @dataclass
@@ -58,6 +60,7 @@ class Scene:
     rng: random.Random
     cluster: TwoNodes | None
     server: TrackingServer | None
+    database: Database | None
     driver: subprocess.Popen[bytes] | None = None
     later: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
@@ -65,6 +68,10 @@ class Scene:
     def runs(self) -> Path:
         """PONDERAY_RUNS of the round."""
         return self.folder / "runs"
+
+    def can_be_reached(self) -> bool:
+        """Whether a driver could open the stores now."""
+        return (self.server is None or self.server.is_up()) and (self.database is None or self.database.is_up())
 
     def worker(self, node: str = "") -> Worker | None:
         """One at work, drawn; on `node` where that is given."""
@@ -181,11 +188,30 @@ def _lose_node(scene: Scene) -> bool:
 
 
 def _stop_server(scene: Scene) -> bool:
-    assert scene.server is not None
-    if not scene.server.is_up() or scene.worker() is None:
+    """With the database behind it, where that is a server too."""
+    server, database = scene.server, scene.database
+    assert server is not None
+    if not scene.can_be_reached() or scene.worker() is None:
         return False
-    scene.server.kill()
-    scene.later.append((time.monotonic() + scene.rng.uniform(10, 20), scene.server.start))
+    server.kill()
+    if database:
+        database.crash()
+
+    def start() -> None:
+        if database:
+            database.start()
+        server.start()
+
+    scene.later.append((time.monotonic() + scene.rng.uniform(*AWAY_S), start))
+    return True
+
+
+def _crash_database(scene: Scene) -> bool:
+    assert scene.database is not None
+    if not scene.can_be_reached() or scene.worker() is None:
+        return False
+    scene.database.crash()
+    scene.later.append((time.monotonic() + scene.rng.uniform(*AWAY_S), scene.database.start))
     return True
 
 
@@ -200,4 +226,5 @@ _STRIKES: Final[dict[str, Callable[[Scene], bool]]] = {
     "driver_and_worker_killed": _kill_driver_and_worker,
     "node_lost": _lose_node,
     "tracking_away": _stop_server,
+    "database_away": _crash_database,
 }

@@ -1,10 +1,9 @@
-"""Where a round takes place: this machine, a cluster of two nodes, or this machine with a tracking server."""
+"""Where a round takes place: on this machine, on a cluster of two nodes, beside a tracking server or a database."""
 
 import contextlib
 import logging
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,7 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from orchestrator import ray_token
+from orchestrator.postgres import Postgres
+from orchestrator.server_address import free_port
+
 Place = Literal["local", "cluster", "server"]
+Store = Literal["sqlite", "postgresql"]
 SERVER_START_S: Final = 90.0
 COORDINATOR: Final = "AutoscalingCoordinator"
 """Ray's own detached actor, one for each cluster, which elastic training starts and Ray keeps."""
@@ -21,12 +25,51 @@ COORDINATOR: Final = "AutoscalingCoordinator"
 NODE: Final[dict[str, Any]] = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
 
-class TrackingServer:
-    """MLflow's own server over SQLite in `folder`, on one port for all its lives."""
+class Database:
+    """A PostgreSQL server in `folder`, for tracking and for searches, on one port for all its lives."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        self._folder, self._environment = folder, dict(environment) | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-        self._port = _free_port()
+    def __init__(self, folder: Path) -> None:
+        self._server = Postgres(folder, free_port())
+        self._server.start()
+
+    @property
+    def tracking_uri(self) -> str:
+        """Of the database for tracking."""
+        return self._server.uri("mlflow")
+
+    @property
+    def search_uri(self) -> str:
+        """Of Optuna's."""
+        return self._server.uri("optuna")
+
+    def is_up(self) -> bool:
+        """Whether it was started and not ended."""
+        return self._server.is_running()
+
+    def start(self) -> None:
+        """Starts it again; it recovers first."""
+        self._server.start()
+
+    def crash(self) -> None:
+        """Ends it at once: it writes nothing more, and cuts every connection."""
+        process = int((self._server.folder / "data" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
+        os.kill(process, signal.SIGQUIT)
+        while self.is_up():
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """Ends it in order."""
+        self._server.stop()
+
+
+class TrackingServer:
+    """MLflow's own server over the database `store`, on one port for all its lives."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], store: str) -> None:
+        self._folder = folder
+        own = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_BACKEND_STORE_URI": store}
+        self._environment = dict(environment) | own
+        self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
         self.wait()
@@ -42,10 +85,9 @@ class TrackingServer:
 
     def start(self) -> None:
         """Starts it."""
-        database, files = f"sqlite:///{self._folder / 'server.db'}", str(self._folder / "files")
         options = ["--host", "127.0.0.1", "--port", str(self._port), "--workers", "1"]
         command = [sys.executable, "-m", "mlflow", "server", *options]
-        command += ["--backend-store-uri", database, "--artifacts-destination", files]
+        command += ["--artifacts-destination", str(self._folder / "files")]
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603
                 command, env=self._environment, stdout=log, stderr=log, start_new_session=True, cwd=self._folder
@@ -78,6 +120,7 @@ class TwoNodes:
     """A Ray cluster of a head and a second node with a CPU each, made of processes of this one."""
 
     def __init__(self) -> None:
+        ray_token.prepare("local")
         from ray.cluster_utils import Cluster
 
         with _same_sigterm():
@@ -135,9 +178,3 @@ def _same_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -13,7 +13,7 @@ from typing import Final
 
 from faulty import checks
 from faulty.injectors import ENDS_DRIVER, Fault, Scene, inject, notice, withdraw
-from faulty.places import TrackingServer, TwoNodes
+from faulty.places import Database, TrackingServer, TwoNodes
 from faulty.processes import MARK, kill_all, left_after, num_reports
 from faulty.schedule import Round
 from faulty.sweeps import NUM_STEPS
@@ -24,7 +24,11 @@ LIMIT_S: Final = 600.0
 MAX_DRIVERS: Final = 15
 LOOK_S: Final = 0.15
 BENCHMARKS: Final = Path(__file__).parents[1]
-STRANGE: Final = ("PONDERAY_TRACKING_URI", "RAY_ADDRESS", "RAY_TMPDIR")
+STRANGE: Final = (
+    *(f"PONDERAY_{name}" for name in ("STORAGE", "TRACKING_URI", "SEARCH_URI")),
+    *(f"RAY_{name}" for name in ("ADDRESS", "AUTH_MODE", "TMPDIR")),
+)
+AWAY: Final = ("tracking_away", "database_away")
 SAID_AWAY: Final = "The tracking store is away"
 
 
@@ -46,16 +50,21 @@ def run(one: Round, folder: Path, rng: random.Random) -> Course:
     started, course = time.monotonic(), Course()
     (folder / "runs").mkdir(parents=True)
     with _environment(folder):
-        server = cluster = None
+        server = cluster = database = None
         is_done = False
         try:
+            if one.store == "postgresql":
+                database = Database(folder / "postgresql")
+                os.environ["PONDERAY_TRACKING_URI"] = database.tracking_uri
+                os.environ["PONDERAY_SEARCH_URI"] = database.search_uri
             if one.place == "server":
-                server = TrackingServer(folder, os.environ)
+                store = database.tracking_uri if database else f"sqlite:///{folder / 'server.db'}"
+                server = TrackingServer(folder, os.environ, store)
                 os.environ["PONDERAY_TRACKING_URI"] = server.uri
             if one.place == "cluster":
                 cluster = TwoNodes()
                 os.environ["RAY_ADDRESS"] = cluster.address
-            scene = Scene(folder, rng, cluster, server)
+            scene = Scene(folder, rng, cluster, server, database)
             _course(one, scene, course)
             is_done = True
             course.problems += checks.check(one.sweep, folder / "runs")
@@ -66,7 +75,7 @@ def run(one: Round, folder: Path, rng: random.Random) -> Course:
         finally:
             if not is_done:
                 kill_all(folder)
-            _close(server, cluster)
+            _close(server, cluster, database)
             course.problems += _leaks(folder)
     course.duration_s = time.monotonic() - started
     return course
@@ -103,7 +112,7 @@ def _course(one: Round, scene: Scene, course: Course) -> None:
     for fault in one.faults:
         notice(fault)
         withdraw(fault)
-        if fault.kind == "tracking_away" and fault.is_struck:
+        if fault.kind in AWAY and fault.is_struck:
             fault.is_struck = SAID_AWAY in (scene.folder / "driver.log").read_text(encoding="utf-8", errors="replace")
     for _, happen in scene.later:
         happen()
@@ -141,7 +150,7 @@ def _watch(one: Round, scene: Scene, driver: "subprocess.Popen[bytes]", deadline
                 if fault.is_injected:
                     _note(scene, fault)
                     is_asked |= fault.kind in ENDS_DRIVER
-        is_asked |= scene.server is not None and not scene.server.is_up()
+        is_asked |= not scene.can_be_reached()
         time.sleep(LOOK_S)
     return code, is_asked
 
@@ -170,11 +179,13 @@ def _left_in(cluster: TwoNodes) -> list[str]:
     return [f"{one} is left in the cluster" for one in left]
 
 
-def _close(server: TrackingServer | None, cluster: TwoNodes | None) -> None:
+def _close(server: TrackingServer | None, cluster: TwoNodes | None, database: Database | None) -> None:
     if server:
         server.kill()
     if cluster:
         cluster.shutdown()
+    if database:
+        database.stop()
 
 
 def _leaks(folder: Path) -> list[str]:

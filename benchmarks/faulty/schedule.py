@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from faulty.injectors import ALWAYS, ENDS_DRIVER, GENERAL, Fault
-from faulty.places import Place
+from faulty.places import Place, Store
 from faulty.sweeps import Kind
 
 PATTERN: Final[tuple[tuple[Kind, Place], ...]] = (
@@ -24,6 +24,7 @@ PATTERN: Final[tuple[tuple[Kind, Place], ...]] = (
 """What every ten rounds run."""
 
 OF_PLACE: Final[dict[Place, tuple[str, ...]]] = {"local": (), "cluster": ("node_lost",), "server": ("tracking_away",)}
+OF_STORE: Final[dict[Store, tuple[str, ...]]] = {"sqlite": (), "postgresql": ("database_away",)}
 AT_START: Final = 0.2
 """How many of the faults that end a driver meet it while it starts."""
 
@@ -35,6 +36,7 @@ class Round:
     number: int
     sweep: Kind
     place: Place
+    store: Store
     faults: tuple[Fault, ...]
 
 
@@ -58,15 +60,16 @@ class Deck:
             self._cards.insert(0, kind)
 
 
-def rounds(number: int, only: Sequence[str], rng: random.Random, deck: Deck) -> Iterator[Round]:
+def rounds(number: int, only: Sequence[str], store: Store, rng: random.Random, deck: Deck) -> Iterator[Round]:
     """The rounds one after another: two to four faults each, or those named in `only`, one kind twice."""
     pattern = _fitting(only)
     for i in range(number):
         sweep, place = pattern[i % len(pattern)]
-        kinds = [*OF_PLACE[place], *deck.draw(rng.randint(2, 4) - len(OF_PLACE[place]))]
+        given = OF_PLACE[place] + OF_STORE[store]
+        kinds = [*given, *deck.draw(rng.randint(2, 4) - len(given))]
         if only:
             kinds = [kind for kind in (only if len(only) > 1 else [*only, *only]) if kind not in ALWAYS]
-        yield Round(i + 1, sweep, place, tuple(_fault(kind, rng) for kind in kinds))
+        yield Round(i + 1, sweep, place, store, tuple(_fault(kind, rng) for kind in kinds))
 
 
 def _fitting(only: Sequence[str]) -> list[tuple[Kind, Place]]:
