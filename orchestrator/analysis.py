@@ -135,7 +135,7 @@ def _models(sweep: Sweep, condition: str, evaluation: str | None, settings: Sett
     if not complete:
         raise InputError(f"No replicate of {condition!r} is complete; see `ponderay status {sweep.name}`.")
     for replicate in complete:
-        path = settings.runs / "replicates" / sweep.name / replicate.key
+        path = settings.replicates(sweep.name) / replicate.key
         folder = ReplicateFolder(path, {}, settings.shared(path))
         config = _config(folder, replicate.data_fingerprint)
         tests = {one.name: one for one in config.evaluations}

@@ -18,7 +18,7 @@ from orchestrator.printing import Format, OutputFormat, err, out, print_rows
 from orchestrator.query_commands import pareto, status
 from orchestrator.report_commands import report, verify
 from orchestrator.serve_command import serve
-from orchestrator.sweep_options import AcceptCode, Needs, Seeds, Smoke, SweepName, Values, find, parse
+from orchestrator.sweep_options import AcceptCode, MaxDeviceHours, Needs, Seeds, Smoke, SweepName, Values, find, parse
 from orchestrator.ui_command import ui
 from trainables.errors import DataWarning, InputError
 
@@ -86,9 +86,7 @@ def run(
         int | None, typer.Option(min=1, help="CPUs of a cluster made on this machine; default: all.")
     ] = None,
     accept_code: AcceptCode = False,
-    max_device_hours: Annotated[
-        float, typer.Option(min=0.0, help="Stop in order once replicates have held GPUs, or CPUs, for so long.")
-    ] = math.inf,
+    max_device_hours: MaxDeviceHours = math.inf,
     verbose: Annotated[bool, typer.Option("--verbose", help="Let Ray say all it has to say.")] = False,
 ) -> None:
     """Run a sweep on Ray: what is done stays done, what was cut off goes on.

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from orchestrator.once import write_once
+
 USER: Final = "ponderay"
 SECTION: Final = "mlflow"
 NAME_KEY: Final = "mlflow_tracking_username"
 PASSWORD_KEY: Final = "mlflow_tracking_password"
+OWNER_ALONE: Final = 0o600
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ def write_secret(file: Path, secret: str) -> None:
 def secret_in(file: Path) -> str:
     """A random secret that is always the same, made when first asked for."""
     if not file.exists():
-        write_secret(file, secrets.token_urlsafe(32))
+        write_once(file, secrets.token_urlsafe(32), OWNER_ALONE)
     return file.read_text(encoding="utf-8")
 
 
@@ -45,7 +48,7 @@ def administrator(folder: Path) -> Credentials:
     file = credentials_file(folder)
     if not file.exists():
         password = secrets.token_urlsafe(24)
-        write_secret(file, f"[{SECTION}]\n{NAME_KEY} = {USER}\n{PASSWORD_KEY} = {password}\n")
+        write_once(file, f"[{SECTION}]\n{NAME_KEY} = {USER}\n{PASSWORD_KEY} = {password}\n", OWNER_ALONE)
     return _read(file) or Credentials(USER, "")
 
 
@@ -54,16 +57,21 @@ def credentials_file(folder: Path) -> Path:
     return folder / "credentials"
 
 
+def client_file() -> Path:
+    """Where MLflow's clients of this user look for name and password."""
+    return Path.home() / ".mlflow" / "credentials"
+
+
 def hand_to_client(folder: Path) -> str:
     """Puts name and password where MLflow's clients of this user look; returns a sentence that says where they are.
 
     A file that is there stays as it is.
     """
-    made, read = credentials_file(folder), Path.home() / ".mlflow" / "credentials"
+    made, read = credentials_file(folder), client_file()
     try:
         read.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not read.exists():
-            write_secret(read, made.read_text(encoding="utf-8"))
+            write_once(read, made.read_text(encoding="utf-8"), OWNER_ALONE)
         is_same = _read(read) == administrator(folder)
     except OSError:
         return f"User and password: {made}; clients look for such a file at ~/.mlflow/credentials."

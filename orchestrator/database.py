@@ -19,7 +19,6 @@ PATIENCE: Final = {
 }
 """A machine that was cut off would by itself be waited for for a quarter of an hour, or for ever."""
 
-MAKING_S: Final = 60
 LAST_TABLE: Final = "alembic_version"
 """What PostgreSQL shows last of the tables that MLflow makes, and of those that Optuna makes."""
 
@@ -62,5 +61,5 @@ def _held_in(uri: str) -> Iterator[None]:
 
     with create_engine(uri, poolclass=NullPool).connect() as connection:
         if not inspect(connection).has_table(LAST_TABLE):
-            take_lock(connection, MAKING_S)
+            take_lock(connection)
         yield

@@ -9,12 +9,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from orchestrator import ray_token
+from orchestrator.credentials import client_file
 from orchestrator.listeners import check_listeners
 from orchestrator.masking import masked_text
 from orchestrator.preflight import Check, names_cluster
-from orchestrator.server_address import is_loopback
+from orchestrator.server_address import is_loopback, tunnel
 from orchestrator.settings import SETTINGS_FILE, Settings
-from orchestrator.store_access import check_store, tunnel
+from orchestrator.store_access import check_store
 from orchestrator.stranger import JOBS, OPEN, status_of
 
 OTHERS: Final = 0o077
@@ -87,7 +88,7 @@ def check_job_api(address: str) -> Iterator[Check]:
 
 def check_secret_files() -> Iterator[Check]:
     """Files with secrets that others on this machine can read."""
-    files = [ray_token.token_file(), Path.home() / ".mlflow" / "credentials"]
+    files = [ray_token.token_file(), client_file()]
     if SETTINGS_FILE.is_file() and masked_text(text := SETTINGS_FILE.read_text(encoding="utf-8")) != text:
         files.append(SETTINGS_FILE)
     for file in files:

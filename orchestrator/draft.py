@@ -118,7 +118,7 @@ class Drafter:
                 f"{condition.name} seed {seed}",
                 sweep.trainable,
                 config,
-                self.settings.runs / "replicates" / sweep.name / key,
+                self.settings.replicates(sweep.name) / key,
                 (condition.resources or sweep.resources).resolve(self.num_gpus),
                 {name: task.work for name, task in prerequisites.items()},
             ),

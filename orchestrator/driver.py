@@ -129,7 +129,7 @@ class _Driver:
         recorder, admission = self._recorder(drafter, accept_code)
         write_s = WRITE_AT_STOP_S
         try:
-            source = _source(drafter, now.most or now)
+            source = _source(drafter, now.most or now, self.view.note)
             plan = Plan(drafter, recorder, admission, source, self.view, capacity, self.keeper.lease, self.stopping)
             plan.extend()
             yield plan
@@ -187,7 +187,7 @@ def _at_hand(uri: str) -> Iterator[None]:
         raise InputError(f"The tracking store {masked(uri)} cannot be used: {reason}") from None
 
 
-def _source(drafter: Drafter, capacity: Capacity) -> ConditionSource:
+def _source(drafter: Drafter, capacity: Capacity, tell: Callable[[str], None]) -> ConditionSource:
     sweep = drafter.sweep
     if sweep.search is None:
         return ListedConditions(sweep.conditions)
@@ -198,7 +198,7 @@ def _source(drafter: Drafter, capacity: Capacity) -> ConditionSource:
     evaluation = drafter.first_evaluation(Condition("base"))
     settings = drafter.settings
     lock = settings.runs / "optuna.lock"
-    return SearchedConditions(sweep, fingerprint, evaluation, settings.search_store, lock, max_open)
+    return SearchedConditions(sweep, fingerprint, evaluation, settings.search_store, lock, max_open, tell)
 
 
 def _num_at_once(drafter: Drafter, capacity: Capacity) -> int:

@@ -11,7 +11,7 @@ import typer
 
 from orchestrator.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
 from orchestrator.printing import Format, OutputFormat, err, out, print_rows
-from orchestrator.sweep_options import AcceptCode, Needs, Seeds, Smoke, SweepName, Values, find
+from orchestrator.sweep_options import AcceptCode, MaxDeviceHours, Needs, Seeds, Smoke, SweepName, Values, find
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,18 +53,16 @@ def submit(
     seeds: Seeds = None,
     needs: Needs = None,
     accept_code: AcceptCode = False,
-    max_device_hours: Annotated[
-        float, typer.Option(min=0.0, help="Stop in order once replicates have held GPUs, or CPUs, for so long.")
-    ] = math.inf,
+    max_device_hours: MaxDeviceHours = math.inf,
     follow: Annotated[bool, typer.Option("--follow", help="Then print its log until it ends.")] = False,
     kubernetes: Annotated[
         bool, typer.Option("--kubernetes", help="Print a RayJob for KubeRay 1.5.1 or later; needs --dry-run.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; goes with --kubernetes.")] = False,
     image: Annotated[str | None, typer.Option(help="Kubernetes: an image with this version of Ponderay.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Kubernetes: how many pods train.")] = 1,
-    worker_cpus: Annotated[int, typer.Option(min=1, help="Kubernetes: CPUs of each.")] = 4,
-    worker_gpus: Annotated[int, typer.Option(min=0, help="Kubernetes: GPUs of each.")] = 0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Kubernetes: how many pods train; default: 1.")] = None,
+    worker_cpus: Annotated[int | None, typer.Option(min=1, help="Kubernetes: CPUs of each; default: 4.")] = None,
+    worker_gpus: Annotated[int | None, typer.Option(min=0, help="Kubernetes: GPUs of each; default: 0.")] = None,
     claim: Annotated[
         str | None, typer.Option(help="Kubernetes: a persistent volume claim, mounted at PONDERAY_RUNS on all pods.")
     ] = None,
@@ -80,13 +78,13 @@ def submit(
     sweep = find(name, smoke, values, seeds, needs).name
     options = run_options(smoke, values, seeds, needs, accept_code, max_device_hours)
     submission = Submission(sweep, entrypoint(name, options), named)
-    if kubernetes or dry_run or image or claim:
+    if kubernetes or dry_run or any(one is not None for one in (image, claim, workers, worker_cpus, worker_gpus)):
         from orchestrator.kubernetes import Pods, print_manifest
 
-        if not (kubernetes and dry_run and image):
-            needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`"
+        if not (kubernetes and dry_run and image) or address or follow:
+            needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
             raise InputError(f"For Kubernetes a manifest is printed, and kubectl sends it: {needed}.")
-        print_manifest(submission, Pods(image, workers, worker_cpus, worker_gpus, claim))
+        print_manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim))
         return
     _send(submission, settings, address, follow)
 
@@ -150,16 +148,19 @@ def _send(submission: "Submission", settings: "Settings", address: str | None, f
         )
         out.print(f"Upload  {sent}, from {upload.root}", markup=False, soft_wrap=True)
         api.submit(submission, name, package)
-    where = ["--address", address] if address else []
     for word, command in (
         ("Job", [name]),
-        ("Follow", ["ponderay", "logs", name, "--follow", *where]),
-        ("Stop", ["ponderay", "stop", name, *where]),
+        ("Follow", ["ponderay", "logs", name, "--follow", *_where(address)]),
+        ("Stop", ["ponderay", "stop", name, *_where(address)]),
         ("Status", ["ponderay", "status", submission.sweep]),
     ):
         out.print(f"{word:7} {shlex.join(command)}", markup=False, soft_wrap=True)
     if follow:
         _follow(api, name, address)
+
+
+def _where(address: str | None) -> list[str]:
+    return ["--address", address] if address else []
 
 
 def _connect(address: str | None) -> "RayJobs":
@@ -174,8 +175,7 @@ def _follow(api: JobLogs, name: str, address: str | None) -> NoReturn:
     try:
         job = follow_log(api, name, _write)
     except KeyboardInterrupt:
-        where = ["--address", address] if address else []
-        again = shlex.join(["ponderay", "logs", name, "--follow", *where])
+        again = shlex.join(["ponderay", "logs", name, "--follow", *_where(address)])
         err.print(f"ponderay: {name} runs on; `{again}` follows it again.", markup=False, soft_wrap=True)
         raise SystemExit(0) from None
     _finish(job)

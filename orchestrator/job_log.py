@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from orchestrator.jobs import AwayError, Job, JobLogs, find_job
+from orchestrator.jobs import ClusterAwayError, Job, JobLogs, find_job
 
 PATIENCE_S: Final = 60.0
 AGAIN_S: Final = 1.0
@@ -14,7 +14,7 @@ def follow_log(source: JobLogs, name: str, write: Callable[[str], object]) -> Jo
     """The job once it has ended; until then all that it says is given to `write`, nothing twice.
 
     Raises:
-        AwayError: if the cluster stays away for `PATIENCE_S`.
+        ClusterAwayError: if the cluster stays away for `PATIENCE_S`.
     """
     num_written, lost_since_s = 0, None
     while True:
@@ -30,7 +30,7 @@ def follow_log(source: JobLogs, name: str, write: Callable[[str], object]) -> Jo
             job, lost_since_s = find_job(source.jobs(), name), None
             if job.has_ended:
                 return job
-        except AwayError:
+        except ClusterAwayError:
             lost_since_s = lost_since_s or time.monotonic()
             if time.monotonic() - lost_since_s > PATIENCE_S:
                 raise

@@ -3,11 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, Protocol
 
 from orchestrator.refusal import RefusedError
-from orchestrator.submission import Submission
 from trainables.errors import InputError
 
 SWEEP_TAG: Final = "ponderay.sweep"
@@ -15,7 +13,7 @@ SUCCEEDED: Final = "SUCCEEDED"
 ENDED: Final = (SUCCEEDED, "FAILED", "STOPPED")
 
 
-class AwayError(InputError):
+class ClusterAwayError(InputError):
     """The cluster does not answer; it may later."""
 
 
@@ -45,19 +43,6 @@ class Job:
     def has_ended(self) -> bool:
         """Whether its state is final."""
         return self.state in ENDED
-
-
-class JobApi(Protocol):
-    """Where jobs are sent."""
-
-    def jobs(self) -> list[Job]:
-        """All jobs of the cluster, the newest first."""
-
-    def submit(self, submission: Submission, name: str, package: Path) -> None:
-        """Starts the job `name` with the sources in `package`; refuses a name that is taken."""
-
-    def stop(self, name: str) -> None:
-        """Asks for the job's end, without waiting for it."""
 
 
 class JobLogs(Protocol):

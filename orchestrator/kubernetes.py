@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from orchestrator.jobs import SWEEP_TAG
 from orchestrator.submission import OF_JOBS, STOP_S, Submission
+from trainables.config import content_hash
 from trainables.errors import InputError
 
 SECRET: Final = "ponderay"
@@ -21,6 +22,8 @@ KEEP_S: Final = 600
 """How long the cluster, and with it the log, outlives the job."""
 
 MAX_NAME: Final = 47
+NUM_DIGITS: Final = 6
+"""Of what tells sweeps apart whose names begin alike."""
 
 
 @dataclass(frozen=True)
@@ -136,4 +139,5 @@ def _resources(cpus: int, gpus: int) -> dict[str, str]:
 
 def _name(sweep: str) -> str:
     """One that Kubernetes allows; the same for a sweep each time, so it has one job at a time."""
-    return re.sub(r"[^a-z0-9]+", "-", sweep.lower())[:MAX_NAME].strip("-")
+    start = re.sub(r"[^a-z0-9]+", "-", sweep.lower())[: MAX_NAME - NUM_DIGITS - 1].strip("-")
+    return f"{start}-{content_hash(sweep)[:NUM_DIGITS]}"

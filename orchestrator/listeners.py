@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator import preflight_nodes, ray_token
 from orchestrator.preflight import Check
-from orchestrator.server_address import is_loopback
+from orchestrator.server_address import is_loopback, link
 from orchestrator.stranger import CLOSED, EXPERIMENTS, JOBS, OPEN, status_of
 
 MLFLOW: Final = ("mlflow.server", "orchestrator.tracking_app")
@@ -32,8 +32,7 @@ class Listener:
     @property
     def link(self) -> str:
         """For a client on this machine."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.place.rpartition(":")[0])
-        return f"http://{host}:{self.port}"
+        return link(self.host, self.port)
 
 
 def check_listeners() -> list[Check]:

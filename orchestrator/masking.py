@@ -30,12 +30,20 @@ _LITERAL: Final = re.compile(rf"""({_SECRET}\w*["']?\s*[:=]\s*)("[^"]+"|'[^']+')
 _FORM: Final = re.compile(
     r"\b(?:gh[a-z]_\w{20,}|github_pat_\w{20,}|glpat-[\w\-]{20,}|hf_\w{20,}|AKIA[0-9A-Z]{16}|sk-[\w\-]{20,})"
 )
-_NAME: Final = re.compile(rf"{_SECRET}|(?:^|_)(?:key|auth|pat|pass)$", re.IGNORECASE)
-_NO_SECRET: Final = re.compile(r"(?:^|_)(?:PWD|PATH|FILE|DIR|MODE|CACHE|URL|URI)$", re.IGNORECASE)
+_NAME: Final = re.compile(
+    rf"{_SECRET}|(?:(?:^|_)(?:key|auth|pat)|(?<!by)pass|(?<!max_)(?<!num_)tokens|secrets|passwords|connection_string)$",
+    re.IGNORECASE,
+)
+_NO_SECRET: Final = re.compile(r"^(?:OLD)?PWD$|(?:^|_)(?:PATH|FILE|DIR|MODE|CACHE|URL|URI)$", re.IGNORECASE)
 LEAST_LENGTH: Final = 8
 """Of a value in the environment that is looked for elsewhere; a shorter one would be found in ordinary words."""
 
 _QUOTES_SOURCE: Final = re.compile(r'^ +File ".*", line \d+')
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of that name is taken to hold a secret."""
+    return bool(_NAME.search(name)) and not _NO_SECRET.search(name)
 
 
 def without_secrets(command: str) -> str:
@@ -88,7 +96,7 @@ def _masked(text: str) -> str:
 
 def _of_environment() -> list[str]:
     """Secrets that this process was given, also as URLs write them; longer ones first."""
-    found = {value for name, value in os.environ.items() if _NAME.search(name) and not _NO_SECRET.search(name)}
+    found = {value for name, value in os.environ.items() if is_secret_name(name)}
     found |= {unquote(match[2]) for value in os.environ.values() for match in _OF_URI.finditer(value)}
     found = {secret for secret in found if len(secret) >= LEAST_LENGTH}
     return sorted(found | {quote(secret, safe="") for secret in found}, key=len, reverse=True)

@@ -1,6 +1,5 @@
 """A file that several processes may want to make at once, and that is made by one of them."""
 
-import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -17,7 +16,16 @@ def write_once(file: Path, text: str, mode: int) -> None:
         with os.fdopen(handle, "w", encoding="utf-8") as opened:
             opened.write(text)
         Path(part).chmod(mode)
-        with contextlib.suppress(FileExistsError):
-            os.link(part, file)
+        _name(part, file)
     finally:
-        Path(part).unlink()
+        Path(part).unlink(missing_ok=True)
+
+
+def _name(part: str, file: Path) -> None:
+    try:
+        os.link(part, file)
+    except FileExistsError:
+        return
+    except OSError:  # a disk without hard links, such as exFAT, where two that write at once may both do
+        if not file.exists():
+            Path(part).replace(file)

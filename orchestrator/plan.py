@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from orchestrator.absence import Absence
 from orchestrator.admission import Admission, Capacity, check_capacity, fits, is_known_to_fail, is_settled
 from orchestrator.conditions import ConditionSource
 from orchestrator.draft import Drafter, Task
@@ -22,7 +23,7 @@ from orchestrator.stopping import Stopping
 from orchestrator.storage import Record
 from orchestrator.study import Replicate, State
 from orchestrator.sweep_lease import StoreLease
-from orchestrator.task_journals import Absence, folder_of, has_products, journals, unwritten
+from orchestrator.task_journals import folder_of, has_products, journals, unwritten
 from orchestrator.task_list import TaskList
 from orchestrator.tracking import Tracking
 from orchestrator.work import Work

@@ -122,7 +122,7 @@ def check_tracking(settings: Settings) -> Check:
     if not kind:
         return Check("tracking", "failed", f"{shown!r} is no supported tracking store", OTHER_STORE)
     if kind == "sqlite":
-        fault = _write_fault(tracking_probe.sqlite_file(uri).parent)
+        fault = _folder_fault(tracking_probe.sqlite_file(uri).parent)
         if fault:
             return Check("tracking", "failed", f"{shown} cannot be written: {fault}", OTHER_STORE)
         if _goes_with_job(tracking_probe.sqlite_file(uri)):
@@ -162,7 +162,7 @@ def check_storage(settings: Settings) -> Check:
         found = f"{settings.runs} {OF_COPY}"
         remedy = "Set PONDERAY_RUNS on the cluster's machines, or by `ponderay submit --env PONDERAY_RUNS=FOLDER`."
         return Check("storage", "failed", found, remedy)
-    if fault := _write_fault(settings.runs):
+    if fault := _folder_fault(settings.runs):
         remedy = "Make it writable, or set PONDERAY_RUNS to another folder."
         return Check("storage", "failed", f"{settings.runs} cannot be written: {fault}", remedy)
     if not settings.storage:
@@ -302,7 +302,7 @@ def file_system(path: Path) -> str:
     return max(fitting, key=lambda row: len(row[0]))[1] if fitting else ""
 
 
-def _write_fault(folder: Path) -> str:
+def _folder_fault(folder: Path) -> str:
     """Why no file can be made in `folder` or, where it is not there, above it; empty where one can."""
     place = existing(folder)
     probe = place / f".ponderay-{uuid.uuid4().hex}"

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from orchestrator.left_out import git_excludes
 from orchestrator.masking import masked_source, without_secrets
 
 PACKAGES = ("ponderay", "torch", "torchaudio", "ray", "optuna", "mlflow", "numpy", "scipy")
@@ -25,8 +26,8 @@ def git_commit() -> str:
 
 @cache
 def git_diff() -> str:
-    """What is changed and not committed, but for how clusters are made, where people write their keys."""
-    return masked_source(_git("diff", "HEAD", "--", ".", ":(exclude)cluster*.y*ml")) or _brought("diff")
+    """What is changed and not committed, but for files in which people write their keys, and the like."""
+    return masked_source(_git("diff", "HEAD", "--", ".", *git_excludes())) or _brought("diff")
 
 
 def to_bring() -> dict[str, str]:

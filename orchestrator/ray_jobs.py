@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from orchestrator.jobs import SWEEP_TAG, AwayError, Job, already_running
+from orchestrator.jobs import SWEEP_TAG, ClusterAwayError, Job, already_running
 from orchestrator.masking import masked_text
 from orchestrator.ray_token import REMEDY, token, token_file
 from orchestrator.refusal import RefusedError
-from orchestrator.server_address import is_loopback
-from orchestrator.store_access import tunnel
+from orchestrator.server_address import is_loopback, tunnel
 from orchestrator.submission import OF_JOBS, Submission
 from trainables.errors import InputError
 
@@ -153,7 +152,7 @@ class RayJobs:
         """The log in pieces from its beginning, until the job ends or the connection does.
 
         Raises:
-            AwayError: if the connection ended in disorder.
+            ClusterAwayError: if the connection ended in disorder.
         """
         import aiohttp
 
@@ -186,10 +185,10 @@ class RayJobs:
             raise InputError(f"The cluster at {self._address} answers: {_last_line(str(error))}.") from None
 
 
-def _away(address: str, error: BaseException) -> AwayError:
+def _away(address: str, error: BaseException) -> ClusterAwayError:
     reason = getattr(error, "reason", None) or error
     said = masked_text(_last_line(str(reason)) or type(error).__name__)
-    return AwayError(f"No Ray cluster answers at {address} ({said}). {TUNNEL}.")
+    return ClusterAwayError(f"No Ray cluster answers at {address} ({said}). {TUNNEL}.")
 
 
 def _last_line(text: str) -> str:

@@ -4,7 +4,6 @@ Every write brings something up to date with the journals and can be made again 
 go through the spool, so a plan never waits for the store.
 """
 
-import contextlib
 import json
 import threading
 from collections.abc import Sequence
@@ -20,10 +19,11 @@ from orchestrator.record_fold import fold
 from orchestrator.replicate_tags import encode
 from orchestrator.run_filters import FILTERS
 from orchestrator.run_views import Ranked, changed_settings, view_tags
-from orchestrator.shared_folder import AwayError
+from orchestrator.shared_folder import AwayError, ask_once
 from orchestrator.spool import Spool
 from orchestrator.storage import ReplicateFolder
 from orchestrator.study import Replicate, Study
+from orchestrator.task_journals import folder_of
 from orchestrator.tracking import Tracking
 from search_spaces.sweep import Condition
 from trainables.config import Config, content_hash, flatten
@@ -81,14 +81,25 @@ class Recorder:
     def close(self, timeout_s: float) -> int:
         """Leaves nothing RUNNING; returns how many things could not be written within `timeout_s`."""
         try:
+            self._hear_last(list(self._live.values()))
             for task in list(self._live.values()):
-                with contextlib.suppress(OSError, InputError):  # what was last heard of it stands
-                    task.fold = fold(ReplicateFolder(task.work.folder, {}, task.work.shared).records())
                 self.end(task, task.replicate("stopped", {}) if task.condition else None, "stopped", "")
             self._spool.put("stop", partial(self._tracking.stop_running, self._experiment))
             return self._spool.drain(timeout_s)
         finally:
             self._spool.close()
+
+    def _hear_last(self, live: Sequence[Task]) -> None:
+        """What their journals say; where that cannot be read now, what was last heard stands."""
+        if live and self._drafter.settings.storage:
+            ask_once(self._drafter.settings.storage)
+        for task in live:
+            try:
+                task.fold = fold(folder_of(task).records())
+            except AwayError:
+                return
+            except (OSError, InputError):
+                continue
 
     def give_up(self) -> int:
         """Writes no more, because another driver now does."""
@@ -103,7 +114,7 @@ class Recorder:
         self._spool.put(("condition", task.condition.name), partial(self._write_states, task.condition))
 
     def _bring_up(self, task: Task, state: str, traceback: str) -> None:
-        key, folder = task.work.key, ReplicateFolder(task.work.folder, {}, task.work.shared)
+        key, folder = task.work.key, folder_of(task)
         if key not in self._run_ids:
             self._run_ids[key] = self._open_run(task)
         run_id = self._run_ids[key]
@@ -162,7 +173,7 @@ class Recorder:
     def _curves(self, condition: Condition, replicates: Sequence[Replicate]) -> tuple[Curve, ...]:
         """Over the complete replicates; none where one has no journal here, because it ran on storage of its own."""
         settings = self._drafter.settings
-        folder = settings.runs / "replicates" / self._drafter.sweep.name
+        folder = settings.replicates(self._drafter.sweep.name)
         paths = [folder / replicate.key for replicate in replicates if replicate.state == "complete"]
         try:
             journals = [ReplicateFolder(path, {}, settings.shared(path)).records() for path in paths]

@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -19,6 +19,8 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator import database
+from orchestrator.absence import Absence
+from orchestrator.stopping import StoppedError
 from orchestrator.tracking_probe import masked, reason_of
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
@@ -38,15 +40,26 @@ class SearchedConditions:
         store: URI of Optuna's database, which any dashboard of Optuna opens.
         lock: a file that one process of this machine at a time holds while the database's tables are made.
         max_open: how many conditions may wait for their results at once.
+        tell: told once when the database goes away.
     """
 
-    def __init__(self, sweep: Sweep, fingerprint: str, evaluation: str, store: str, lock: Path, max_open: int) -> None:
+    def __init__(
+        self,
+        sweep: Sweep,
+        fingerprint: str,
+        evaluation: str,
+        store: str,
+        lock: Path,
+        max_open: int,
+        tell: Callable[[str], None],
+    ) -> None:
         assert sweep.search is not None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._search, self._max_open, self._evaluation = sweep.search, max_open, evaluation
         self._objectives = [objective.metric for objective in sweep.objectives]
         self._identity = _identity(sweep, fingerprint, evaluation)
         directions = [objective.direction for objective in sweep.objectives]
+        self._store, self._absence = store, Absence(tell)
         self._study = _open(store, lock, f"{sweep.name}-{self._identity}", directions)
         self._seen: set[int] = set()
         self._numbers: dict[str, int] = {}
@@ -57,13 +70,20 @@ class SearchedConditions:
         """Those of earlier drivers first, then one newly asked, unless as many as may be are open.
 
         None while Optuna's database cannot be written, such as on a full disk, or is away.
+
+        Raises:
+            StoppedError: if it has been so for too long.
         """
         try:
             for name, metrics in list(self._untold.items()):
                 self._tell(name, metrics)
-            return self._more()
-        except AWAY:
+            found = self._more()
+        except AWAY as error:
+            reason = reason_of(error.__cause__ or error, self._store)
+            self._absence.bear(StoppedError(f"Optuna's database {masked(self._store)} does not answer: {reason}"))
             return []
+        self._absence.is_over()
+        return found
 
     def _more(self) -> Sequence[Condition]:
         earlier = [t for t in self._study.get_trials(deepcopy=False) if t.number not in self._seen]

@@ -28,6 +28,11 @@ def _name(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+def tunnel(host: str, port: int) -> str:
+    """How to reach a server without TLS, as a remedy."""
+    return f"Give it TLS, or a tunnel: `ssh -N -L {port}:127.0.0.1:{port} {host}`, and name http://127.0.0.1:{port}."
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach what listens there."""
     try:

@@ -48,6 +48,10 @@ class Settings:
         """Optuna's database."""
         return self.search_uri or f"sqlite:///{self.runs / 'optuna.db'}"
 
+    def replicates(self, sweep: str) -> Path:
+        """Where a sweep's replicates keep journals and checkpoints, each in the folder of its key."""
+        return self.runs / "replicates" / sweep
+
     def shared(self, folder: Path) -> str:
         """URL at which `folder`, one below `runs`, is kept for all machines; empty where it is kept in `runs`."""
         return f"{self.storage.rstrip('/')}/{folder.relative_to(self.runs).as_posix()}" if self.storage else ""

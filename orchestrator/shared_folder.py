@@ -201,6 +201,11 @@ class SharedFolder:
             raise InputError(f"{self.url} refuses: {_line(error)}. Mend the URL, or the credentials.") from error
 
 
+def ask_once(url: str) -> None:
+    """Has this process not wait for the bucket of `url` until it has answered again: for what must end soon."""
+    _given_up.add(_bucket(url))
+
+
 def write_fault(url: str) -> str:
     """Why nothing can be written to the folder at `url`; empty where it can. Asks once, and leaves nothing there."""
     folder, mark = SharedFolder(url, is_patient=False), f"mark-{uuid.uuid4().hex}"

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Final
 
+from orchestrator.masking import masked_text
 from orchestrator.shared_folder import AwayError
 from trainables.errors import InputError
 
@@ -149,4 +150,4 @@ class Spool:
 
 
 def _line(error: Exception) -> str:
-    return str(error).partition("\n")[0][:200]
+    return masked_text(str(error)).partition("\n")[0][:200]

@@ -112,7 +112,7 @@ def _disk(study: Study, settings: "Settings") -> str:
         return f"{recorded:,.1f} MB of checkpoints and journals, as recorded when each replicate ended"
     from orchestrator.storage import ReplicateFolder
 
-    folder = settings.runs / "replicates" / study.sweep
+    folder = settings.replicates(study.sweep)
     try:
         used = ReplicateFolder(folder, {}, settings.shared(folder)).size_bytes() / 1e6
     except (OSError, InputError) as error:

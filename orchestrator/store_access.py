@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from orchestrator.credentials import client_file
 from orchestrator.preflight import Check
-from orchestrator.server_address import is_loopback
+from orchestrator.server_address import is_loopback, tunnel
 from orchestrator.stranger import EXPERIMENTS, OPEN, status_of
 from orchestrator.tracking_probe import store_kind
 
@@ -23,18 +24,18 @@ def check_store(name: str, uri: str) -> Check:
     """
     try:
         parts = urlsplit(uri)
-        host = parts.hostname or ""
+        host, port = parts.hostname or "", parts.port
     except ValueError:
         return Check(name, "failed", "the store's address is no URL", "Correct it.")
     match store_kind(uri):
         case "http" | "https" as kind:
-            return _check_server(name, uri, kind, host)
+            return _check_server(name, uri, kind, host, port or 80)
         case "postgresql" | "mysql" as kind:
             return _check_database(name, parts, kind, host)
     return Check(name, "ok", "a file here")
 
 
-def _check_server(name: str, uri: str, kind: str, host: str) -> Check:
+def _check_server(name: str, uri: str, kind: str, host: str, port: int) -> Check:
     is_here = is_loopback(host)
     if status_of(uri, EXPERIMENTS) == OPEN:
         who = "whoever has an account on this machine" if is_here else "whoever reaches it"
@@ -42,18 +43,13 @@ def _check_server(name: str, uri: str, kind: str, host: str) -> Check:
         return Check(name, "warning" if is_here else "failed", found, LOCK)
     if kind == "http" and not is_here and _shows_password(uri):
         found = f"the password goes to {host} unencrypted"
-        return Check(name, "warning", found, tunnel(host, urlsplit(uri).port or 80))
+        return Check(name, "warning", found, tunnel(host, port))
     return Check(name, "ok", f"{host} asks for a password")
-
-
-def tunnel(host: str, port: int) -> str:
-    """How to reach a server without TLS, as a remedy."""
-    return f"Give it TLS, or a tunnel: `ssh -N -L {port}:127.0.0.1:{port} {host}`, and name http://127.0.0.1:{port}."
 
 
 def _shows_password(uri: str) -> bool:
     known = any(os.environ.get(f"MLFLOW_TRACKING_{part}") for part in ("PASSWORD", "TOKEN"))
-    return known or bool(urlsplit(uri).password) or _is_there(Path.home() / ".mlflow" / "credentials")
+    return known or bool(urlsplit(uri).password) or _is_there(client_file())
 
 
 def _check_database(name: str, parts: SplitResult, kind: str, host: str) -> Check:

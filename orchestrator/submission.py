@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from orchestrator.masking import masked_setting
+from orchestrator.masking import is_secret_name, masked_setting
 from trainables.errors import InputError
 
 STOP_S: Final = 60
@@ -23,11 +23,6 @@ OF_JOBS: Final = MappingProxyType(
 )
 RUN: Final = ("python", "-m", "orchestrator", "run")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SECRET_NAME: Final = re.compile(
-    r".*(?:(?:^|_)(?:KEY|AUTH|PAT|CREDENTIALS?)|(?<!BY)PASS|(?<!MAX_)(?<!NUM_)TOKENS|SECRETS|PASSWORDS"
-    r"|CONNECTION_STRING)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -101,7 +96,7 @@ def named_variables(named: list[str] | None) -> dict[str, str]:
                 f"`--env {name}` sends what this shell has, but {name} is not set; set it or give a value."
             )
         variables[name] = value if sign else os.environ[name]
-        if _SECRET_NAME.fullmatch(name) or masked_setting(name, variables[name]) != variables[name]:
+        if is_secret_name(name) or masked_setting(name, variables[name]) != variables[name]:
             raise InputError(
                 f"`--env {name}` looks like a secret, and Ray shows a job's variables to all who see the cluster; put "
                 "it on the cluster's machines, in a file such as ~/.mlflow/credentials or ~/.aws/credentials."

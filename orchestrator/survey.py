@@ -12,6 +12,7 @@ from orchestrator.record_fold import fold
 from orchestrator.settings import Settings
 from orchestrator.storage import Record, ReplicateFolder, looked_at
 from orchestrator.study import Replicate, Study
+from orchestrator.task_journals import folder_of
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 
@@ -81,9 +82,8 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
     replicates = replicates[: len(conditions) * len(sweep.seeds)]
     admission, capacity = Admission(study, accept_code), Capacity(num_cpus, num_gpus)
     wanted = [*tasks.values(), *replicates, *([undrawn] if undrawn else [])]
-    folders = [ReplicateFolder(task.work.folder, {}, task.work.shared) for task in wanted]
     standings = []
-    for task, folder in zip(wanted, looked_at(folders), strict=True):
+    for task, folder in zip(wanted, looked_at([folder_of(task) for task in wanted]), strict=True):
         admission.check(task, fold(folder.records()))
         check_capacity(task, capacity)
         standings.append(_stand(task, folder, known.get(task.work.key)))
@@ -112,7 +112,7 @@ def _drawn(drafter: Drafter, study: Study) -> list[Condition]:
     """The conditions that a search has drawn under the present base, from the configs in their journals."""
     sweep = drafter.sweep
     firsts = [study.of(name)[0] for name in study.conditions]
-    paths = [drafter.settings.runs / "replicates" / sweep.name / first.key for first in firsts]
+    paths = [drafter.settings.replicates(sweep.name) / first.key for first in firsts]
     folders = [ReplicateFolder(path, {}, drafter.settings.shared(path)) for path in paths]
     found = []
     for name, first, folder in zip(study.conditions, firsts, looked_at(folders), strict=True):

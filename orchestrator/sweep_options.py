@@ -34,7 +34,6 @@ AcceptCode = Annotated[
     typer.Option("--accept-code", help="Go on beside results of another version of the trainable's code."),
 ]
 
-
 Needs = Annotated[
     list[str] | None,
     typer.Option(
@@ -43,6 +42,9 @@ Needs = Annotated[
         help="What one replicate gets; may be repeated: num_workers (N, or A:B elastic), cpus_per_worker, "
         "gpus_per_worker (0.25: four share a card), report_timeout_s.",
     ),
+]
+MaxDeviceHours = Annotated[
+    float, typer.Option(min=0.0, help="Stop in order once replicates have held GPUs, or CPUs, for so long.")
 ]
 
 

@@ -1,16 +1,10 @@
-"""What the journals of tasks say, and for how long they may be out of reach."""
+"""What the journals of tasks say."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
 
 from orchestrator.draft import Task
 from orchestrator.record_fold import Fold, fold
-from orchestrator.shared_folder import AwayError
 from orchestrator.storage import Record, ReplicateFolder, looked_at
-
-AWAY_LIMIT_S: Final = 600.0
-"""How long a driver under way bears that the bucket does not answer."""
 
 
 def folder_of(task: Task) -> ReplicateFolder:
@@ -40,32 +34,3 @@ def unwritten(task: Task, lost: str) -> Record:
             return task.last
         lost = lost or f"it says that it is complete, but {task.work.folder} does not hold its journal"
     return {"state": "failed", "error": task.lost_because or lost or "ended without a result", "is_lost": True}
-
-
-class Absence:
-    """A bucket that is away: what wants to look there is put off, but not for ever.
-
-    Args:
-        tell: told once when it begins.
-    """
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
-        self._since_s: float | None = None
-
-    def bear(self, error: AwayError) -> None:
-        """Returns where the same may be asked again later.
-
-        Raises:
-            AwayError: if it has been so for too long.
-        """
-        now = time.monotonic()
-        if self._since_s is None:
-            self._since_s = now
-            self._tell(f"{error}; what needs it waits.")
-        elif now - self._since_s > AWAY_LIMIT_S:
-            raise error
-
-    def is_over(self) -> None:
-        """It has answered."""
-        self._since_s = None

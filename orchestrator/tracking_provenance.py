@@ -13,7 +13,7 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
 from orchestrator.database import address
-from orchestrator.masking import masked_setting, masked_source, without_secrets
+from orchestrator.masking import masked_setting, masked_source, masked_text, without_secrets
 from orchestrator.report.study_provenance import StudyProvenance
 
 if TYPE_CHECKING:
@@ -139,5 +139,6 @@ def _diffs(client: MlflowClient, experiment: str, notes: list[str]) -> Mapping[s
         if len(files) > MOST_DIFFS:
             notes.append(f"{MOST_DIFFS} of {len(files)} diffs were read; MLflow has all.")
     except (MlflowException, OSError) as error:
-        notes.append(f"What was not committed could not be read: {(str(error).splitlines() or [repr(error)])[0]}")
+        said = (masked_text(str(error)).splitlines() or [type(error).__name__])[0]
+        notes.append(f"What was not committed could not be read: {said}")
     return {name: diff for diff, name in names.items()}

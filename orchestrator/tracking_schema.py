@@ -90,11 +90,11 @@ def _engine(uri: str, what: str) -> "Engine":
         ) from None
 
 
-def take_lock(connection: "Connection", limit_s: int) -> None:
+def take_lock(connection: "Connection") -> None:
     """Keeps others out until the transaction ends; a lock of the session would outlive this process behind a pooler."""
     from sqlalchemy import text
 
-    connection.execute(text(f"SET LOCAL lock_timeout = '{limit_s}s'"))
+    connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_S}s'"))
     connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
 
 
@@ -102,7 +102,7 @@ def _lock(connection: "Connection", what: str) -> None:
     from sqlalchemy.exc import DBAPIError
 
     try:
-        take_lock(connection, LOCK_S)
+        take_lock(connection)
     except DBAPIError as error:
         code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
         if code != LOCK_TIMEOUT:

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Final
 
+from orchestrator.left_out import FILES, FOLDERS
 from orchestrator.provenance import BROUGHT, to_bring
 from orchestrator.settings import Settings
 from trainables.errors import InputError
@@ -21,18 +22,6 @@ LIMIT_BYTES: Final = 100_000_000
 PROJECT: Final = Path(__file__).parent.parent
 PACKAGES: Final = ("orchestrator", "search_spaces", "trainables")
 LEFT_OUT_ON_TOP: Final = ("runs", "data")
-LEFT_OUT_FOLDERS: Final = (
-    ".git", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".import_linter_cache",
-    ".ipynb_checkpoints", ".tox", ".nox", "*.egg-info", "mlruns", "mlartifacts", BROUGHT,
-    ".aws", ".docker", ".kube", ".ssh", ".streamlit",
-)  # fmt: skip
-LEFT_OUT_FILES: Final = (
-    "*.pyc", ".coverage", "*.db", "*.db-*", "*.sqlite", "*.sqlite3",
-    ".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
-    "auth_token", "credentials", "*credentials*.json", "service[-_]account*.json", "kaggle.json", "secrets.toml",
-    ".netrc", ".pgpass", ".pypirc", ".git-credentials", "ponderay.toml", "cluster*.yaml", "cluster*.yml",
-)  # fmt: skip
-"""Caches, databases, and what usually holds secrets."""
 SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 
@@ -82,7 +71,8 @@ def find_upload(settings: Settings, project: Path = PROJECT) -> Upload:
     else:
         candidates = (file for package in PACKAGES for file in _walk(root / package, root))
     named = [os.environ.get(name) for name in ("PONDERAY_DATA", "PONDERAY_CACHE")]
-    folders = [settings.runs.resolve(), *(Path(folder).resolve() for folder in named if folder)]
+    beside = [settings.runs.resolve(), *(Path(folder).resolve() for folder in named if folder)]
+    folders = [folder for folder in beside if not root.is_relative_to(folder)]
     try:
         files = tuple(sorted(file for file in candidates if _is_sent(file, root, folders)))
     except OSError as error:
@@ -165,13 +155,13 @@ def _is_sent(file: Path, root: Path, folders: Iterable[Path]) -> bool:
 
 
 def _is_left_out(file: Path, root: Path) -> bool:
-    if _matches(file, LEFT_OUT_FILES) or (len(file.parts) > 1 and file.parts[0] in LEFT_OUT_ON_TOP):
+    if _matches(file, FILES) or (len(file.parts) > 1 and file.parts[0] in LEFT_OUT_ON_TOP):
         return True
     return any(_is_left_out_folder(root / folder) for folder in list(file.parents)[:-1])
 
 
 def _is_left_out_folder(folder: Path) -> bool:
-    return _matches(folder, LEFT_OUT_FOLDERS) or (folder / "pyvenv.cfg").exists()
+    return _matches(folder, (*FOLDERS, BROUGHT)) or (folder / "pyvenv.cfg").exists()
 
 
 def _matches(path: PurePath, patterns: Iterable[str]) -> bool:

@@ -23,6 +23,9 @@ PLACE_S: Final = 300.0
 ASK_S: Final = 10.0
 """How often a journal behind a URL is asked for, of work that has not said that it has started."""
 
+JOIN_S: Final = 5.0
+"""How long the driver's end waits for a look that a bucket which is away may hold up."""
+
 End = Callable[[Record], str | None]
 """Ends the process that wrote a `started` record, wherever it is, and returns what it said of where it hangs."""
 
@@ -49,7 +52,7 @@ class Watch:
 
     def __exit__(self, *_: Any) -> None:
         self._closed.set()
-        self._thread.join()
+        self._thread.join(JOIN_S)
 
     def _run(self) -> None:
         while not self._closed.wait(LOOK_S):
@@ -68,6 +71,8 @@ class Watch:
         limit_s = task.work.resources.report_timeout_s
         if not task.running_s and self._may_ask(task.work):
             self._plan.hear(task)
+        if self._closed.is_set():
+            return
         if not task.running_s:
             self._say_waiting(task)
         if self._end is None or not task.running_s or time.monotonic() - task.heard_s < limit_s:

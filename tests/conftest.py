@@ -20,8 +20,8 @@ TENSOR_MODULES = {
     ),
     "act": ("batch", "cells", "deferred", "halting", "network", "testing"),
     "lm": (
-        "backpropagation", "corpus", "differences", "entropy", "lstm", "network", "noise", "probe", "reading",
-        "recoding", "steps", "streams", "surprisal", "tally", "testing", "uncertainty", "words",
+        "backpropagation", "corpus", "differences", "entropy", "linear_cross_entropy", "lstm", "network", "noise",
+        "probe", "reading", "recoding", "steps", "streams", "surprisal", "tally", "testing", "uncertainty", "words",
     ),
 }  # fmt: skip
 OF_THE_USER = (

@@ -184,11 +184,8 @@ def own_server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def client(tracking_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+def client(tracking_server: Server, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     """The shared server, with this process one of its clients, in a working folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("PONDERAY_RUNS", "RAY_ADDRESS"):
-        monkeypatch.delenv(name, raising=False)
     for name, value in tracking_server.client().items():
         monkeypatch.setenv(name, value)
     return tracking_server

@@ -29,16 +29,14 @@ def hindrance() -> str:
 
 
 @pytest.mark.cluster
-def test_a_cluster_comes_up_runs_a_sweep_while_a_machine_dies_and_goes_down(tmp_path, capfd):
+def test_a_cluster_comes_up_runs_a_sweep_while_a_machine_dies_and_goes_down(workplace, capfd):
     environment = os.environ | {"RAY_AUTH_MODE": "token", "RAY_UP_enable_autoscaler_v2": "0"}
     environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin:/sbin"
-    environment |= {"HOSTS_VENV": sys.prefix, "HOSTS_FOLDER": str(tmp_path)}
-    for name in ("PONDERAY_RUNS", "PONDERAY_TRACKING_URI", "RAY_ADDRESS"):
-        environment.pop(name, None)
+    environment |= {"HOSTS_VENV": sys.prefix, "HOSTS_FOLDER": str(workplace)}
     why = hindrance()
     with capfd.disabled():
         print(f"\n{why}; so on loopback, without `ray up`" if why else "\nthree machines as namespaces", flush=True)
         place = "tests.cluster.loopback" if why else "tests.cluster.scenario"
-        command = [*([] if why else [str(HERE / "hosts.sh")]), sys.executable, "-m", place, str(tmp_path)]
+        command = [*([] if why else [str(HERE / "hosts.sh")]), sys.executable, "-m", place, str(workplace)]
         done = subprocess.run(command, env=environment, cwd=ROOT, timeout=LIMIT_S, check=False)  # noqa: S603
     assert done.returncode == 0

@@ -88,4 +88,4 @@ def test_machines_of_a_job_see_the_same_runs():
     for name in FILES:
         commands = [command for command in start_commands(load(name)) if "ray start" in command]
         runs = {match for command in commands for match in re.findall(r"PONDERAY_(?:RUNS|STORAGE)=[^\s;]+", command)}
-        assert len(commands) == 2 and all(one in command for one in runs for command in commands)
+        assert runs and len(commands) == 2 and all(one in command for one in runs for command in commands)

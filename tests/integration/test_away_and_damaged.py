@@ -1,8 +1,10 @@
 """A tracking store that goes away, and files that are damaged: nothing is lost, nothing is done twice."""
 
+import time
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from orchestrator import plan
 from orchestrator.settings import read_settings
@@ -112,6 +114,27 @@ def test_a_bucket_that_is_away_between_two_drawn_conditions_loses_none(workplace
     failures.extend(range(2))
     outcome = run_quietly(searched(4, seeds=(1,)))
     assert not failures and [r.state for r in outcome.replicates] == ["complete"] * 4
+
+
+def test_a_stop_does_not_wait_for_a_bucket_that_is_away(workplace, monkeypatch):
+    monkeypatch.setenv("PONDERAY_STORAGE", "memory://stop/runs")
+    asked: list[str] = []
+
+    def away(*arguments, **_):
+        asked.append(str(arguments[1]))
+        raise ConnectionResetError("gone")
+
+    def stopped(work, send):
+        for name in ("find", "cat_file", "cat", "get_file"):
+            monkeypatch.setattr(MemoryFileSystem, name, away)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("orchestrator.local.execute", stopped)
+    monkeypatch.setattr("orchestrator.driver.WRITE_AT_STOP_S", 1.0)
+    began_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_quietly(tiny(SWEEP))
+    assert asked and time.monotonic() - began_s < 60  # two minutes are what a driver under way would wait
 
 
 def test_what_a_store_never_got_is_written_by_the_next_driver(workplace, log_fails, monkeypatch):

@@ -86,10 +86,10 @@ def requests(bucket, monkeypatch) -> Counter[str]:
 TWO = {"a": {}, "b": {"x": 0.25}}
 
 
-def on_another_machine(monkeypatch, number: int = 2) -> Path:
+def on_another_machine(monkeypatch) -> Path:
     """Moves to a machine with an empty folder of its own; the tracking store is the one of before."""
     monkeypatch.setenv("PONDERAY_TRACKING_URI", f"sqlite:///{Path('runs/mlflow.db').absolute()}")
-    runs = Path(f"machine {number}").absolute()
+    runs = Path("machine 2").absolute()
     monkeypatch.setenv("PONDERAY_RUNS", str(runs))
     return runs
 

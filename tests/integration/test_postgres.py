@@ -233,7 +233,7 @@ def track(uri: str) -> None:
 
 
 def search(uri: str) -> None:
-    SearchedConditions(searched(1), "tiny", "@plain", uri, Path("runs/optuna.lock"), max_open=1)
+    SearchedConditions(searched(1), "tiny", "@plain", uri, Path("runs/optuna.lock"), 1, lambda _: None)
 
 
 def test_mlflows_own_database_is_refused_for_searches(databases):

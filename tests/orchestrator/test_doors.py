@@ -39,10 +39,10 @@ class Answering(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(status: int, kind: str = "application/json") -> Iterator[HTTPServer]:
+def serving(status: int) -> Iterator[HTTPServer]:
     """A server on loopback that gives one answer to all."""
     server = HTTPServer(("127.0.0.1", 0), Answering)
-    server.answer, server.asked = (status, kind), []
+    server.answer, server.asked = (status, "application/json"), []
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield server
@@ -165,6 +165,7 @@ def test_an_address_of_jobs_that_is_no_url_fails(address):
         ("http://me:hunter2@server:5000", 401, "warning"),
         ("http://server:5000", 401, "ok"),
         ("http://[", 401, "failed"),
+        ("http://me:hun/ter2@server:5000", 0, "failed"),
         ("postgresql://me:hunter2@127.0.0.1/db", 0, "ok"),
         ("postgresql://me@127.0.0.1/db", 0, "warning"),
         ("postgresql://me:hunter2@server/db", 0, "warning"),

@@ -97,6 +97,9 @@ def test_commands_for_another_address_name_it(cluster):
     assert "ponderay logs asr.demo.smoke-1 --follow --address http://head:1" in said
 
 
+MANIFEST = ["asr.demo", "--kubernetes", "--dry-run", "--image", "lab/ponderay:1"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -105,6 +108,9 @@ def test_commands_for_another_address_name_it(cluster):
         (["asr.demo", "--env", "AWS_SECRET_ACCESS_KEY=x"], "looks like a secret"),
         (["asr.demo", "--kubernetes"], "--dry-run --image IMAGE | kubectl apply -f -"),
         (["asr.demo", "--dry-run", "--image", "x"], "For Kubernetes a manifest is printed"),
+        (["asr.demo", "--worker-gpus", "0"], "For Kubernetes a manifest is printed"),
+        ([*MANIFEST, "--follow"], "without --address and --follow"),
+        ([*MANIFEST, "--address", "http://head:1"], "without --address and --follow"),
     ],
 )
 def test_a_mistake_is_found_before_anything_is_sent(cluster, arguments, said):
@@ -185,7 +191,7 @@ def test_a_job_that_does_not_end_is_said(cluster, monkeypatch):
 
 
 def test_a_manifest_is_printed_and_nothing_is_sent(cluster):
-    arguments = ["--kubernetes", "--dry-run", "--image", "lab/ponderay:1", "--env", "PONDERAY_STORAGE=s3://lab/runs"]
+    arguments = [*MANIFEST[1:], "--env", "PONDERAY_STORAGE=s3://lab/runs"]
     arguments += ["--env", "PONDERAY_TRACKING_URI=http://lab:5000"]
     done = call("submit", "asr.demo", "--smoke", *arguments, "--workers", "3", "--worker-gpus", "1")
     assert done.exit_code == 0

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -37,6 +38,13 @@ def test_it_is_a_ray_job(claim, gpus):
     VALIDATOR.validate(manifest(ON_BUCKET | {"PONDERAY_RUNS": "/mnt/runs"}, claim, gpus))
 
 
+def test_sweeps_have_names_of_their_own_that_kubernetes_takes():
+    sweeps = ("lm.x_smoke", "lm.x.smoke", f"asr.{'long' * 12}_one", f"asr.{'long' * 12}_two", "asr.demo")
+    names = [ray_job(Submission(one, "run", ON_BUCKET), Pods("x", 1, 1, 0, None))["metadata"]["name"] for one in sweeps]
+    assert len(set(names)) == 5
+    assert all(re.fullmatch(r"[a-z][a-z0-9-]{1,45}[a-z0-9]", name) for name in names)
+
+
 def test_every_misspelt_field_is_an_error():
     whole = manifest(ON_BUCKET | {"PONDERAY_RUNS": "/mnt/runs"}, "shared")
     free = {"labels", "rayStartParams", "requests", "limits"}
@@ -65,7 +73,7 @@ def fields(value: Any, free: set[str], path: tuple[Any, ...] = ()) -> Iterator[t
 def test_it_asks_for_a_token_and_ends_with_its_job():
     job = manifest(ON_BUCKET)
     spec = job["spec"]
-    assert (job["metadata"]["name"], spec["entrypoint"]) == ("asr-demo-smoke", ENTRYPOINT)
+    assert (job["metadata"]["name"], spec["entrypoint"]) == ("asr-demo-smoke-5feb49", ENTRYPOINT)
     assert spec["metadata"] == {"ponderay.sweep": "asr.demo.smoke"}
     assert spec["shutdownAfterJobFinishes"] is True
     assert spec["rayClusterSpec"]["authOptions"] == {"mode": "token"}
@@ -132,4 +140,4 @@ def test_what_is_printed_is_that_manifest_as_yaml(capsys):
     said = capsys.readouterr().out
     assert yaml.safe_load(said) == manifest(ON_BUCKET)
     assert "AWS_SECRET_ACCESS_KEY" in said.splitlines()[1]
-    assert "kubectl delete rayjob asr-demo-smoke, then apply this again." in said.splitlines()[2]
+    assert "kubectl delete rayjob asr-demo-smoke-5feb49, then apply this again." in said.splitlines()[2]

@@ -93,10 +93,20 @@ def test_what_the_environment_holds_is_masked_whatever_stands_before_it(monkeypa
     monkeypatch.setenv("MY_STORE", "postgresql://me:hunter%2Btwenty@host/db")
     monkeypatch.setenv("MY_TOKEN_PATH", "/home/me/token-of-mine")
     monkeypatch.setenv("MY_TOKEN", "short")
+    monkeypatch.setenv("OLDPWD", "/home/researcher")
+    monkeypatch.setenv("DB_PWD", "hunter-thirty")
+    assert masked_text("hunter-thirty is not in /home/researcher/runs") == "*** is not in /home/researcher/runs"
     assert masked_text("it said hun/ter+two, hun%2Fter%2Btwo") == "it said ***, ***"
     assert masked_text("it said hunter+twenty, hunter%2Btwenty") == "it said ***, ***"
     assert masked_text("it read /home/me/token-of-mine in short") == "it read /home/me/token-of-mine in short"
     assert masked_setting("note", "of hun/ter+two") == "of ***"
+
+
+@pytest.mark.parametrize("name", ["MY_SECRETS", "DBPASS", "GH_TOKENS", "AZURE_STORAGE_CONNECTION_STRING"])
+def test_what_may_not_travel_with_a_job_is_masked_too(name, monkeypatch):
+    monkeypatch.setenv(name, "hunter-twelve")
+    monkeypatch.setenv("NUM_TOKENS", "1200000000")
+    assert masked_text("hunter-twelve of 1200000000") == "*** of 1200000000"
 
 
 def test_what_is_recorded_of_the_command_and_of_changes_has_no_secrets(monkeypatch):

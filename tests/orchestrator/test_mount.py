@@ -1,5 +1,7 @@
 """A folder that is the driver's is told from one of the same name."""
 
+import errno
+import os
 import threading
 
 from orchestrator.mount import MARK, mark_of, marked
@@ -24,3 +26,12 @@ def test_drivers_that_make_it_at_once_agree_and_leave_nothing_else(tmp_path):
     for thread in threads:
         thread.join()
     assert len(found) == 8 and len(set(found)) == 1 and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_disk_without_hard_links_can_be_marked_too(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert len(mark := marked(tmp_path)) == 16 and marked(tmp_path) == mark
+    assert [file.name for file in tmp_path.iterdir()] == [MARK]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator import ray_jobs
-from orchestrator.jobs import AwayError
+from orchestrator.jobs import ClusterAwayError
 from orchestrator.refusal import RefusedError
 from orchestrator.submission import Submission
 from tests.orchestrator.test_preflight import closed_port
@@ -126,7 +126,7 @@ def test_whoever_does_without_a_token_is_refused(serve, monkeypatch, tmp_path):
 
 def test_what_is_no_cluster_is_said_with_the_remedy(serve):
     with pytest.raises(
-        AwayError, match=r"No Ray cluster answers at http://127\.0\.0\.1:\d+ .*`ray dashboard cluster\.yaml`"
+        ClusterAwayError, match=r"No Ray cluster answers at http://127\.0\.0\.1:\d+ .*`ray dashboard cluster\.yaml`"
     ):
         ray_jobs.connect(f"http://127.0.0.1:{closed_port()}")
     with pytest.raises(InputError, match="is no Ray dashboard: its /api/jobs/ answers 404"):

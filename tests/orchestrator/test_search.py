@@ -6,26 +6,33 @@ import optuna
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
+from orchestrator import absence
 from orchestrator.search import SearchedConditions
+from orchestrator.stopping import StoppedError
 from tests.integration.sweeps import searched
 
 STORE = "sqlite:///optuna.db"
 
 
 @pytest.fixture
-def search(workplace) -> SearchedConditions:
-    return opened()
+def told() -> list[str]:
+    return []
 
 
-def opened() -> SearchedConditions:
-    return SearchedConditions(searched(4), "tiny", "@plain", STORE, Path("optuna.lock"), max_open=4)
+@pytest.fixture
+def search(workplace, told) -> SearchedConditions:
+    return opened(told)
 
 
-def test_what_earlier_drivers_left_is_kept_where_one_that_was_cut_off_cannot_be_told_of(search, monkeypatch):
+def opened(told: list[str]) -> SearchedConditions:
+    return SearchedConditions(searched(4), "tiny", "@plain", STORE, Path("optuna.lock"), 4, told.append)
+
+
+def test_what_earlier_drivers_left_is_kept_where_one_that_was_cut_off_cannot_be_told_of(search, told, monkeypatch):
     """As on a full disk: the whole ones come once it can, and the other does not stay open."""
     names = [condition.name for _ in range(2) for condition in search.more()]
     cut_off = search._study.ask()
-    again = opened()
+    again = opened(told)
 
     def away(*_, **__):
         raise SQLAlchemyError("database or disk is full")
@@ -36,3 +43,20 @@ def test_what_earlier_drivers_left_is_kept_where_one_that_was_cut_off_cannot_be_
     assert [condition.name for condition in again.more()] == names
     assert again._study.trials[cut_off.number].state.name == "FAIL"
     assert len(again.more()) == 1
+    assert told == [
+        "Optuna's database sqlite:///optuna.db does not answer: database or disk is full; what needs it waits."
+    ]
+
+
+def test_a_search_whose_database_does_not_come_back_is_stopped(search, told, monkeypatch):
+    def away(*_, **__):
+        raise SQLAlchemyError("permission denied for table trials")
+
+    monkeypatch.setattr(optuna.Study, "ask", away)
+    now = [0.0]
+    monkeypatch.setattr(absence.time, "monotonic", lambda: now[0])
+    assert (search.more(), search.more()) == ([], [])
+    assert len(told) == 1
+    now[0] = absence.LIMIT_S + 1
+    with pytest.raises(StoppedError, match=r"does not answer: permission denied for table trials$"):
+        search.more()

@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from orchestrator import shared_folder
-from orchestrator.shared_folder import AwayError, SharedFolder, write_fault
+from orchestrator.shared_folder import AwayError, SharedFolder, ask_once, write_fault
 from trainables.errors import InputError
 
 
@@ -146,6 +146,15 @@ def test_whoever_asks_only_once_gives_nothing_up_for_others(folder, monkeypatch,
     with pytest.raises(AwayError):
         SharedFolder(folder.url, is_patient=False).read("a")
     assert (folder.read("a"), waits) == (b"", [0.5])
+
+
+def test_what_must_end_soon_does_not_wait(folder, monkeypatch, waits):
+    ask_once(f"{folder.url}/replicates")
+    failing(folder, monkeypatch, ConnectionResetError("gone"), times=1)
+    with pytest.raises(AwayError):
+        folder.read("a")
+    assert waits == []
+    assert folder.read("a") == b""
 
 
 @pytest.mark.parametrize("error", [PermissionError("Access Denied"), OSError(22, "The bucket name is not valid")])

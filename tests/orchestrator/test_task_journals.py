@@ -1,13 +1,11 @@
-"""What a driver makes of journals that do not say all, or cannot be read."""
+"""What a driver makes of journals that do not say all."""
 
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from orchestrator import task_journals
-from orchestrator.shared_folder import AwayError
-from orchestrator.task_journals import Absence, unwritten
+from orchestrator.task_journals import unwritten
 
 FAILED = {"attempt": "driver.1", "state": "failed", "error": "ZeroDivisionError: said"}
 COMPLETE = {"attempt": "driver.1", "state": "complete"}
@@ -36,18 +34,3 @@ def test_only_a_failure_is_believed_without_a_journal(last, lost, error):
 
 def test_what_was_ended_for_its_silence_says_so():
     assert unwritten(task({}, "it reported nothing for 2 s"), "killed")["error"] == "it reported nothing for 2 s"
-
-
-def test_an_absence_is_told_once_and_borne_for_a_time(monkeypatch):
-    told, now = [], [0.0]
-    monkeypatch.setattr(task_journals.time, "monotonic", lambda: now[0])
-    absence = Absence(told.append)
-    for now[0] in (0.0, 599.0):
-        absence.bear(AwayError("s3://bucket cannot be reached"))
-    assert told == ["s3://bucket cannot be reached; what needs it waits."]
-    now[0] = 601.0
-    with pytest.raises(AwayError):
-        absence.bear(AwayError("s3://bucket cannot be reached"))
-    absence.is_over()
-    absence.bear(AwayError("again"))
-    assert told[1:] == ["again; what needs it waits."]

@@ -104,12 +104,12 @@ def test_files_that_cannot_be_reached_are_noted(store, record, monkeypatch):
     store.client.create_run(store.experiment_id, 1, {"ponderay.kind": "sweep"}, "asr.demo")
 
     def fail(*_):
-        raise OSError("no route\nto the files")
+        raise OSError("no route to http://me:hunter2@lab\nfor the files")
 
     client = Watched(store)
     monkeypatch.setattr(client, "list_artifacts", fail, raising=False)
     found = read_provenance(client, Study("asr.demo", (record("a", 1),)))
-    assert found.notes == ("What was not committed could not be read: no route",)
+    assert found.notes == ("What was not committed could not be read: no route to http://me:***@lab",)
 
 
 def test_a_study_without_an_experiment_has_what_its_replicates_say(store):

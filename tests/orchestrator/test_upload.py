@@ -86,6 +86,14 @@ def test_links_that_lead_to_what_stays_are_not_followed(project, tmp_path, is_re
     assert found(project) == SENT | {"same.py"}
 
 
+@pytest.mark.parametrize("name", ["PONDERAY_DATA", "PONDERAY_CACHE"])
+def test_folders_that_hold_the_project_leave_nothing_of_it_out(project, monkeypatch, name):
+    write(project / ".gitignore", "speech/\n")
+    make_repository(project)
+    monkeypatch.setenv(name, str(project.parent))
+    assert found(project) == SENT | {".gitignore"}
+
+
 def test_of_an_installed_package_only_its_sources_go(project):
     (project / "pyproject.toml").unlink()
     write(project / "numpy" / "__init__.py", "")

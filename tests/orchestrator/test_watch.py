@@ -53,3 +53,25 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
     with Watch(plan, None, float("inf"), told.append):
         assert all_seen.wait(30)
     assert told == ["a seed 1 has had no place for 5 min; `ray status` says what is taken."]
+
+
+def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
+    monkeypatch.setattr(watch, "LOOK_S", 0.01)
+    monkeypatch.setattr(watch, "JOIN_S", 0.1)
+    looks, is_back, ended = threading.Event(), threading.Event(), []
+    work = SimpleNamespace(key="0123", attempt="driver.1", label="a seed 1", shared="", resources=None)
+    work.resources = SimpleNamespace(report_timeout_s=0.0)
+    task = SimpleNamespace(work=work, heard_s=0.0, running_s=0.0, lost_because="", started={}, driving={})
+
+    def hear(heard: SimpleNamespace) -> None:
+        looks.set()
+        assert is_back.wait(60)
+        heard.running_s = 1.0
+
+    plan = SimpleNamespace(device_s=lambda: 0.0, hear=hear, tasks=SimpleNamespace(live={"0123": task}))
+    watching = Watch(plan, ended.append, float("inf"), print)
+    with watching:
+        assert looks.wait(30)
+    is_back.set()
+    watching._thread.join(30)
+    assert not watching._thread.is_alive() and ended == [] and task.lost_because == ""

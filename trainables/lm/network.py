@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from trainables import rng
 from trainables.lm.backpropagation import RecodedWindow
@@ -19,6 +18,7 @@ from trainables.lm.config import (
     SecondOrder,
     WeakSupervision,
 )
+from trainables.lm.linear_cross_entropy import linear_cross_entropy
 from trainables.lm.lstm import Layer
 from trainables.lm.noise import Noise, num_copies
 from trainables.lm.probe import Supervision
@@ -173,15 +173,15 @@ class Network(nn.Module):
         tops = tops if noise.decoder is None else tops * noise.decoder
         num_members = len(self.decoder_weight)
         if copies * num_members == 1:
-            losses = _cross_entropy(F.linear(tops, self.decoder_weight[0], self.decoder_bias[0]), targets)
+            losses = linear_cross_entropy(tops, self.decoder_weight[0], self.decoder_bias[0], targets)
             return losses, losses.detach()
         recoder = self.config.recoder
         if recoder and isinstance(recoder.signal, AnchoredEnsemble) and recoder.signal.loss == "mean_logits":
-            losses = _cross_entropy(F.linear(tops, self.decoder_weight.mean(0), self.decoder_bias.mean(0)), targets)
+            losses = linear_cross_entropy(tops, self.decoder_weight.mean(0), self.decoder_bias.mean(0), targets)
             return losses, losses.detach()
         each = torch.stack(
             [
-                _cross_entropy(F.linear(rows, weight, bias), targets)
+                linear_cross_entropy(rows, weight, bias, targets)
                 for rows in tops.chunk(copies, 1)
                 for weight, bias in zip(self.decoder_weight, self.decoder_bias, strict=True)
             ]
@@ -203,11 +203,6 @@ def _weights(layer: nn.Module) -> Layer:
     """Those of one LSTM layer, its two biases added; gradients reach both."""
     weight_ih, weight_hh, bias_ih, bias_hh = layer.parameters()
     return Layer(weight_ih, weight_hh, bias_ih + bias_hh)
-
-
-def _cross_entropy(logits: Float[Tensor, "T B V"], targets: Int[Tensor, "T B"]) -> Float[Tensor, "T B"]:
-    losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NO_TARGET, reduction="none")
-    return losses.view_as(targets)
 
 
 def _has_nothing_to_go_by(attached: Attached) -> bool:

@@ -1,0 +1,21 @@
+"""A store that is away is told once, and borne for a time."""
+
+import pytest
+
+from orchestrator import absence
+from orchestrator.absence import Absence
+
+
+def test_an_absence_is_told_once_and_borne_for_a_time(monkeypatch):
+    told, now = [], [0.0]
+    monkeypatch.setattr(absence.time, "monotonic", lambda: now[0])
+    away = Absence(told.append)
+    for now[0] in (0.0, 599.0):
+        away.bear(ConnectionError("s3://bucket cannot be reached"))
+    assert told == ["s3://bucket cannot be reached; what needs it waits."]
+    now[0] = 601.0
+    with pytest.raises(ConnectionError):
+        away.bear(ConnectionError("s3://bucket cannot be reached"))
+    away.is_over()
+    away.bear(ConnectionError("again"))
+    assert told[1:] == ["again; what needs it waits."]
