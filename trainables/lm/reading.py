@@ -64,15 +64,20 @@ class ErrorSignal(Protocol):
 
 
 class Workspace:
-    """A big array that is written again and again, where no graph is kept and a CPU would have to make it anew."""
+    """Big arrays that a window uses at every step, where no graph is kept and a CPU would have to make them anew."""
 
     def __init__(self) -> None:
-        self._array: Tensor | None = None
+        self._product: Tensor | None = None
+        self._columns: Tensor | None = None
 
     def product(self, bias: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
-        """`rows` times the transposed `weight`, plus `bias`; overwrites the last such product."""
+        """`rows` times the transposed `weight`, plus `bias`; overwrites the last such product.
+
+        `weight` must be the same each time: it is laid out once as a CPU reads it fastest for few rows.
+        """
         if torch.is_grad_enabled() or rows.is_cuda:
             return product(rows, weight, bias)
-        if self._array is None:
-            self._array = rows.new_empty(len(rows), len(weight))
-        return torch.addmm(bias, rows, weight.t(), out=self._array)
+        if self._product is None or self._columns is None:
+            self._product = rows.new_empty(len(rows), len(weight))
+            self._columns = weight.t().contiguous()
+        return torch.addmm(bias, rows, self._columns, out=self._product)
