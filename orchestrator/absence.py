@@ -23,7 +23,7 @@ class Absence:
         now = time.monotonic()
         if self._since_s is None:
             self._since_s = now
-            self._tell(f"{error}; what needs it waits.")
+            self._tell(f"{str(error).rstrip('.')}; what needs it waits.")
         elif now - self._since_s > LIMIT_S:
             raise error
 

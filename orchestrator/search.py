@@ -80,7 +80,7 @@ class SearchedConditions:
             found = self._more()
         except AWAY as error:
             reason = reason_of(error.__cause__ or error, self._store)
-            self._absence.bear(StoppedError(f"Optuna's database {masked(self._store)} does not answer: {reason}"))
+            self._absence.bear(StoppedError(f"Optuna's database {masked(self._store)} does not answer: {reason}."))
             return []
         self._absence.is_over()
         return found

@@ -142,19 +142,24 @@ def check_search(outcome: Outcome, monkeypatch) -> None:
     assert means == {x: (found[x, 1]["error@plain"] + found[x, 2]["error@plain"]) / 2 for x, _ in found}
 
 
-@pytest.mark.slow
-def test_a_database_that_crashes_and_comes_back_gets_everything(databases, monkeypatch):
-    """For tracking and for the search; while it is away the work goes on."""
+def check_through_a_crash(databases, away_s: float, monkeypatch) -> None:
+    """A search during which the database crashes, and starts again `away_s` later."""
 
     def crash():
         if len(times) == 2:
             databases.crash()
-            threading.Timer(2.0, databases.server.start).start()
+            threading.Timer(away_s, databases.server.start).start()
 
     times = during(2, crash, monkeypatch)
     outcome, log = told_of(searched(3))
     assert "The tracking store is away" in log and "The tracking store is back" in log
     check_search(outcome, monkeypatch)
+
+
+@pytest.mark.slow
+def test_a_database_that_crashes_and_comes_back_gets_everything(databases, monkeypatch):
+    """For tracking and for the search; while it is away the work goes on."""
+    check_through_a_crash(databases, 2.0, monkeypatch)
 
 
 @pytest.mark.slow
@@ -189,16 +194,7 @@ def test_a_database_that_crashes_behind_a_tracking_server_gets_everything(databa
     try:
         monkeypatch.setenv("PONDERAY_TRACKING_URI", f"http://127.0.0.1:{port}")
         until(lambda: not fault(read_settings().tracking_uri))
-
-        def crash():
-            if len(times) == 2:
-                databases.crash()
-                threading.Timer(12.0, databases.server.start).start()
-
-        times = during(2, crash, monkeypatch)
-        outcome, log = told_of(searched(3))
-        assert "The tracking store is away" in log and "The tracking store is back" in log
-        check_search(outcome, monkeypatch)
+        check_through_a_crash(databases, 12.0, monkeypatch)
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()

@@ -58,5 +58,5 @@ def test_a_search_whose_database_does_not_come_back_is_stopped(search, told, mon
     assert (search.more(), search.more()) == ([], [])
     assert len(told) == 1
     now[0] = absence.LIMIT_S + 1
-    with pytest.raises(StoppedError, match=r"does not answer: permission denied for table trials$"):
+    with pytest.raises(StoppedError, match=r"does not answer: permission denied for table trials\.$"):
         search.more()
