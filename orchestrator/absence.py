@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Final
 
 LIMIT_S: Final = 600.0
+GAP_S: Final = 300.0
+"""Where nothing was asked for so long, what fails then is another absence."""
 
 
 class Absence:
@@ -17,14 +19,20 @@ class Absence:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._since_s: float | None = None
+        self._asked_s = 0.0
 
-    def bear(self, error: Exception) -> None:
-        """Returns where the same may be asked again later; else raises `error`, because it has been so for too long."""
+    def bear(self, error: Exception, is_idle: bool = True) -> None:
+        """Returns where the same may be asked again later; else raises `error`, because it has been so for too long.
+
+        Args:
+            is_idle: whether nothing else goes on meanwhile, which would be cut off.
+        """
         now = time.monotonic()
-        if self._since_s is None:
+        before_s, self._asked_s = self._asked_s, now
+        if self._since_s is None or now - before_s > GAP_S:
             self._since_s = now
             self._tell(f"{str(error).rstrip('.')}; what needs it waits.")
-        elif now - self._since_s > LIMIT_S:
+        elif is_idle and now - self._since_s > LIMIT_S:
             raise error
 
     def is_over(self) -> None:

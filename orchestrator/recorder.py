@@ -30,6 +30,8 @@ from trainables.config import Config, content_hash, flatten
 from trainables.errors import InputError
 
 PREREQUISITES: Final = "prerequisites"
+MOST_AWAY: Final = 2
+"""So many requests to a bucket fail before a driver that stops asks for no more."""
 
 
 class Recorder:
@@ -93,13 +95,14 @@ class Recorder:
         """What their journals say; where that cannot be read now, what was last heard stands."""
         if live and self._drafter.settings.storage:
             ask_once(self._drafter.settings.storage)
+        num_away = 0
         for task in live:
             try:
                 task.fold = fold(folder_of(task).records())
-            except AwayError:
+            except (OSError, InputError) as error:
+                num_away += isinstance(error, AwayError)
+            if num_away == MOST_AWAY:
                 return
-            except (OSError, InputError):
-                continue
 
     def give_up(self) -> int:
         """Writes no more, because another driver now does."""

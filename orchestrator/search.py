@@ -72,7 +72,7 @@ class SearchedConditions:
         None while Optuna's database cannot be written, such as on a full disk, or is away.
 
         Raises:
-            StoppedError: if it has been so for too long.
+            StoppedError: if it has been so for too long, and no condition waits for its result.
         """
         try:
             for name, metrics in list(self._untold.items()):
@@ -80,7 +80,8 @@ class SearchedConditions:
             found = self._more()
         except AWAY as error:
             reason = reason_of(error.__cause__ or error, self._store)
-            self._absence.bear(StoppedError(f"Optuna's database {masked(self._store)} does not answer: {reason}."))
+            stopped = StoppedError(f"Optuna's database {masked(self._store)} does not answer: {reason}.")
+            self._absence.bear(stopped, is_idle=not self._open)
             return []
         self._absence.is_over()
         return found

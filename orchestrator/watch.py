@@ -44,6 +44,7 @@ class Watch:
         self._told: set[str] = set()
         self._asked_s: dict[str, float] = {}
         self._closed = threading.Event()
+        self._is_ending = False
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
     def __enter__(self) -> "Watch":
@@ -53,6 +54,8 @@ class Watch:
     def __exit__(self, *_: Any) -> None:
         self._closed.set()
         self._thread.join(JOIN_S)
+        if self._is_ending:  # takes a time that is limited, and needs the cluster
+            self._thread.join()
 
     def _run(self) -> None:
         while not self._closed.wait(LOOK_S):
@@ -77,11 +80,18 @@ class Watch:
             self._say_waiting(task)
         if self._end is None or not task.running_s or time.monotonic() - task.heard_s < limit_s:
             return
+        self._is_ending = True
+        try:
+            self._end_silent(task, self._end, limit_s)
+        finally:
+            self._is_ending = False
+
+    def _end_silent(self, task: Task, end: End, limit_s: float) -> None:
         was_ended = bool(task.lost_because)
         task.lost_because = f"it reported nothing for {limit_s:g} s, so its process was ended"
-        said = self._end(task.started)
-        if was_ended and task.driving:
-            self._end(task.driving)
+        said = end(task.started)
+        if was_ended and task.driving and not self._closed.is_set():
+            end(task.driving)
         task.lost_because += where_it_hung(said or _read(task.work.folder / HUNG_FILE))
         task.heard_s = time.monotonic()
 

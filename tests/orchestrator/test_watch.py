@@ -75,3 +75,22 @@ def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
     is_back.set()
     watching._thread.join(30)
     assert not watching._thread.is_alive() and ended == [] and task.lost_because == ""
+
+
+def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monkeypatch):
+    monkeypatch.setattr(watch, "LOOK_S", 0.01)
+    monkeypatch.setattr(watch, "JOIN_S", 0.1)
+    begun, ended = threading.Event(), []
+    work = SimpleNamespace(key="0123", resources=SimpleNamespace(report_timeout_s=0.0))
+    task = SimpleNamespace(work=work, heard_s=0.0, running_s=1.0, lost_because="silent", started="work", driving="Ray")
+
+    def end(started: str) -> str:
+        begun.set()
+        time.sleep(1.0)
+        ended.append(started)
+        return "  File"
+
+    plan = SimpleNamespace(device_s=lambda: 0.0, tasks=SimpleNamespace(live={"0123": task}))
+    with Watch(plan, end, float("inf"), print):
+        assert begun.wait(30)
+    assert ended == ["work"]
