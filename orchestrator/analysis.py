@@ -10,6 +10,7 @@ from orchestrator.settings import Settings
 from orchestrator.statistics.significance import holm, welch_p
 from orchestrator.statistics.summary import summarise
 from orchestrator.storage import ReplicateFolder
+from orchestrator.task_journals import folder_of_replicate
 from orchestrator.tracking import Tracking
 from search_spaces.sweep import Sweep
 from trainables.errors import InputError
@@ -135,16 +136,15 @@ def _models(sweep: Sweep, condition: str, evaluation: str | None, settings: Sett
     if not complete:
         raise InputError(f"No replicate of {condition!r} is complete; see `ponderay status {sweep.name}`.")
     for replicate in complete:
-        path = settings.replicates(sweep.name) / replicate.key
-        folder = ReplicateFolder(path, {}, settings.shared(path))
+        folder = folder_of_replicate(settings, sweep.name, replicate.key)
         config = _config(folder, replicate.data_fingerprint)
         tests = {one.name: one for one in config.evaluations}
         name = evaluation or next(iter(tests))
         if name not in tests:
             raise InputError(f"{condition!r} has no evaluation {name!r}; it has {', '.join(tests)}.")
-        best = ReplicateFolder(path, train.selection(config), folder.shared).best(name)
+        best = ReplicateFolder(folder.path, train.selection(config), folder.shared).best(name)
         if best is None:
-            raise InputError(f"{folder.shared or path} has no whole checkpoint; analyse where the runs are.")
+            raise InputError(f"{folder.shared or folder.path} has no whole checkpoint; analyse where the runs are.")
         yield of_one.load(config, best, tests[name])
 
 

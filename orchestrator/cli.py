@@ -12,6 +12,7 @@ from orchestrator import data_commands
 from orchestrator.analyse import analyse
 from orchestrator.compare_command import compare
 from orchestrator.doctor import doctor
+from orchestrator.exit_codes import DONE, FAILED, REFUSED, WRONG_INPUT
 from orchestrator.job_commands import jobs, logs, stop, submit
 from orchestrator.plan_command import plan
 from orchestrator.printing import Format, OutputFormat, err, out, print_rows
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from orchestrator.driver import Outcome
     from search_spaces.sweep import Sweep
 
-DONE, HAS_FAILURES, WRONG_INPUT, REFUSED = 0, 1, 2, 3
 EPILOG = "Exit codes: 0 done, 1 the sweep has failures, 2 wrong usage or input, 3 refused before it started."
 
 app = typer.Typer(
@@ -183,12 +183,12 @@ def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:
     out.print(f"{sweep.name}: {num_complete} complete, {outcome.num_failed} failed", markup=False)
     if outcome.num_unwritten:
         unwritten = "The tracking store stayed away; what it lacks is kept in the journals."
-        _fail(f"{unwritten} `{_this_command()}` writes it once the store is back.", HAS_FAILURES)
-    raise SystemExit(HAS_FAILURES if outcome.num_failed else DONE)
+        _fail(f"{unwritten} `{_this_command()}` writes it once the store is back.", FAILED)
+    raise SystemExit(FAILED if outcome.num_failed else DONE)
 
 
 def _say_how_to_continue(reason: str) -> NoReturn:
-    _fail(f"{reason} What is done is kept; `{_this_command()}` goes on from here.", HAS_FAILURES)
+    _fail(f"{reason} What is done is kept; `{_this_command()}` goes on from here.", FAILED)
 
 
 def _this_command() -> str:

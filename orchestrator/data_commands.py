@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from orchestrator.exit_codes import WRONG_INPUT
 from orchestrator.printing import Format, OutputFormat, err, out, print_rows
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def check(
     for report in reports if is_table else ():
         _say_more(report)
     if any(report.problems for report in reports):
-        raise SystemExit(2)
+        raise SystemExit(WRONG_INPUT)
 
 
 def _row(report: "SetReport", is_table: bool) -> dict[str, Any]:

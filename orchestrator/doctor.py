@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestrator.exit_codes import REFUSED
 from orchestrator.printing import Format, OutputFormat, print_rows
 from orchestrator.sweep_options import Needs, Seeds, Smoke, Values, find
 from trainables.errors import InputError
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from orchestrator.preflight import Check
     from orchestrator.settings import Settings
     from search_spaces.sweep import Sweep
-
-REFUSED = 3
 
 
 def doctor(

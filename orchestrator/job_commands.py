@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
+from orchestrator.exit_codes import FAILED
 from orchestrator.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
 from orchestrator.printing import Format, OutputFormat, err, out, print_rows
 from orchestrator.sweep_options import AcceptCode, MaxDeviceHours, Needs, Seeds, Smoke, SweepName, Values, find
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 1.0
 MORE_STOP_S: Final = 30.0
-NOT_SUCCEEDED: Final = 1
 
 Address = Annotated[
     str | None,
@@ -191,7 +191,7 @@ def _finish(job: Job) -> None:
     """Ends with exit code 1 where the job has ended otherwise than well."""
     if job.has_ended and job.state != SUCCEEDED:
         err.print(f"ponderay: {job.name} has ended: {job.state}. {job.message}", markup=False, soft_wrap=True)
-        raise SystemExit(NOT_SUCCEEDED)
+        raise SystemExit(FAILED)
 
 
 def _wait(api: JobLogs, name: str) -> Job:

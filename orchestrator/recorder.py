@@ -21,9 +21,8 @@ from orchestrator.run_filters import FILTERS
 from orchestrator.run_views import Ranked, changed_settings, view_tags
 from orchestrator.shared_folder import AwayError, ask_once
 from orchestrator.spool import Spool
-from orchestrator.storage import ReplicateFolder
 from orchestrator.study import Replicate, Study
-from orchestrator.task_journals import folder_of
+from orchestrator.task_journals import folder_of, folder_of_replicate
 from orchestrator.tracking import Tracking
 from search_spaces.sweep import Condition
 from trainables.config import Config, content_hash, flatten
@@ -175,11 +174,10 @@ class Recorder:
 
     def _curves(self, condition: Condition, replicates: Sequence[Replicate]) -> tuple[Curve, ...]:
         """Over the complete replicates; none where one has no journal here, because it ran on storage of its own."""
-        settings = self._drafter.settings
-        folder = settings.replicates(self._drafter.sweep.name)
-        paths = [folder / replicate.key for replicate in replicates if replicate.state == "complete"]
+        settings, sweep = self._drafter.settings, self._drafter.sweep.name
+        keys = [replicate.key for replicate in replicates if replicate.state == "complete"]
         try:
-            journals = [ReplicateFolder(path, {}, settings.shared(path)).records() for path in paths]
+            journals = [folder_of_replicate(settings, sweep, key).records() for key in keys]
         except AwayError:  # written once the bucket is back
             raise
         except (OSError, ValueError):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from orchestrator.exit_codes import FAILED
 from orchestrator.printing import Format, OutputFormat
 from orchestrator.steps import step
 from orchestrator.sweep_options import Smoke, SweepName, Values, find
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from orchestrator.tracking import Tracking
     from search_spaces.sweep import Sweep
 
-DIFFERS: Final = 1
 MOST_DIFF_CHARACTERS: Final = 500_000
 """In the page."""
 
@@ -90,7 +90,7 @@ def verify(
         found = verified(bundle)
     verify_summary.show(bundle, found, format)
     if found.differences:
-        raise SystemExit(DIFFERS)
+        raise SystemExit(FAILED)
 
 
 def _check_places(folder: Path, bundle: Path | None) -> None:

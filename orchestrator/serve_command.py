@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from orchestrator.exit_codes import DONE, FAILED, WRONG_INPUT
 from orchestrator.printing import err, out
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.tracking_server import TrackingServer
 
-DONE, ENDED, WRONG_INPUT = 0, 1, 2
 PACKAGES: Final = {"flask_wtf": "mlflow[auth]", "psycopg2": "psycopg2-binary"}
 OF_ROOT: Final = Path("/var/lib/ponderay")
 
@@ -127,5 +127,5 @@ def _run(server: "TrackingServer") -> None:
     code = server.run(out)
     if code not in (DONE, WRONG_INPUT):
         err.print("ponderay: The server ended by itself; what it said is above.", markup=False)
-        code = ENDED
+        code = FAILED
     raise SystemExit(code)

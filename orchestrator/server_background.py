@@ -6,6 +6,7 @@ import time
 import traceback
 from typing import Final
 
+from orchestrator.exit_codes import FAILED, WRONG_INPUT
 from orchestrator.lease import Lease
 from orchestrator.printing import err, out
 from orchestrator.server_folder import ServerFolder, Serving
@@ -13,7 +14,6 @@ from orchestrator.tracking_server import TrackingServer, answers
 from trainables.errors import InputError
 
 ANSWER_S: Final = 90.0
-FAILED, WRONG_INPUT = 1, 2
 PREFIX: Final = "ponderay: "
 
 

@@ -12,7 +12,7 @@ from orchestrator.record_fold import fold
 from orchestrator.settings import Settings
 from orchestrator.storage import Record, ReplicateFolder, looked_at
 from orchestrator.study import Replicate, Study
-from orchestrator.task_journals import folder_of
+from orchestrator.task_journals import folder_of, folder_of_replicate
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 
@@ -112,8 +112,7 @@ def _drawn(drafter: Drafter, study: Study) -> list[Condition]:
     """The conditions that a search has drawn under the present base, from the configs in their journals."""
     sweep = drafter.sweep
     firsts = [study.of(name)[0] for name in study.conditions]
-    paths = [drafter.settings.replicates(sweep.name) / first.key for first in firsts]
-    folders = [ReplicateFolder(path, {}, drafter.settings.shared(path)) for path in paths]
+    folders = [folder_of_replicate(drafter.settings, sweep.name, first.key) for first in firsts]
     found = []
     for name, first, folder in zip(study.conditions, firsts, looked_at(folders), strict=True):
         configs = [record["config"] for record in folder.records() if record["kind"] == "started"]

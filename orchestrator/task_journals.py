@@ -4,12 +4,19 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.draft import Task
 from orchestrator.record_fold import Fold, fold
+from orchestrator.settings import Settings
 from orchestrator.storage import Record, ReplicateFolder, looked_at
 
 
 def folder_of(task: Task) -> ReplicateFolder:
     """Where its journal is."""
     return ReplicateFolder(task.work.folder, {}, task.work.shared)
+
+
+def folder_of_replicate(settings: Settings, sweep: str, key: str) -> ReplicateFolder:
+    """The same of a replicate that may be no task of this driver."""
+    path = settings.replicates(sweep) / key
+    return ReplicateFolder(path, {}, settings.shared(path))
 
 
 def journals(tasks: Sequence[Task]) -> Iterator[tuple[Task, Fold]]:

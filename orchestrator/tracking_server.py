@@ -19,6 +19,7 @@ from rich.console import Console
 
 from orchestrator.credentials import administrator, hand_to_client
 from orchestrator.database import address
+from orchestrator.exit_codes import FAILED
 from orchestrator.postgres import Postgres
 from orchestrator.server_address import allowed_hosts, allowed_origins, check_free, link
 from orchestrator.server_environment import environment
@@ -26,7 +27,6 @@ from orchestrator.server_folder import ServerFolder
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UVICORN: Final = "--log-level warning --no-access-log --timeout-graceful-shutdown 10"
-ENDED: Final = 1
 LOOK_S: Final = 2.0
 """How often it is seen whether all that serves is there."""
 APP: Final = "ponderay"
@@ -89,7 +89,7 @@ class TrackingServer:
         try:
             while not answers(self.host, self.port):
                 if mlflow.poll() is not None:
-                    return mlflow.returncode or ENDED
+                    return mlflow.returncode or FAILED
                 time.sleep(0.2)
             self.describe(console)
             self.folder.write(self.host, self.port, is_ready=True)
@@ -141,13 +141,13 @@ class TrackingServer:
 
 
 def _ended(mlflow: "subprocess.Popen[bytes]", postgres: Postgres | None, console: Console) -> int:
-    """How MLflow has ended; ENDED where PostgreSQL has, without which MLflow answers but can neither read nor write."""
+    """How MLflow has ended; FAILED where PostgreSQL has, without which MLflow answers but cannot read or write."""
     while (code := mlflow.poll()) is None:
         if postgres and not postgres.is_running():
             console.print(f"PostgreSQL in {postgres.folder} has ended.", markup=False, soft_wrap=True)
-            return ENDED
+            return FAILED
         time.sleep(LOOK_S)
-    return code or ENDED
+    return code or FAILED
 
 
 def answers(host: str, port: int, path: str = "/health", headers: Mapping[str, str] | None = None) -> bool:

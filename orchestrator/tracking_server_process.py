@@ -8,9 +8,8 @@ import os
 import sys
 from urllib.parse import urlsplit
 
+from orchestrator.exit_codes import WRONG_INPUT
 from trainables.errors import InputError
-
-WRONG_INPUT = 2
 
 
 def main() -> None:
