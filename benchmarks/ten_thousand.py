@@ -39,7 +39,8 @@ MAKE = (
 )
 READ = (
     "import pathlib, sys; from orchestrator.environment.settings import read_settings; "
-    "from orchestrator.tracking.mlflow_reader import read_study; from mlflow import MlflowClient; client = MlflowClient(tracking_uri=read_settings().tracking_uri); "
+    "from orchestrator.tracking.mlflow_reader import read_study; "
+    "from mlflow import MlflowClient; client = MlflowClient(tracking_uri=read_settings().tracking_uri); "
     "read_study(client, 'x', client.get_experiment_by_name(sys.argv[1]).experiment_id, pathlib.Path('through'))"
 )
 
