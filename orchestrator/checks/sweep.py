@@ -15,6 +15,7 @@ from orchestrator.journal.bucket import write_fault
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import probe as tracking_probe
+from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Resources, Sweep
 from trainables.errors import InputError
 
@@ -231,7 +232,7 @@ def check_seeds(sweep: Sweep) -> Check:
     n, m = len(sweep.seeds), (len(sweep.conditions) - 1) * len(sweep.objectives)
     if sweep.reference is None or m < 1:
         return Check("seeds", "ok", f"{n}; no condition is compared with a reference")
-    if sweep.name.endswith(".smoke"):
+    if size_of(sweep.name) == "smoke":
         return Check("seeds", "ok", f"{n}; a smoke sweep promises no test")
     if sweep.test == "paired_permutation":
         enough, least_p = seeds_for_level(LEVEL, num_comparisons=m), least_paired_p(n)
