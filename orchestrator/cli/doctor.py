@@ -61,15 +61,15 @@ def diagnose(sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
     upload = preflight_nodes.check_upload(runtime_environment())
     is_writable = all(check.state != "failed" for check in here if check.name == "storage")
     nodes, dashboard = _of_nodes(ray, sweep, settings) if is_writable else ([], "")
-    return [ray, *here, *nodes, upload, *doors.check_doors(settings, dashboard)]
+    return [ray, *here, *nodes, upload, *doors.check_exposure(settings, dashboard)]
 
 
 def _of_sweep(sweep: "Sweep", settings: "Settings") -> "list[Check]":
     from orchestrator.checks.sweep import look, read_fingerprints
-    from orchestrator.scheduler.task_factory import Drafter
+    from orchestrator.scheduler.task_factory import TaskFactory
 
     try:
-        return look(sweep, settings, read_fingerprints(Drafter(sweep, settings, num_gpus=0)))
+        return look(sweep, settings, read_fingerprints(TaskFactory(sweep, settings, num_gpus=0)))
     except InputError as error:
         return look(sweep, settings, error)
 

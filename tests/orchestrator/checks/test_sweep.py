@@ -14,7 +14,7 @@ from orchestrator.checks.sweep import Check
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import probe as tracking_probe
 from search_spaces.distributions import Integer, Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
@@ -152,7 +152,7 @@ def test_the_file_system_is_the_one_of_the_longest_mount():
     ],
 )  # fmt: skip
 def test_passwords_are_masked(uri, shown):
-    assert tracking_probe.masked(uri) == shown
+    assert tracking_probe.redacted(uri) == shown
 
 
 # Storage and disk
@@ -215,9 +215,9 @@ def test_broken_data_fail_the_check_with_their_own_words():
 def test_each_fingerprint_is_computed_once_and_kept(settings, monkeypatch):
     asked = []
     monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: asked.append(config) or "tiny")
-    drafter = Drafter(tiny({"a": {}, "b": {"x": 0.25}}, prerequisites=()), settings, 0)
-    assert preflight.read_fingerprints(drafter) == {"a": "tiny", "b": "tiny"}
-    preflight.before_ray(drafter.sweep, settings, drafter)
+    factory = TaskFactory(tiny({"a": {}, "b": {"x": 0.25}}, prerequisites=()), settings, 0)
+    assert preflight.read_fingerprints(factory) == {"a": "tiny", "b": "tiny"}
+    preflight.before_ray(factory.sweep, settings, factory)
     assert len(asked) == 1
 
 

@@ -3,12 +3,12 @@
 import io
 import re
 import threading
-import time
 
 import pytest
 from rich.console import Console
 
 from orchestrator.scheduler.progress import ProgressView
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -252,10 +252,7 @@ def test_a_view_draws_by_itself_a_few_times_a_second(monkeypatch):
     console = terminal()
     with ProgressView(console, "sweep") as view:
         view.begin("k", "a seed 1", 10, 0)
-        deadline_s = time.monotonic() + 5
-        while "a seed 1" not in console.file.getvalue() and time.monotonic() < deadline_s:
-            time.sleep(0.01)
-    assert "  a seed 1  0/10" in console.file.getvalue()
+        until(lambda: "  a seed 1  0/10" in console.file.getvalue())
 
 
 def shown_on_screen(written):

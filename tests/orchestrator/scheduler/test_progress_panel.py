@@ -167,7 +167,9 @@ def test_of_a_full_panel_only_what_is_shown_is_put_into_words(monkeypatch):
     calls, names = Counter(), ("count", "cut", "rate_text")
     for name in names:
         own = getattr(progress_panel, name)
-        monkeypatch.setattr(progress_panel, name, lambda *given, own=own, name=name: calls.update([name]) or own(*given))
+        monkeypatch.setattr(
+            progress_panel, name, lambda *given, own=own, name=name: calls.update([name]) or own(*given)
+        )
     draw(full_snapshot(), 200, 100)
     num_of_runs = MAX_RUNS * (1 + 2)  # a label and two metrics each
     assert calls == dict(zip(names, (1 + MAX_CONDITIONS, MAX_CONDITIONS + num_of_runs, MAX_RUNS), strict=True))
