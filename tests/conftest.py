@@ -14,6 +14,7 @@ os.environ |= {
     "OMP_NUM_THREADS": "1",
 }
 
+import hypothesis
 import torch
 from jaxtyping import install_import_hook
 
@@ -36,6 +37,8 @@ OF_THE_USER = (
 )  # fmt: skip
 MOST_WORKERS = 4  # of some 2 GB each
 MODULE_NAMES = [f"trainables.{family}.{name}" for family, names in TENSOR_MODULES.items() for name in names]
+hypothesis.settings.register_profile("same", deadline=None, derandomize=True)  # in every worker, on any machine
+hypothesis.settings.load_profile("same")
 install_import_hook(MODULE_NAMES, "beartype.beartype")
 torch.set_num_threads(1)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script; tests interrupt commands
