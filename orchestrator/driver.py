@@ -9,22 +9,22 @@ from typing import Final
 
 from rich.console import Console
 
-from orchestrator.admission import Admission, Capacity
-from orchestrator.conditions import ConditionSource, ListedConditions
-from orchestrator.draft import Drafter
-from orchestrator.plan import Plan
-from orchestrator.progress import ProgressView
-from orchestrator.recorder import Recorder
-from orchestrator.refusal import RefusedError
-from orchestrator.settings import Settings
-from orchestrator.shared_folder import AwayError
-from orchestrator.spool import Spool
-from orchestrator.stopping import StoppedError, Stopping, stop_on_sigterm
-from orchestrator.study import Replicate
-from orchestrator.sweep_lease import LeaseKeeper
-from orchestrator.tracking import Tracking
-from orchestrator.tracking_probe import masked, reason_of
-from orchestrator.watch import Watch
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.bucket import AwayError
+from orchestrator.results.study import Replicate
+from orchestrator.scheduler.admission import Admission, Capacity
+from orchestrator.scheduler.conditions import ConditionSource, ListedConditions
+from orchestrator.scheduler.progress import ProgressView
+from orchestrator.scheduler.recorder import Recorder
+from orchestrator.scheduler.scheduler import Plan
+from orchestrator.scheduler.stopping import StoppedError, Stopping, stop_on_sigterm
+from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.watchdog import Watch
+from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.lease import LeaseKeeper
+from orchestrator.tracking.probe import masked, reason_of
+from orchestrator.tracking.write_queue import Spool
 from search_spaces.sweep import Condition
 from trainables.errors import InputError
 
@@ -75,10 +75,10 @@ def run_on_ray(
         KeyboardInterrupt: on Ctrl-C and SIGTERM. In all cases what is done is kept.
     """
     with _leased(drafter, console) as driver:
-        from orchestrator.autoscaling import Demand, GrowingCapacity
-        from orchestrator.preflight import refuse_failed
-        from orchestrator.preflight_nodes import on_nodes
-        from orchestrator.ray_session import ClusterCapacity, end_on_node, num_nodes, ray_session
+        from orchestrator.checks.nodes import on_nodes
+        from orchestrator.checks.sweep import refuse_failed
+        from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
+        from orchestrator.cluster.session import ClusterCapacity, end_on_node, num_nodes, ray_session
 
         with ray_session(num_cpus, is_verbose), stop_on_sigterm():
             if num_nodes() > 1:
@@ -191,7 +191,7 @@ def _source(drafter: Drafter, capacity: Capacity, tell: Callable[[str], None]) -
     sweep = drafter.sweep
     if sweep.search is None:
         return ListedConditions(sweep.conditions)
-    from orchestrator.search import SearchedConditions
+    from orchestrator.scheduler.optuna_search import SearchedConditions
 
     max_open = max(1, _num_at_once(drafter, capacity) // len(sweep.seeds))
     fingerprint = drafter.fingerprint(sweep.trainable, sweep.base)
@@ -213,9 +213,9 @@ def _tune(plan: Plan, settings: Settings) -> None:
     """Tune's own records are thrown away afterwards: the journals say more, and survive more."""
     from ray import tune
 
-    from orchestrator.ray_session import keep_coordinator_here, removing_leftovers
-    from orchestrator.tune_searcher import LostTrials, PlanSearcher
-    from orchestrator.worker import run_trial, trial_resources
+    from orchestrator.cluster.session import keep_coordinator_here, removing_leftovers
+    from orchestrator.cluster.trial import run_trial, trial_resources
+    from orchestrator.cluster.tune_adapter import LostTrials, PlanSearcher
 
     if any(task.work.resources.min_workers < task.work.resources.num_workers for task in plan.tasks):
         keep_coordinator_here()

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from orchestrator.draft import Drafter
-from orchestrator.settings import Settings
+from orchestrator.environment.settings import Settings
+from orchestrator.scheduler.task_factory import Drafter
 from search_spaces.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def launch(
         RefusedError: if it must not start as it is.
         StoppedError, KeyboardInterrupt: if it was stopped; what is done is kept.
     """
+    from orchestrator.checks.sweep import before_ray, refuse_failed
     from orchestrator.driver import run_on_ray
-    from orchestrator.preflight import before_ray, refuse_failed
 
     drafter = Drafter(sweep, settings, num_gpus=0)
     checks = before_ray(sweep, settings, drafter)

@@ -3,9 +3,9 @@
 import time
 from typing import Final
 
-from orchestrator.execute import execute
-from orchestrator.plan import Plan
-from orchestrator.storage import Record
+from orchestrator.journal.folder import Record
+from orchestrator.scheduler.scheduler import Plan
+from orchestrator.worker.execute import execute
 
 POLL_S: Final = 0.2
 

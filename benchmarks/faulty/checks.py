@@ -13,11 +13,11 @@ from optuna.trial import FrozenTrial, TrialState
 from faulty.alone import Expected, expected
 from faulty.processes import left_after, records
 from faulty.sweeps import NUM_REPLICATES, Kind, sweep
-from orchestrator.draft import Drafter
-from orchestrator.metric_names import LOAD_PREFIX
-from orchestrator.settings import Settings, read_settings
-from orchestrator.study import Replicate
-from orchestrator.tracking import Tracking
+from orchestrator.environment.settings import Settings, read_settings
+from orchestrator.results.study import Replicate
+from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.names import LOAD_PREFIX
 from search_spaces.sweep import Condition
 
 LEFT_S: Final = 20.0

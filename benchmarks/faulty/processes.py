@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.processes import start_time
+from orchestrator.machine.processes import start_time
 
 MARK: Final = "PONDERAY_FAULTS"
 """The variable that every process of a round inherits; its value is the round's folder."""

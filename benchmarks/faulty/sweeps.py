@@ -13,9 +13,9 @@ from typing import Any, Final, Literal
 from rich.console import Console
 
 from faulty.trainable import FaultyConfig
-from orchestrator.draft import Drafter
-from orchestrator.refusal import RefusedError
-from orchestrator.settings import read_settings
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler.task_factory import Drafter
 from search_spaces.distributions import Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
 from trainables.errors import InputError

@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from orchestrator.curves import Curve
-from orchestrator.even_steps import at_even_steps
 from orchestrator.report.numerals import between, decimals, fixed
 from orchestrator.report.svg_axis import Axis
+from orchestrator.results.curves import Curve
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import Interval
+from orchestrator.statistics.subsample import at_even_steps
 from orchestrator.statistics.summary import Summary
 
 WIDTH: Final = 420

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.even_steps import at_even_steps
 from orchestrator.pareto.attainment import Surface
 from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import front_objectives, is_reference_point
@@ -15,6 +14,7 @@ from orchestrator.report.published_points import PublishedPoint, published_point
 from orchestrator.report.svg_axis import Axis
 from orchestrator.report.svg_labels import Label, place_labels
 from orchestrator.statistics.intervals import Interval
+from orchestrator.statistics.subsample import at_even_steps
 from search_spaces.sweep import Objective
 
 WIDTH: Final = 640

@@ -6,10 +6,10 @@ from typing import Any
 
 from rich.console import Console
 
-from orchestrator.draft import Drafter
+from orchestrator.console.errors import RefusedError
 from orchestrator.driver import Outcome, run_without_ray
-from orchestrator.refusal import RefusedError
-from orchestrator.settings import read_settings
+from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler.task_factory import Drafter
 from search_spaces.distributions import Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
 from tests.integration.tiny import TinyConfig

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from orchestrator.admission import Capacity
+from orchestrator.scheduler.admission import Capacity
 from search_spaces.sweep import ResolvedResources, Resources
 
 
@@ -44,7 +44,7 @@ def groups() -> list[tuple[str, float]]:
 
 
 def test_what_waits_is_reserved_until_it_has_its_place_and_nothing_is_left(ray_instance):
-    from orchestrator.autoscaling import Demand
+    from orchestrator.cluster.autoscaling import Demand
 
     plan, told, seen = Waiting(waiting(ONE_CPU, cpus(64))), [], set()
     before = groups()

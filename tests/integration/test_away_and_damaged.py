@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from orchestrator import plan
-from orchestrator.settings import read_settings
-from orchestrator.shared_folder import AwayError
-from orchestrator.stopping import StoppedError
-from orchestrator.tracking import Tracking
+from orchestrator.environment.settings import read_settings
+from orchestrator.journal.bucket import AwayError
+from orchestrator.scheduler import scheduler as plan
+from orchestrator.scheduler.stopping import StoppedError
+from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
 from trainables.errors import InputError
@@ -33,7 +33,7 @@ def log_fails(monkeypatch):
         log(self, *arguments, **options)
 
     monkeypatch.setattr(Tracking, "log", failing)
-    monkeypatch.setattr("orchestrator.spool.WAITS_S", (0.01,))
+    monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.01,))
     return failures
 
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 import optuna
 import pytest
 
-from orchestrator.admission import Capacity
-from orchestrator.plan import Plan
-from orchestrator.progress import ProgressView
-from orchestrator.refusal import RefusedError
-from orchestrator.settings import read_settings
-from orchestrator.stopping import StoppedError
-from orchestrator.sweep_lease import LeaseKeeper, StoreLease
-from orchestrator.tracking import Tracking
-from orchestrator.tracking_books import Book
-from orchestrator.work import code_version
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler.admission import Capacity
+from orchestrator.scheduler.progress import ProgressView
+from orchestrator.scheduler.scheduler import Plan
+from orchestrator.scheduler.stopping import StoppedError
+from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.lease import LeaseKeeper, StoreLease
+from orchestrator.tracking.registry import Book
+from orchestrator.worker.work import code_version
 from search_spaces.distributions import Real
 from search_spaces.sweep import Objective, Search
 from tests.integration import tiny as trainable
@@ -125,7 +125,8 @@ def test_results_of_mended_code_alone_are_the_mended_codes(workplace, monkeypatc
     run_quietly(sweep)
     version_of = code_version
     monkeypatch.setattr(
-        "orchestrator.draft.code_version", lambda path: "mended" if path.endswith("tiny") else version_of(path)
+        "orchestrator.scheduler.task_factory.code_version",
+        lambda path: "mended" if path.endswith("tiny") else version_of(path),
     )
     monkeypatch.setattr(trainable, "_strike", lambda config, epoch: None)
     assert run_quietly(sweep, accept_code=True).replicates[0].state == "complete"
@@ -140,7 +141,7 @@ def test_a_prerequisite_that_other_code_has_made_meanwhile_is_refused(workplace,
         if not others:
             others.append(1)
             with monkeypatch.context() as patch:
-                patch.setattr("orchestrator.draft.code_version", lambda path: "other")
+                patch.setattr("orchestrator.scheduler.task_factory.code_version", lambda path: "other")
                 run_quietly(tiny({"z": {}}, name="tiny.other", seeds=(1,)))
         return real(self, task)
 
@@ -233,7 +234,7 @@ def test_devices_are_held_once_for_as_long_as_the_work_takes(workplace, monkeypa
 
 
 def test_a_metric_whose_name_no_store_takes_fails_its_replicate_in_words(workplace, monkeypatch):
-    from orchestrator.execute import JournalTrial
+    from orchestrator.worker.execute import JournalTrial
 
     report = JournalTrial.report
     monkeypatch.setattr(

@@ -7,11 +7,11 @@ from mlflow import MlflowClient
 from rich.console import Console
 from typer.testing import CliRunner
 
-from orchestrator.cli import app
-from orchestrator.draft import Drafter
+from orchestrator.cli.main import app
 from orchestrator.driver import run_without_ray
-from orchestrator.settings import read_settings
-from orchestrator.tracking import Tracking
+from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
 
 pytestmark = pytest.mark.usefixtures("workplace")

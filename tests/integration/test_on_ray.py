@@ -10,12 +10,12 @@ import pytest
 import ray
 from rich.console import Console
 
-from orchestrator.draft import Drafter
+from orchestrator.console.errors import RefusedError
 from orchestrator.driver import run_on_ray
-from orchestrator.refusal import RefusedError
-from orchestrator.settings import read_settings
-from orchestrator.stopping import StoppedError
-from orchestrator.tracking import Tracking
+from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler.stopping import StoppedError
+from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.tracking.client import Tracking
 from search_spaces.sweep import Condition, Objective, Resources
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts, statuses

@@ -5,10 +5,10 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
-from orchestrator.draft import Drafter
 from orchestrator.driver import run_without_ray
-from orchestrator.settings import read_settings
-from orchestrator.storage import ReplicateFolder
+from orchestrator.environment.settings import read_settings
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.scheduler.task_factory import Drafter
 from search_spaces.asr_sizes import MINI_LIBRISPEECH, TIMIT, base
 from search_spaces.find import find_sweep
 from tests.trainables.folder_trial import FolderTrial

@@ -19,9 +19,9 @@ PROGRAM = """
 import json, os
 from ray.cluster_utils import Cluster
 from rich.console import Console
-from orchestrator.draft import Drafter
+from orchestrator.scheduler.task_factory import Drafter
 from orchestrator.driver import run_on_ray
-from orchestrator.settings import read_settings
+from orchestrator.environment.settings import read_settings
 from tests.integration.test_small_nodes import sweep
 
 of_one_cpu = {"num_cpus": 1, "dashboard_agent_listen_port": 0}

@@ -10,10 +10,10 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from rich.console import Console
 
-from orchestrator.draft import Drafter
 from orchestrator.driver import Outcome, run_without_ray
-from orchestrator.settings import Settings
-from orchestrator.tracking import Tracking
+from orchestrator.environment.settings import Settings
+from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import tiny
 from tests.orchestrator.recorded import empty_store
 

@@ -1,7 +1,7 @@
 """Which of many conditions a page shows."""
 
-from orchestrator.even_steps import at_even_steps
 from orchestrator.report.shown import MAX_POINTS, curve_conditions, shown_points
+from orchestrator.statistics.subsample import at_even_steps
 from tests.orchestrator.report.made_answers import CONDITIONS, OBJECTIVES, front_of, study_of
 
 
