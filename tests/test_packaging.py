@@ -70,6 +70,8 @@ def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done(BIN / "uv", "venv", "--quiet", "--python", sys.executable, environment)
     python = environment / "bin" / "python"
     done(BIN / "uv", "pip", "install", "--quiet", "--python", python, "--constraint", CONSTRAINTS, wheel)
+    ray = next(environment.glob("lib/*/site-packages/ray"))
+    done(python, "-m", "compileall", "-q", ray)  # its processes have 15 s to start, with all they import
     return python.parent
 
 
