@@ -80,12 +80,12 @@ def submit(
     options = run_options(smoke, values, seeds, needs, accept_code, max_device_hours)
     submission = Submission(sweep, entrypoint(name, options), named)
     if kubernetes or dry_run or any(one is not None for one in (image, claim, workers, worker_cpus, worker_gpus)):
-        from orchestrator.cluster.kubernetes import Pods, print_manifest
+        from orchestrator.cluster.rayjob import Pods, manifest
 
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
             raise InputError(f"For Kubernetes a manifest is printed, and kubectl sends it: {needed}.")
-        print_manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim))
+        print(manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim)))
         return
     _send(submission, settings, address, follow)
 

@@ -12,7 +12,8 @@ import jsonschema
 import pytest
 import yaml
 
-from orchestrator.cluster.kubernetes import Pods, print_manifest, ray_job
+from orchestrator.cluster import rayjob
+from orchestrator.cluster.rayjob import Pods
 from orchestrator.cluster.submission import Submission
 from trainables.errors import InputError
 
@@ -24,6 +25,10 @@ ON_BUCKET = {"PONDERAY_STORAGE": "s3://lab/runs", "PONDERAY_TRACKING_URI": "http
 
 def manifest(variables: dict[str, str], claim: str | None = None, gpus: int = 1) -> dict[str, Any]:
     return ray_job(Submission("asr.demo.smoke", ENTRYPOINT, variables), Pods("lab/ponderay:1", 3, 4, gpus, claim))
+
+
+def ray_job(submission: Submission, pods: Pods) -> dict[str, Any]:
+    return yaml.safe_load(rayjob.manifest(submission, pods))
 
 
 def containers(job: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -135,9 +140,15 @@ def test_records_need_a_server_or_a_claim():
     manifest({"PONDERAY_RUNS": "/mnt/runs"}, "shared")
 
 
-def test_what_is_printed_is_that_manifest_as_yaml(capsys):
-    print_manifest(Submission("asr.demo.smoke", ENTRYPOINT, ON_BUCKET), Pods("lab/ponderay:1", 3, 4, 1, None))
-    said = capsys.readouterr().out
-    assert yaml.safe_load(said) == manifest(ON_BUCKET)
+def test_any_text_comes_through_the_template_as_it_is():
+    hostile = "a: {b} # \"c\" 'd' {{ e }}\n- f"
+    job = ray_job(Submission("asr.demo", hostile, ON_BUCKET | {"PONDERAY_DATA": hostile}), Pods(hostile, 1, 1, 0, None))
+    (head, _) = containers(job)
+    assert (job["spec"]["entrypoint"], head["image"]) == (hostile, hostile)
+    assert {"name": "PONDERAY_DATA", "value": hostile} in head["env"]
+
+
+def test_what_must_be_there_before_is_said_above_it():
+    said = rayjob.manifest(Submission("asr.demo.smoke", ENTRYPOINT, ON_BUCKET), Pods("lab/ponderay:1", 3, 4, 1, None))
     assert "AWS_SECRET_ACCESS_KEY" in said.splitlines()[1]
     assert "kubectl delete rayjob asr-demo-smoke-5feb49, then apply this again." in said.splitlines()[2]
