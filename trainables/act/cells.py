@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trainables.act.deferred import deferred
+from trainables.act.deferred_weight_gradient import defer_weight_gradient
 
 State = tuple[Tensor, ...]
 """Tensors (R H); the first is the one that halting unit and readout see."""
@@ -50,7 +50,7 @@ class TanhCell(nn.Module):
 
     def begin(self) -> Update:
         """The update, for one forward pass."""
-        recur = deferred(self.recurrent)
+        recur = defer_weight_gradient(self.recurrent)
         return lambda projected, state: (torch.tanh(projected + recur(state[0])),)
 
 
@@ -66,7 +66,7 @@ class GruCell(nn.Module):
 
     def begin(self) -> Update:
         """The update, for one forward pass."""
-        recur = deferred(self.recurrent)
+        recur = defer_weight_gradient(self.recurrent)
 
         def update(projected: Tensor, state: State) -> State:
             (hidden,) = state
@@ -92,7 +92,7 @@ class LstmCell(nn.Module):
 
     def begin(self) -> Update:
         """The update, for one forward pass."""
-        recur = deferred(self.recurrent)
+        recur = defer_weight_gradient(self.recurrent)
 
         def update(projected: Tensor, state: State) -> State:
             hidden, memory = state

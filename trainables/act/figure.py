@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from trainables.act.batch import Batch
 from trainables.act.config import ActConfig, Adaptive, Fixed, LearntTau, Text
-from trainables.act.testing import Results
+from trainables.act.evaluation import Results
+from trainables.act.tasks.batch import Batch
 
 NUM_SHOWN = 100
 """Bytes of the passage."""

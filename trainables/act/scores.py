@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainables.act import cost
-from trainables.act.batch import Batch
 from trainables.act.config import ActConfig, Adaptive, LearntTau, Text
+from trainables.act.evaluation import Results
 from trainables.act.metrics import MAX_DIFFICULTY
-from trainables.act.testing import Results
+from trainables.act.tasks.batch import Batch
 
 EXCESS_NATS = 1000.0
 TOLERANCE = 1.02

@@ -10,12 +10,14 @@ import torch
 from torch import nn
 
 from trainables import checkpoint, distributed, rng
-from trainables.act import data, figure, testing
-from trainables.act.batch import Batch
+from trainables.act import figure
 from trainables.act.config import ActConfig, Evaluation
+from trainables.act.evaluation import cross_entropies, score
 from trainables.act.network import Network
 from trainables.act.penalty import first_tau, next_tau
 from trainables.act.scores import test_metrics, valid_metrics
+from trainables.act.tasks import data
+from trainables.act.tasks.batch import Batch
 from trainables.errors import DivergedError
 from trainables.trial import Trial
 
@@ -58,14 +60,14 @@ def train(config: ActConfig, trial: Trial) -> None:
         optimizer.load_state_dict(state["optimizer"])
         tau, iteration = state["tau"], state["iteration"]
     else:
-        trial.report(valid_metrics(config, testing.test(network, validation)), step=0)
+        trial.report(valid_metrics(config, score(network, validation)), step=0)
 
     wrapped = distributed.wrap(network)
     while iteration < training.num_iterations:
         last = min(iteration + training.report_every, training.num_iterations)
         metrics, tau = _train_until(config, wrapped, optimizer, tau, iteration, last)
         iteration = last
-        metrics |= valid_metrics(config, testing.test(network, validation))
+        metrics |= valid_metrics(config, score(network, validation))
         state = {
             "network": network.state_dict(),
             "optimizer": optimizer.state_dict(),
@@ -82,9 +84,9 @@ def evaluate(config: ActConfig, checkpoint_path: Path, evaluation: Evaluation, t
     network = Network(config).to(distributed.device())
     network.load_state_dict(state["network"])
     sequences = data.test_set(config, evaluation)
-    results = testing.test(network, sequences)
+    results = score(network, sequences)
     metrics = test_metrics(config, results, sequences)
-    metrics |= valid_metrics(config, testing.test(network, data.validation_set(config)))
+    metrics |= valid_metrics(config, score(network, data.validation_set(config)))
     with tempfile.TemporaryDirectory() as folder:
         files = figure.draw(config, results, sequences, evaluation.name, Path(folder))
         trial.report(metrics, step=state["iteration"], artifacts=files)
@@ -105,7 +107,7 @@ def _train_until(
         nats, num_updates, run_state = 0.0, 0, None
         for window in _windows(batch, config.training.truncate_steps):
             run = model(window.inputs, window.num_steps, window.has_target, run_state)
-            losses = testing.cross_entropies(run.log_probs, window.targets[window.has_target])
+            losses = cross_entropies(run.log_probs, window.targets[window.has_target])
             total = losses.sum() + tau * (run.num_updates + run.remainder).sum()
             (total * (num_processes / size)).backward()
             nats, num_updates = nats + losses.sum().item(), num_updates + int(run.num_updates.sum())

@@ -23,7 +23,7 @@ from trainables.asr.config import (
     Routing,
     Surprisal,
 )
-from trainables.asr.padding import valid_frames
+from trainables.asr.data.batches import valid_frames
 
 RAISED_BIAS: Final = 4.0
 """Where appendix B of the paper raises the controller's bias to."""

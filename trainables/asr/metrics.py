@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from trainables.asr.phones import PHONE_CLASSES
+from trainables.asr.data.phones import PHONE_CLASSES
 from trainables.metric import Metric
 
 _MIN: Final[Literal["minimize"]] = "minimize"

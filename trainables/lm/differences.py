@@ -7,7 +7,7 @@ from torch import Tensor
 from trainables.lm.config import FiniteDifference
 from trainables.lm.lstm import Cell, Layer, cell
 from trainables.lm.noise import Noise
-from trainables.lm.reading import ErrorSignal
+from trainables.lm.signals.error_signal import ErrorSignal
 
 
 def finite_differences(

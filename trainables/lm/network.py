@@ -21,16 +21,16 @@ from trainables.lm.config import (
 from trainables.lm.linear_cross_entropy import linear_cross_entropy
 from trainables.lm.lstm import Layer
 from trainables.lm.noise import Noise, num_copies
-from trainables.lm.probe import Supervision
-from trainables.lm.reading import Decoders
 from trainables.lm.recoding import Recoding, Trace, forward
-from trainables.lm.signals import error_signal
+from trainables.lm.signals.error_signal import Decoders
+from trainables.lm.signals.from_config import error_signal
+from trainables.lm.signals.probe import Supervision
 from trainables.lm.steps import StepSizes
 from trainables.lm.streams import NO_TARGET, Window
 
 
 @dataclass(frozen=True, eq=False)
-class Attached:
+class AttachedRecoder:
     """A recoder with all that it brings along.
 
     Attributes:
@@ -95,9 +95,9 @@ class Network(nn.Module):
         return Decoders(self.decoder_weight, self.decoder_bias)
 
     @property
-    def own(self) -> Attached | None:
+    def own(self) -> AttachedRecoder | None:
         """The recoder that it was made with."""
-        return Attached(self.config.recoder, self.steps) if self.config.recoder and self.steps else None
+        return AttachedRecoder(self.config.recoder, self.steps) if self.config.recoder and self.steps else None
 
     def zeros(self, batch_size: int, recoder: Recoder | None) -> Float[Tensor, "A R H"]:
         """The state before a text."""
@@ -109,7 +109,7 @@ class Network(nn.Module):
         window: Window,
         state: Float[Tensor, "A R H"],
         noise: Noise,
-        attached: Attached | None = None,
+        attached: AttachedRecoder | None = None,
         measures_after: bool = False,
     ) -> Run:
         """Reads a window from `state` on.
@@ -140,7 +140,13 @@ class Network(nn.Module):
         return Run(loss, nats, torch.stack(parts), None, inputs.detach())
 
     def _recoded(
-        self, inputs: Tensor, targets: Tensor, state: Tensor, noise: Noise, attached: Attached, measures_after: bool
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        state: Tensor,
+        noise: Noise,
+        attached: AttachedRecoder,
+        measures_after: bool,
     ) -> Run:
         recoder, trace, copies = attached.recoder, Trace(), num_copies(attached.recoder)
         layers, tensors = [_weights(layer) for layer in self.layers], attached.steps.tensors()
@@ -189,7 +195,7 @@ class Network(nn.Module):
         nats = math.log(len(each)) - (-each.detach()).logsumexp(0)
         return each.mean(0), torch.where(targets == NO_TARGET, 0.0, nats)
 
-    def pull(self, num_tokens: int) -> Float[Tensor, ""] | float:
+    def anchor_penalty(self, num_tokens: int) -> Float[Tensor, ""] | float:
         """lambda / N times the members' mean squared distance to their anchors (thesis Eq. 4.11); 0 without any."""
         signal = self.config.recoder.signal if self.config.recoder else None
         if not isinstance(signal, AnchoredEnsemble):
@@ -205,7 +211,7 @@ def _weights(layer: nn.Module) -> Layer:
     return Layer(weight_ih, weight_hh, bias_ih + bias_hh)
 
 
-def _has_nothing_to_go_by(attached: Attached) -> bool:
+def _has_nothing_to_go_by(attached: AttachedRecoder) -> bool:
     """A probe recodes only what has a label."""
     return isinstance(attached.recoder.signal, WeakSupervision) and attached.supervision is None
 
@@ -216,7 +222,7 @@ def make_steps(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> Step
     return StepSizes(recoder.step, 2 * config.num_layers, vocabulary_size if reads_output else config.hidden_size)
 
 
-def attach(network: Network, recoder: Recoder, seed: int, supervision: Supervision | None = None) -> Attached:
+def attach(network: Network, recoder: Recoder, seed: int, supervision: Supervision | None = None) -> AttachedRecoder:
     """A recoder for a model that was trained without it; what it has to learn is as it starts, drawn from `seed`.
 
     The members of an ensemble are the model's own, or its only decoder with noise of the prior's standard deviation.
@@ -233,7 +239,7 @@ def attach(network: Network, recoder: Recoder, seed: int, supervision: Supervisi
             draws = torch.randn((recoder.signal.num_members, *own.shape[1:]), generator=generator).to(own)
             parts.append(own.detach()[0] + recoder.signal.prior_std * draws)
         members = Decoders(*parts)
-    return Attached(recoder, steps, members, supervision)
+    return AttachedRecoder(recoder, steps, members, supervision)
 
 
 def _start(parameter: nn.Parameter, config: LmConfig) -> None:

@@ -15,7 +15,7 @@ from trainables.lm.config import FiniteDifference, LipschitzStep, PredictedStep,
 from trainables.lm.differences import finite_differences
 from trainables.lm.lstm import Cell, Layer, cell, gates_gradient, memory_gradient, product
 from trainables.lm.noise import Noise
-from trainables.lm.reading import ErrorSignal, Reading
+from trainables.lm.signals.error_signal import ErrorSignal, Reading
 from trainables.lm.steps import sizes
 
 CURVATURE_DISTANCE = 0.01

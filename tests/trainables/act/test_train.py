@@ -11,7 +11,7 @@ import torch
 from search_spaces.act_sizes import PARITY
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
 from trainables import checkpoint
-from trainables.act import data, penalty, testing, train
+from trainables.act import evaluation, penalty, train
 from trainables.act.config import (
     ActConfig,
     Adaptive,
@@ -27,6 +27,7 @@ from trainables.act.config import (
 )
 from trainables.act.metrics import METRICS
 from trainables.act.network import Network
+from trainables.act.tasks import data
 from trainables.errors import DivergedError, InputError
 
 QUICK = Optimisation(learning_rate=1e-2, batch_size=12, num_iterations=50, report_every=20)
@@ -129,7 +130,7 @@ def one_by_one(config: ActConfig, state, evaluation: Evaluation) -> dict[str, fl
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_is_trained_and_tested_by_definition(tmp_path, task, monkeypatch):
-    monkeypatch.setattr(testing, "MAX_SEQUENCES", 23)
+    monkeypatch.setattr("trainables.act.evaluation.MAX_SEQUENCES", 23)
     the_data, cell = TASKS[task]
     config = CONFIG.model_copy(
         update={"data": the_data, "cell": cell, "halting": Adaptive(tau=1e-3, max_updates=5, halting_bias=-0.5)}
@@ -187,7 +188,7 @@ def test_updates_of_a_text_are_told_apart_by_kind_of_byte_and_correlated(tmp_pat
     sequence = data.Batch(symbols, torch.tensor([count]), symbols[:, :, None], torch.zeros_like(symbols))
     updates, nats = np.array([[1, 2, 7, 5, 3, 9, 4]]), np.array([[0.5, 1.0, 3.0, 2.0, 2.5, 4.0, 1.0]])
     ones = np.ones((1, count))
-    results = testing.Results(
+    results = evaluation.Results(
         np.array([count]), updates, ones, ones > 0, ones > 0, nats, nats[:, ::-1], np.zeros((1, count), int), ones[0]
     )
     found = scores.text_metrics(results, sequence)
@@ -197,7 +198,7 @@ def test_updates_of_a_text_are_told_apart_by_kind_of_byte_and_correlated(tmp_pat
     covariance = sum(a * b for a, b in centred)
     spread = math.sqrt(sum(a * a for a, _ in centred) * sum(b * b for _, b in centred))
     assert found["updates_surprisal_correlation"] == pytest.approx(covariance / spread)
-    still = testing.Results(*(updates * 0 + 1 if i == 1 else part for i, part in enumerate(vars(results).values())))
+    still = evaluation.Results(*(updates * 0 + 1 if i == 1 else part for i, part in enumerate(vars(results).values())))
     assert "updates_entropy_correlation" not in scores.text_metrics(still, sequence)
 
 
@@ -214,7 +215,7 @@ def test_the_objective_by_hand(halting, expected):
     """One sequence of two steps, 1 and 3 updates with remainders 1 and .5, 1 and 2 nats."""
     from trainables.act import scores
 
-    results = testing.Results(
+    results = evaluation.Results(
         num_steps=np.array([2]),
         num_updates=np.array([[1, 3]]),
         remainders=np.array([[1.0, 0.5]]),
@@ -264,7 +265,7 @@ def test_gradients_do_not_reach_back_over_a_window():
         steps = slice(start, start + 2)
         wanted = batch.has_target[:, steps]
         run = expected(batch.inputs[:, steps], (batch.num_steps - start).clamp(0, 2), wanted, state)
-        losses = testing.cross_entropies(run.log_probs, batch.targets[:, steps][wanted])
+        losses = evaluation.cross_entropies(run.log_probs, batch.targets[:, steps][wanted])
         total = total + losses.sum() + 0.01 * (run.num_updates + run.remainder).sum()
         state = tuple(part.detach() for part in run.state)
     (total / len(batch)).backward()
@@ -336,7 +337,7 @@ def test_with_act_a_plain_recurrent_network_learns_parity_of_16_bits_and_without
 
 
 def test_a_loss_that_is_no_number_stops_with_its_iteration(tmp_path, monkeypatch):
-    monkeypatch.setattr(testing, "cross_entropies", lambda log_probs, targets: log_probs.sum((1, 2)) * math.nan)
+    monkeypatch.setattr(train, "cross_entropies", lambda log_probs, targets: log_probs.sum((1, 2)) * math.nan)
     with pytest.raises(DivergedError, match="The loss is nan and its gradient nan at iteration 1"):
         train.train(CONFIG, FolderTrial(tmp_path))
 
