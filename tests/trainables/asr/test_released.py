@@ -11,7 +11,7 @@ from trainables.asr.config import GREEDY, AsrConfig, Pretraining, Recurrent, Sur
 from trainables.asr.controller import Control, SurprisalFit
 from trainables.asr.data.config import Features, Synthetic
 from trainables.asr.data.corpus import Utterance
-from trainables.asr.data.examples import Example, waveform_of
+from trainables.asr.data.examples import Example
 from trainables.asr.data.features import fbank
 from trainables.asr.recogniser import Output, Recogniser
 
@@ -61,7 +61,9 @@ def test_padding_costs_and_errs_only_as_released(recogniser):
     against `a b`. Only silent frames, which are all padding, go big.
     """
     features = CONFIG.ar.features
-    examples = [Example(u.identity, fbank(waveform_of(u, CONFIG.data), features), u.labels) for u in utterances()]
+    examples = [
+        Example(u.identity, fbank(released.waveform_of(u, CONFIG.data), features), u.labels) for u in utterances()
+    ]
     key = (1, "stochastic")
     results = evaluation.score(recogniser, CONTROL, examples, LABELS, key, GREEDY)
     valid = evaluation.test_metrics(results, CONFIG, CONTROL, len(LABELS))
