@@ -4,7 +4,7 @@ The input of a step is projected once and serves all of its updates. Gates are o
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import torch
 from jaxtyping import Float
@@ -17,25 +17,6 @@ State = tuple[Tensor, ...]
 
 Update = Callable[[Float[Tensor, "R P"], State], State]
 """From a projected input and a state to the next state; any number of rows."""
-
-
-@runtime_checkable
-class RecurrentCell(Protocol):
-    """What Adaptive Computation Time can wrap.
-
-    Attributes:
-        num_gates: a projected input is so many times as wide as a tensor of the state.
-        num_states: how many tensors a state has.
-    """
-
-    @property
-    def num_gates(self) -> int: ...
-
-    @property
-    def num_states(self) -> int: ...
-
-    def begin(self) -> Update:
-        """The update, for one forward pass."""
 
 
 class TanhCell(nn.Module):
@@ -108,3 +89,5 @@ CELLS: Final[dict[str, type[TanhCell] | type[GruCell] | type[LstmCell]]] = {
     "gru": GruCell,
     "lstm": LstmCell,
 }
+"""What Adaptive Computation Time can wrap: `begin` gives the update; a projected input is `num_gates` times as wide as
+a tensor of the state, of which there are `num_states`."""

@@ -88,10 +88,10 @@ def _joined(parts: list[Results]) -> Results:
 def score(network: Network, sequences: Batch) -> Results:
     """Runs all `sequences`, the processes sharing the work; their order is kept."""
     network.eval()
-    rank, count = distributed.rank(), distributed.world_size()
+    count = distributed.world_size()
     size = min(MAX_SEQUENCES, max(1, MAX_STEPS // sequences.targets.shape[1]), -(-len(sequences) // count))
     starts = range(0, len(sequences), size)
-    mine = [_test_batch(network, sequences.rows(slice(start, start + size))) for start in starts[rank::count]]
+    mine = [_test_batch(network, sequences.rows(slice(start, start + size))) for start in starts[distributed.share()]]
     everyones = distributed.gather(mine)
     return _joined([everyones[i % count][i // count] for i in range(len(starts))])
 

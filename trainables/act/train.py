@@ -74,8 +74,7 @@ def train(config: ActConfig, trial: Trial) -> None:
             "tau": tau,
             "iteration": iteration,
         }
-        with tempfile.TemporaryDirectory() as folder:
-            trial.report(metrics, step=iteration, checkpoint=checkpoint.save(Path(folder) / "state.pt", state))
+        checkpoint.report(trial, metrics, iteration, state)
 
 
 def evaluate(config: ActConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
@@ -97,12 +96,11 @@ def _train_until(
 ) -> tuple[dict[str, float], float]:
     """Iterations `done` + 1 to `last`; returns what to report of them, and tau behind them."""
     model.train()
-    started, size = time.perf_counter(), config.training.batch_size
-    rank, num_processes = distributed.rank(), distributed.world_size()
+    started, size, num_processes = time.perf_counter(), config.training.batch_size, distributed.world_size()
     loss_sum = norm_sum = updates_sum = steps_sum = 0.0
     iterations = range(done + 1, last + 1)
     for iteration, whole in zip(iterations, data.training_batches(config, iterations), strict=True):
-        batch = whole.rows(slice(rank, None, num_processes)).to(distributed.device())
+        batch = whole.rows(distributed.share()).to(distributed.device())
         optimizer.zero_grad()
         nats, num_updates, run_state = 0.0, 0, None
         for window in _windows(batch, config.training.truncate_steps):

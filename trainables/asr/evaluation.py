@@ -82,7 +82,7 @@ def score(
     config, duration_s = recogniser.config, 0.0
     parts = cost.part_macs(config, len(labels))
     outcomes = []
-    for group in bucketed(examples[distributed.rank() :: distributed.world_size()], batch_size=32):
+    for group in bucketed(examples[distributed.share()], batch_size=32):
         batch = collate(group, distributed.device())
         started = time.perf_counter()
         output = recogniser(batch.frames, batch.num_frames, control, keyed_draws(batch, *key))

@@ -1,10 +1,8 @@
 """Pretraining of the autoregressive model: a trainable whose product other replicates use."""
 
 import math
-import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 from jaxtyping import Float, Int
@@ -69,15 +67,13 @@ def train(config: Pretraining, trial: Trial) -> None:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
         metrics = _train_epoch(wrapped, optimizer, examples.train, config, order, epoch)
         metrics["valid_mse"] = mean_squared_error(model, examples.validation)
-        streams = distributed.gather(rng.capture(order=order))
-        with tempfile.TemporaryDirectory() as folder:
-            state = {
-                "model": model.state_dict(),
-                "optimizer": optimizer.state_dict(),
-                "epoch": epoch,
-                "rng": streams,
-            }
-            trial.report(metrics, step=epoch, checkpoint=checkpoint.save(Path(folder) / "state.pt", state))
+        state = {
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "epoch": epoch,
+            "rng": distributed.gather(rng.capture(order=order)),
+        }
+        checkpoint.report(trial, metrics, epoch, state)
 
 
 def _mean_frame(examples: Sequence[Example]) -> Float[Tensor, " F"]:
@@ -100,11 +96,11 @@ def _train_epoch(
     epoch: int,
 ) -> dict[str, float]:
     model.train()
-    started, rank, num_processes = time.perf_counter(), distributed.rank(), distributed.world_size()
+    started, num_processes = time.perf_counter(), distributed.world_size()
     error_sum = num_frames = norm_sum = 0.0
     batches = bucketed(examples, config.training.batch_size, order)
     for number, whole in enumerate(batches, start=1):
-        mine = whole[rank::num_processes]
+        mine = whole[distributed.share()]
         batch = collate(mine or whole[:1], distributed.device())
         error = squared_error(model(batch.frames)[1], batch.frames, batch.num_frames)
         whole_frames = sum(len(example.frames) for example in whole)
@@ -138,7 +134,7 @@ def mean_squared_error(model: AutoregressiveModel, examples: Sequence[Example]) 
     """Per bin, on the valid frames of `examples`, without dropout; the processes share the work."""
     model.eval()
     error = num_frames = 0.0
-    for batch in bucketed(examples[distributed.rank() :: distributed.world_size()], batch_size=32):
+    for batch in bucketed(examples[distributed.share()], batch_size=32):
         padded = collate(batch, distributed.device())
         error += float(squared_error(model(padded.frames)[1], padded.frames, padded.num_frames))
         num_frames += float(padded.num_frames.sum())

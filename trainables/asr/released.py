@@ -61,7 +61,7 @@ def metrics(
     recogniser.eval()
     config, silence = recogniser.config, labels.index(SILENCE) if SILENCE in labels else None
     found = []
-    for group in batches(utterances, config.seed)[distributed.rank() :: distributed.world_size()]:
+    for group in batches(utterances, config.seed)[distributed.share()]:
         waveforms = pad([waveform_of(utterance, config.data) for utterance in group])
         padded = [
             Example(utterance.identity, fbank(waveform, config.ar.features), utterance.labels)

@@ -96,8 +96,7 @@ def train(config: AsrConfig, trial: Trial) -> None:
             "epoch": epoch,
             "rng": distributed.gather(rng.capture(order=order, routing=routing)),
         }
-        with tempfile.TemporaryDirectory() as folder:
-            trial.report(metrics, step=epoch, checkpoint=checkpoint.save(Path(folder) / "state.pt", state))
+        checkpoint.report(trial, metrics, epoch, state)
 
 
 def evaluate(config: AsrConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
@@ -137,11 +136,11 @@ def _train_epoch(
     epoch: int,
 ) -> dict[str, float]:
     model.train()
-    started, rank, num_processes = time.perf_counter(), distributed.rank(), distributed.world_size()
+    started, num_processes = time.perf_counter(), distributed.world_size()
     loss_sum = norm_sum = num_frames = num_big = 0.0
     batches = bucketed(examples, config.training.batch_size, order)
     for number, whole in enumerate(batches, start=1):
-        mine = whole[rank::num_processes]
+        mine = whole[distributed.share()]
         batch = collate(mine or whole[:1], distributed.device())
         uniform = torch.rand(batch.frames.shape[:2], generator=routing).to(batch.frames.device)
         output = model(batch.frames, batch.num_frames, working, uniform)

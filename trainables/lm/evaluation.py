@@ -46,17 +46,16 @@ class Score:
 
 def mine(window: Window, drawn: Noise) -> tuple[Window, Noise]:
     """This process's share of a window and its noise: every n-th stream."""
-    rank, count = distributed.rank(), distributed.world_size()
-    if count == 1:
+    if distributed.world_size() == 1:
         return window, drawn
-    batch_size = window.inputs.shape[1]
-    rows = torch.arange(rank, batch_size, count, device=window.inputs.device)
-    return window.rows(slice(rank, None, count)), drawn.streams(rows, batch_size)
+    share, batch_size = distributed.share(), window.inputs.shape[1]
+    rows = torch.arange(batch_size, device=window.inputs.device)[share]
+    return window.rows(share), drawn.streams(rows, batch_size)
 
 
 def num_mine(batch_size: int) -> int:
     """Streams of this process."""
-    return len(range(distributed.rank(), batch_size, distributed.world_size()))
+    return len(range(batch_size)[distributed.share()])
 
 
 def windows_with_noise(

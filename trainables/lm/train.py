@@ -208,9 +208,7 @@ def _report(
         "losses": losses,
         "state": _all_streams(state, config.training.batch_size),
     }
-    with tempfile.TemporaryDirectory() as folder:
-        path = checkpoint.save(Path(folder) / "state.pt", saved)
-        trial.report(metrics, step=len(losses) - 1, checkpoint=path)
+    checkpoint.report(trial, metrics, len(losses) - 1, saved)
 
 
 def _valid_metrics(valid: Score) -> dict[str, float]:
@@ -230,4 +228,4 @@ def _all_streams(state: Tensor, batch_size: int) -> Tensor:
 
 def _my_streams(whole: Tensor) -> Tensor:
     """This process's share of that (A R H)."""
-    return whole[:, :, distributed.rank() :: distributed.world_size()].flatten(1, 2).to(distributed.device())
+    return whole[:, :, distributed.share()].flatten(1, 2).to(distributed.device())

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from trainables.act.config import Text
 from trainables.act.tasks.batch import NO_TARGET, Batch, batch
-from trainables.documentation import documentation
 from trainables.errors import InputError
+from trainables.texts import documentation, unreadable
 
 NUM_BYTES = 256
 
@@ -34,23 +34,18 @@ def read(path: Path | None) -> bytes:
         InputError: if there is no such file, or this Python comes without its documentation.
     """
     if path is None:
-        return _documentation()
+        return documentation("data.path").encode()
     try:
         found = path.stat()
         return _read(path, found.st_mtime_ns, found.st_size)
     except OSError as error:
-        raise InputError(f"The text {path} cannot be read: {error.strerror}; set `data.path`.") from None
+        raise unreadable(path, "set `data.path`", error) from None
 
 
 @lru_cache(maxsize=2)
 def _read(path: Path, modified_ns: int, size: int) -> bytes:
     """The content, read again where the file has changed."""
     return path.read_bytes()
-
-
-@lru_cache(maxsize=1)
-def _documentation() -> bytes:
-    return documentation("data.path").encode()
 
 
 def fingerprint(config: Text) -> str:

@@ -10,8 +10,8 @@ from typing import Literal
 from trainables.asr.data import audio, librispeech, textgrids, timit
 from trainables.asr.data.corpus import SAMPLE_RATE_HZ
 from trainables.asr.data.phones import TIMIT_PHONES, pronounce
-from trainables.asr.folders import find_folder
 from trainables.config import content_hash
+from trainables.data_root import find_folder
 from trainables.errors import InputError
 
 

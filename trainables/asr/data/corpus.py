@@ -44,11 +44,6 @@ class Splits:
     labels: tuple[str, ...]
     num_skipped: int = 0
 
-    @property
-    def all(self) -> tuple[Utterance, ...]:
-        """Every utterance once."""
-        return self.train + self.validation + self.test
-
 
 def choose(utterances: Sequence[Utterance], number: int | None, seed: int, name: str) -> tuple[Utterance, ...]:
     """A seeded choice of `number` utterances in their order; None: all."""

@@ -10,8 +10,7 @@ from trainables.asr.data import audio, textgrids
 from trainables.asr.data.config import LibriSpeech
 from trainables.asr.data.corpus import Splits, Utterance, choose
 from trainables.asr.data.phones import PHONES, PHONES_SIL_SPN, SPOKEN_NOISE, pronounce
-from trainables.asr.folders import find_folder
-from trainables.data_root import data_root
+from trainables.data_root import data_root, find_folder
 from trainables.errors import DataWarning, InputError
 
 

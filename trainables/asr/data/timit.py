@@ -12,8 +12,7 @@ from trainables.asr.data import audio
 from trainables.asr.data.config import HeldOutSpeakers, Timit
 from trainables.asr.data.corpus import SAMPLE_RATE_HZ, Splits, Utterance, choose
 from trainables.asr.data.phones import TIMIT_PHONES, fold_timit
-from trainables.asr.folders import find_folder
-from trainables.data_root import data_root
+from trainables.data_root import data_root, find_folder
 from trainables.errors import DataWarning, InputError
 
 _DEVELOPMENT = """faks0 fdac1 fjem0 mgwt0 mjar0 mmdb1 mmdm2 mpdf0 fcmh0 fkms0 mbdg0 mbwm0 mcsh0 fadg0 fdms0 fedw0 mgjf0

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from trainables.errors import InputError
-from trainables.lm.analysis.tables import text_of
+from trainables.lm.analysis.tables import REMEDY
+from trainables.texts import read_text
 
 _MARK: Final = "*"
 _CLASSIC: Final = """
@@ -53,7 +54,7 @@ def read(path: Path) -> tuple[GardenPath, ...]:
     Raises:
         InputError: if the file cannot be read, has no sentence, or has a line with several `*` or a lone one.
     """
-    found = _sentences(text_of(path), str(path))
+    found = _sentences(read_text(path, REMEDY), str(path))
     if not found:
         raise InputError(f"{path} must have a sentence on each line, but is empty; write at least one.")
     return found

@@ -1,11 +1,15 @@
-"""Tables and texts that users bring, read with errors that name the line."""
+"""Tables that users bring, read with errors that name the line."""
 
 import csv
 import io
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from trainables.errors import InputError
+from trainables.texts import read_text
+
+REMEDY: Final = "give another path"
 
 
 def rows_of(path: Path, columns: Iterable[str], delimiter: str) -> list[dict[str, str]]:
@@ -26,24 +30,9 @@ def rows_of(path: Path, columns: Iterable[str], delimiter: str) -> list[dict[str
     return [dict(zip(header, row, strict=True)) for _, row in cells[1:]]
 
 
-def text_of(path: Path) -> str:
-    """The file's text; a byte order mark is none of it.
-
-    Raises:
-        InputError: if the file cannot be read or is not in UTF-8.
-    """
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"The file {path} cannot be read: {error.strerror}; give another path.") from None
-    except UnicodeDecodeError as error:
-        byte = f"its byte {error.start} is {error.object[error.start]:#04x}"
-        raise InputError(f"The file {path} must be in UTF-8, but {byte}; convert it.") from None
-
-
 def _cells(path: Path, delimiter: str) -> list[tuple[int, list[str]]]:
     """Of each row that is not empty, the number of its last line and its cells."""
-    reader = csv.reader(io.StringIO(text_of(path), newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader(io.StringIO(read_text(path, REMEDY), newline=""), delimiter=delimiter, strict=True)
     try:
         return [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
     except csv.Error as error:

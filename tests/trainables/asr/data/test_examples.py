@@ -10,6 +10,7 @@ import torch
 from trainables.asr.config import AsrConfig, Pretraining
 from trainables.asr.data.batches import bucketed, collate
 from trainables.asr.data.config import Features, LibriSpeech, Synthetic
+from trainables.asr.data.corpus import Splits, Utterance
 from trainables.asr.data.examples import (
     Example,
     data_fingerprint,
@@ -24,6 +25,10 @@ from trainables.asr.data.synthetic import SOUNDS, waveform
 from trainables.errors import DataWarning, InputError
 
 CORPUS = LibriSpeech(train=("train",), test=("test",), num_validation_speakers=1)
+
+
+def everyone(found: Splits) -> tuple[Utterance, ...]:
+    return found.train + found.validation + found.test
 
 
 def write_utterance(root: Path, subset: str, speaker: int, number: int, words: str, seconds: float = 1.0) -> Path:
@@ -65,7 +70,7 @@ def test_a_word_without_phones_is_a_counted_skip(corpus: LibriSpeech):
     write_utterance(corpus.root, "train", 1, 2, "XYZZYX CAT")
     with pytest.warns(DataWarning, match="1 of 7 utterances of train are left out"):
         found = read_splits(corpus)
-    assert (found.num_skipped, len(found.all)) == (1, 7)
+    assert (found.num_skipped, len(everyone(found))) == (1, 7)
 
 
 def test_too_little_audio_for_its_phones_is_a_counted_skip(corpus: LibriSpeech):
@@ -90,7 +95,7 @@ def test_audio_needs_no_transcripts_and_leaves_nothing_out(corpus: LibriSpeech):
     audio = read_audio_splits(corpus)
     for part in ("train", "validation"):
         assert [u.identity for u in getattr(audio, part)] == [u.identity for u in getattr(labelled, part)]
-    assert {u.labels for u in audio.all} == {()} and not audio.test
+    assert {u.labels for u in everyone(audio)} == {()} and not audio.test
     assert len(load_audio(corpus, Features(num_mel_bins=20)).train) == len(audio.train)
 
 
@@ -100,10 +105,10 @@ def test_larger_audio_spares_the_tasks_validation_and_test_speakers(corpus: Libr
     (tested,) = {u.speaker for u in read_splits(corpus).validation}
     config = AsrConfig(data=corpus, ar=Pretraining(data=LibriSpeech(train="large", num_validation_speakers=1)))
     audio = read_audio_splits(config.pretraining.data, config.pretraining.spared)
-    assert {u.speaker for u in audio.all} == {"1", "2", "3", "7", "8"} - {tested}
+    assert {u.speaker for u in everyone(audio)} == {"1", "2", "3", "7", "8"} - {tested}
     same = AsrConfig(data=corpus, ar=Pretraining(data=CORPUS)).pretraining
     audio = read_audio_splits(same.data, same.spared)
-    assert {u.speaker for u in audio.all} == {"1", "2", "3"} - {tested}
+    assert {u.speaker for u in everyone(audio)} == {"1", "2", "3"} - {tested}
     assert audio.train and audio.validation
     everything = corpus.model_copy(update={"num_validation_speakers": 2})
     with pytest.raises(InputError, match="must be below the 1 speakers"):
@@ -262,5 +267,5 @@ def test_the_real_recordings_are_read(real_data: Path):
     assert len(speakers) == 28
     assert {u.speaker for u in found.train + found.validation} <= speakers
     assert {u.speaker for u in found.train} & {u.speaker for u in found.test} == set()
-    assert len(found.all) + found.num_skipped == 252 + 109
-    assert {label for u in found.all for label in u.labels} == set(range(len(PHONES)))
+    assert len(everyone(found)) + found.num_skipped == 252 + 109
+    assert {label for u in everyone(found) for label in u.labels} == set(range(len(PHONES)))

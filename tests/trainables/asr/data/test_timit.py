@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests.trainables.asr.data.test_examples import everyone
 from trainables.asr.data.config import Features, HeldOutSpeakers, Timit
 from trainables.asr.data.examples import labels_by_times, load_examples, read_audio_splits, read_splits
 from trainables.asr.data.phones import TIMIT_61, TIMIT_PHONES, class_of, fold_timit
@@ -76,7 +77,7 @@ def test_a_tree_in_capitals_with_sphere_files_has_the_standard_split(tree: Path)
     assert utterance.identity == "fcjf0_si2"
     assert [found.labels[label] for label in utterance.labels] == FOLDED
     assert utterance.times_s[1] == (0.1, 0.3)
-    assert not [u for u in found.all if "_sa" in u.identity]
+    assert not [u for u in everyone(found) if "_sa" in u.identity]
 
 
 @pytest.fixture
@@ -150,10 +151,10 @@ def test_bad_data_is_one_line_that_names_the_file(flat: Path, spoil: str, said: 
 @pytest.mark.data
 def test_the_real_sample_is_read_with_its_sphere_file(real_data: Path):
     found = read_splits(Timit(root=real_data, split=HeldOutSpeakers()))
-    assert len(found.all) == 128
-    assert len({u.speaker for u in found.all}) == 16
-    assert not {u.speaker for u in found.all} & (DEVELOPMENT_SPEAKERS | CORE_TEST_SPEAKERS)
-    (sphere,) = [u for u in found.all if u.identity == "fvmh0_si836"]
+    assert len(everyone(found)) == 128
+    assert len({u.speaker for u in everyone(found)}) == 16
+    assert not {u.speaker for u in everyone(found)} & (DEVELOPMENT_SPEAKERS | CORE_TEST_SPEAKERS)
+    (sphere,) = [u for u in everyone(found) if u.identity == "fvmh0_si836"]
     assert sphere.audio.read_bytes().startswith(b"NIST")
     assert locate(real_data).name == "timit_sample"
-    assert {label for u in found.all for label in u.labels} == set(range(39))
+    assert {label for u in everyone(found) for label in u.labels} == set(range(39))

@@ -42,7 +42,7 @@ def test_own_sentences(tmp_path):
 
 def test_files_without_sentences(tmp_path):
     path = tmp_path / "own.txt"
-    assert refusal(path) == f"The file {path} cannot be read: No such file or directory; give another path."
+    assert refusal(path) == f"The text {path} cannot be read: No such file or directory; give another path."
     write(tmp_path, "\n \n")
     assert refusal(path) == f"{path} must have a sentence on each line, but is empty; write at least one."
 

@@ -126,9 +126,11 @@ def test_bits_of_other_sentences_are_refused(tmp_path):
 
 def test_files_that_are_no_suites(tmp_path):
     path = tmp_path / "tiny.csv"
-    assert refusal(path) == f"The file {path} cannot be read: No such file or directory; give another path."
+    assert refusal(path) == f"The text {path} cannot be read: No such file or directory; give another path."
     path.write_bytes(b"item\xff")
-    assert refusal(path) == f"The file {path} must be in UTF-8, but its byte 4 is 0xff; convert it."
+    assert (
+        refusal(path) == f"The text {path} must be in UTF-8, but its byte 4 is 0xff; convert it, or give another path."
+    )
     path.write_text("")
     assert refusal(path) == f"{path} must have a column item_number, but has none; add it."
     path.write_text(HEADER.replace("content", "text") + "\n")

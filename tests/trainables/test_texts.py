@@ -1,12 +1,12 @@
-"""The text that every Python brings along."""
+"""Texts that users bring, and the one that every Python brings along."""
 
 import sys
 from types import ModuleType
 
 import pytest
 
-from trainables.documentation import documentation
 from trainables.errors import InputError
+from trainables.texts import documentation
 
 
 def test_topics_stand_in_alphabetical_order(monkeypatch):
