@@ -222,7 +222,9 @@ def make_steps(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> Step
     return StepSizes(recoder.step, 2 * config.num_layers, vocabulary_size if reads_output else config.hidden_size)
 
 
-def attach(network: Network, recoder: Recoder, seed: int, supervision: Supervision | None = None) -> AttachedRecoder:
+def attach_recoder(
+    network: Network, recoder: Recoder, seed: int, supervision: Supervision | None = None
+) -> AttachedRecoder:
     """A recoder for a model that was trained without it; what it has to learn is as it starts, drawn from `seed`.
 
     The members of an ensemble are the model's own, or its only decoder with noise of the prior's standard deviation.

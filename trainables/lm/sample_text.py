@@ -1,4 +1,4 @@
-"""The beginning of the test text, word by word, as a table and a figure for people."""
+"""A sample of the test text, its beginning, word by word, as a table and a figure for people."""
 
 import csv
 from pathlib import Path

@@ -17,7 +17,7 @@ from trainables.lm.cuda_graph import CudaGraph, Work
 from trainables.lm.evaluation import Score, mine, num_mine, score
 from trainables.lm.memory import forget_peak, peak_memory_mb
 from trainables.lm.meters import Meters
-from trainables.lm.network import AttachedRecoder, Network, Run, attach
+from trainables.lm.network import AttachedRecoder, Network, Run, attach_recoder
 from trainables.lm.noise import Noise
 from trainables.lm.schedule import learning_rate
 from trainables.lm.streams import NO_TARGET, Streams, Window
@@ -76,7 +76,7 @@ def train(config: LmConfig, trial: Trial) -> None:
 
 
 def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
-    """Reports perplexity, delta, cost and speed on the test text, and a passage of it word by word."""
+    """Reports perplexity, delta, cost and speed on the test text, and a sample of it word by word."""
     saved = checkpoint.load(checkpoint_path)
     forget_peak()
     text = corpus.load(config.data)
@@ -107,7 +107,11 @@ def equipment(network: Network, evaluation: Evaluation) -> AttachedRecoder | Non
     """The recoder of an evaluation: the model's own, none, or one that the model was trained without."""
     if evaluation.recoder == "own":
         return network.own
-    return None if evaluation.recoder == "none" else attach(network, evaluation.recoder, test_seed(network, evaluation))
+    return (
+        None
+        if evaluation.recoder == "none"
+        else attach_recoder(network, evaluation.recoder, test_seed(network, evaluation))
+    )
 
 
 def test_seed(network: Network, evaluation: Evaluation) -> int:

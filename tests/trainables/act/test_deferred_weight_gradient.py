@@ -1,4 +1,4 @@
-"""The deferred linear map beside torch's own, however it is used."""
+"""The linear map with a deferred weight gradient beside torch's own, however it is used."""
 
 import copy
 

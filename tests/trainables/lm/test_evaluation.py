@@ -24,7 +24,7 @@ from trainables.lm.config import (
     WeakSupervision,
 )
 from trainables.lm.metrics import METRICS
-from trainables.lm.network import Network, attach
+from trainables.lm.network import Network, attach_recoder
 from trainables.lm.noise import Noise
 from trainables.lm.streams import Streams
 
@@ -67,7 +67,7 @@ def nats_by_hand(weights: dict[str, np.ndarray], tokens: list[int]) -> list[floa
 
 
 def test_perplexity_of_one_stream_is_that_of_reading_one_token_after_another(baseline, text, tmp_path):
-    """Also the tests' names, the share of unknown words and the passage's table and figure."""
+    """Also the tests' names, the share of unknown words and the sample text's table and figure."""
     cfg = config_for(text)
     evaluation = Evaluation(name="alone", batch_size=1)
     train.evaluate(cfg, baseline.folder / "2.pt", evaluation, tested := FolderTrial(tmp_path))
@@ -148,7 +148,7 @@ def test_a_baseline_is_tested_with_any_recoder(baseline, text, tmp_path, recoder
 def test_members_of_an_ensemble_around_one_decoder_have_the_priors_spread(text):
     torch.manual_seed(0)
     network = Network(config_for(text), 2000)
-    members = attach(network, Recoder(signal=AnchoredEnsemble(num_members=3, prior_std=0.3)), 1).members
+    members = attach_recoder(network, Recoder(signal=AnchoredEnsemble(num_members=3, prior_std=0.3)), 1).members
     distances = members.weight - network.decoder_weight
     assert distances.std().item() == pytest.approx(0.3, rel=0.02)
     assert distances.mean(0).std().item() == pytest.approx(0.3 / math.sqrt(3), rel=0.02)

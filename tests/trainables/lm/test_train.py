@@ -211,7 +211,7 @@ def test_step_sizes_do_not_decay(text, tmp_path):
     assert last["decoder_weight"].norm() < 0.5 * first["decoder_weight"].norm()
 
 
-def test_a_window_of_an_ensemble_is_one_step_down_the_mean_loss_and_the_pull_by_hand(text, tmp_path):
+def test_a_window_of_an_ensemble_is_one_step_down_the_mean_loss_and_the_anchor_penalty_by_hand(text, tmp_path):
     """Away from the anchors, in one window that is the whole epoch, cut to the greatest norm."""
     cfg = config_for(text, ENSEMBLE, window=10_000, learning_rate=3.0, max_gradient_norm=0.05)
     cfg = cfg.with_value("dropout.rate", 0)
@@ -231,10 +231,10 @@ def test_a_window_of_an_ensemble_is_one_step_down_the_mean_loss_and_the_pull_by_
             anchor, own = (getattr(expected, f"{kind}_{name}")[member] for kind in ("anchor", "decoder"))
             distance = distance + sum((x - a) ** 2 for x, a in zip(own.flatten(), anchor.flatten(), strict=True))
     num_tokens = len(found.train) - 1
-    pull = 0.5 / num_tokens * distance / 2
-    assert pull.item() > 0.01
-    assert expected.anchor_penalty(num_tokens).item() == pytest.approx(pull.item(), rel=1e-5)
-    (run.loss.sum() / num_tokens + pull).backward()
+    penalty = 0.5 / num_tokens * distance / 2
+    assert penalty.item() > 0.01
+    assert expected.anchor_penalty(num_tokens).item() == pytest.approx(penalty.item(), rel=1e-5)
+    (run.loss.sum() / num_tokens + penalty).backward()
     norm = math.sqrt(sum(float(p.grad.square().sum()) for p in expected.parameters()))
     assert metrics["gradient_norm"] == pytest.approx(norm, rel=1e-5)
     assert norm > 0.06
