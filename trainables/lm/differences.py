@@ -50,9 +50,8 @@ def _hidden(
     old = cells[changed]
     hidden[changed] = old.output * (old.memory + moved_by).tanh() if is_memory else old.hidden + moved_by
     for upper in range(changed + 1, len(cells)):
-        mask, recurrent = noise.between_at(upper - 1, step), noise.recurrent_at(upper)
-        inputs = hidden[upper - 1] if mask is None else hidden[upper - 1] * mask
-        before = state[2 * upper] if recurrent is None else state[2 * upper] * recurrent
+        inputs = noise.mask_between(upper - 1, step, hidden[upper - 1])
+        before = noise.mask_recurrent(upper, state[2 * upper])
         layer = layers[upper]
         gates = layer.bias + inputs @ layer.weight_ih.t() + before @ layer.weight_hh.t()
         hidden[upper] = cell(gates, state[2 * upper + 1]).hidden

@@ -13,19 +13,18 @@ from trainables.lm.backpropagation import RecodedWindow
 from trainables.lm.config import (
     AnchoredEnsemble,
     LmConfig,
-    PredictedStep,
     Recoder,
     SecondOrder,
     WeakSupervision,
 )
 from trainables.lm.linear_cross_entropy import linear_cross_entropy
 from trainables.lm.lstm import Layer
-from trainables.lm.noise import Noise, num_copies
+from trainables.lm.noise import Noise, masked, num_copies
 from trainables.lm.recoding import Recoding, Trace, forward
 from trainables.lm.signals.error_signal import Decoders
 from trainables.lm.signals.from_config import error_signal
 from trainables.lm.signals.probe import Supervision
-from trainables.lm.steps import StepSizes
+from trainables.lm.steps import StepSizes, num_predictor_inputs
 from trainables.lm.streams import NO_TARGET, Window
 
 
@@ -122,8 +121,7 @@ class Network(nn.Module):
             measures_after: whether delta is wanted of the recoded activations, which costs another decoding.
         """
         copies = num_copies(attached.recoder if attached else None)
-        inputs = self.embedding(window.inputs).repeat(1, copies, 1)
-        inputs = inputs if noise.embeddings is None else inputs * noise.embeddings
+        inputs = masked(self.embedding(window.inputs).repeat(1, copies, 1), noise.embeddings)
         if attached is None or _has_nothing_to_go_by(attached):
             return self._plain(inputs, window.targets, state, noise)
         return self._recoded(inputs, window.targets, state, noise, attached, measures_after)
@@ -131,8 +129,7 @@ class Network(nn.Module):
     def _plain(self, inputs: Tensor, targets: Tensor, state: Tensor, noise: Noise) -> Run:
         parts = []
         for number, layer in enumerate(self.layers):
-            if number and noise.between and (mask := noise.between[number - 1]) is not None:
-                inputs = inputs * mask
+            inputs = noise.mask_between(number - 1, slice(None), inputs) if number else inputs
             before = (state[2 * number][None].contiguous(), state[2 * number + 1][None].contiguous())
             inputs, after = layer(inputs, before)
             parts += [part[0].detach() for part in after]
@@ -176,7 +173,7 @@ class Network(nn.Module):
         self, tops: Float[Tensor, "T R H"], targets: Int[Tensor, "T B"], noise: Noise, copies: int
     ) -> tuple[Tensor, Tensor]:
         """Loss and -log predictive probability of the targets from top states, over all copies and members."""
-        tops = tops if noise.decoder is None else tops * noise.decoder
+        tops = masked(tops, noise.decoder)
         num_members = len(self.decoder_weight)
         if copies * num_members == 1:
             losses = linear_cross_entropy(tops, self.decoder_weight[0], self.decoder_bias[0], targets)
@@ -218,8 +215,8 @@ def _has_nothing_to_go_by(attached: AttachedRecoder) -> bool:
 
 def make_steps(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> StepSizes:
     """Step sizes as they are before training."""
-    reads_output = isinstance(recoder.step, PredictedStep) and recoder.step.source == "output"
-    return StepSizes(recoder.step, 2 * config.num_layers, vocabulary_size if reads_output else config.hidden_size)
+    num_inputs = num_predictor_inputs(recoder.step, config.hidden_size, vocabulary_size)
+    return StepSizes(recoder.step, 2 * config.num_layers, num_inputs)
 
 
 def attach_recoder(

@@ -61,6 +61,11 @@ def sizes(config: Step, tensors: list[Tensor], inputs: Tensor) -> Float[Tensor, 
     return values[:, :, 0]
 
 
+def num_predictor_inputs(config: Step, hidden_size: int, vocabulary_size: int) -> int:
+    """How many numbers a network that predicts a step size reads."""
+    return vocabulary_size if isinstance(config, PredictedStep) and config.source == "output" else hidden_size
+
+
 def _thetas(config: LearnedStep, count: int) -> Float[Tensor, " A"]:
     """Parameters whose softplus are the sizes at the start."""
     if config.start == "released":

@@ -54,9 +54,9 @@ class SurprisalSignal:
         towards = weight[target] if is_logit or mean_weight is None else weight[target] - mean_weight
         loss_gradient = None
         if keeps and mean_weight is not None:
-            loss_gradient = self._masked(step, mean_weight - weight[gold])
+            loss_gradient = self.noise.mask_decoded(step, mean_weight - weight[gold])
         output = Output(normaliser - gold_logit, loss_gradient, top)
-        return Reading(delta, self._masked(step, slope[:, None] * towards), len(hidden) - 1, probs, output)
+        return Reading(delta, self.noise.mask_decoded(step, slope[:, None] * towards), len(hidden) - 1, probs, output)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
@@ -64,13 +64,9 @@ class SurprisalSignal:
         logit = logits.gather(1, self.chosen[step][:, None])[:, 0]
         return self._delta(logit, logits.logsumexp(-1))[0]
 
-    def _masked(self, step: int, hidden: Tensor) -> Tensor:
-        mask = self.noise.at_decoder(step)
-        return hidden if mask is None else hidden * mask
-
     def _logits(self, step: int, hidden: list[Tensor]) -> tuple[Tensor, Tensor]:
         """What is decoded, and its logits; what a later look at the same step finds does not take the first's place."""
-        top = self._masked(step, hidden[-1])
+        top = self.noise.mask_decoded(step, hidden[-1])
         weight, bias = self.decoders.weight[0], self.decoders.bias[0]
         if step in self.chosen:
             return top, product(top, weight, bias)

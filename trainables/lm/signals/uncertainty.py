@@ -118,8 +118,7 @@ class EnsembleSignal:
         """As `ErrorSignal`."""
         delta, slopes, probs = self._entropy(self._logits(step, hidden[-1]))
         gradient = product(slopes.flatten(1), self.decoders.weight.flatten(0, 1).t())
-        mask = self.noise.at_decoder(step)
-        return Reading(delta, gradient if mask is None else gradient * mask, len(hidden) - 1, probs)
+        return Reading(delta, self.noise.mask_decoded(step, gradient), len(hidden) - 1, probs)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
@@ -131,9 +130,8 @@ class EnsembleSignal:
         return entropy_over_batch(logits)
 
     def _logits(self, step: int, top: Tensor) -> Float[Tensor, "B K V"]:
-        mask = self.noise.at_decoder(step)
         weight, bias = self.decoders.weight, self.decoders.bias
-        masked = top if mask is None else top * mask
+        masked = self.noise.mask_decoded(step, top)
         product = self.workspace.product(bias.flatten(), masked, weight.flatten(0, 1))
         return product.view(len(top), *bias.shape)
 
@@ -151,16 +149,14 @@ class VariationalSignal:
         """As `ErrorSignal`."""
         delta, slopes, probs = entropy_of_mean(self._logits(step, hidden[-1]))
         gradient = product(slopes.flatten(0, 1), self.decoders.weight[0].t())
-        mask = self.noise.at_decoder(step)
-        return Reading(delta, gradient if mask is None else gradient * mask, len(hidden) - 1, probs)
+        return Reading(delta, self.noise.mask_decoded(step, gradient), len(hidden) - 1, probs)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
         return entropy_of_mean(self._logits(step, hidden[-1]))[0]
 
     def _logits(self, step: int, top: Tensor) -> Float[Tensor, "K B V"]:
-        mask = self.noise.at_decoder(step)
-        masked = top if mask is None else top * mask
+        masked = self.noise.mask_decoded(step, top)
         product = self.workspace.product(self.decoders.bias[0], masked, self.decoders.weight[0])
         num_samples = self.config.num_samples
         return product.view(num_samples, len(top) // num_samples, product.shape[1])
