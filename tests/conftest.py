@@ -15,8 +15,8 @@ pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres"]
 
 TENSOR_MODULES = {
     "asr": (
-        "autoregressive", "controller", "data.batches", "data.features", "decode", "encoders", "evaluation", "fits",
-        "latency", "network", "pretrain", "recogniser", "released", "routing",
+        "autoregressive", "controller", "controller_fit", "ctc_loss", "data.batches", "data.features", "decode",
+        "encoders", "evaluation", "latency", "network", "pretrain", "recogniser", "released", "routing",
     ),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "tasks.batch"),
     "lm": (

@@ -14,8 +14,8 @@ from search_spaces.find import find_sweep
 from tests.trainables.folder_trial import FolderTrial
 from trainables.asr import pretrain
 from trainables.asr.config import Surprisal
+from trainables.asr.controller_fit import missing_fits
 from trainables.asr.data.examples import load_examples
-from trainables.asr.fits import missing_fits
 from trainables.asr.recogniser import load_ar
 from trainables.config import content_hash
 

@@ -17,11 +17,12 @@ from trainables import distributed
 from trainables.asr import cost, decode, phone_errors
 from trainables.asr.config import AsrConfig, Decoding
 from trainables.asr.controller import Control, uses_surprisal
+from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.data.batches import bucketed, collate
 from trainables.asr.data.examples import Example, labels_by_times, num_frames_needed
 from trainables.asr.data.phones import PHONE_CLASSES, class_of
 from trainables.asr.phone_errors import Edits
-from trainables.asr.recogniser import Output, Recogniser, ctc_losses, keyed_draws
+from trainables.asr.recogniser import Output, Recogniser, keyed_draws
 
 QUANTILES = (0.1, 0.5, 0.9)
 
@@ -89,7 +90,7 @@ def score(
         log_probs = output.log_probs.cpu()
         hypotheses = decode_batch(log_probs, batch.num_frames, decoding)
         duration_s += time.perf_counter() - started
-        losses = ctc_losses(output.log_probs, batch).tolist()
+        losses = ctc_losses(output.log_probs, batch.num_frames, batch.labels).tolist()
         for row, example in enumerate(group):
             outcomes.append(
                 _outcome(config, control, parts, example, labels, output, row, hypotheses[row], losses[row])

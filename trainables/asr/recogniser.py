@@ -1,11 +1,10 @@
-"""A whole recogniser at work on a batch: autoregressive model, controller and networks; and the fits it needs."""
+"""A whole recogniser at work on a batch: autoregressive model, controller and networks."""
 
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from trainables import checkpoint, distributed, rng
 from trainables.asr import controller as controllers
@@ -104,16 +103,6 @@ def load_ar(config: AsrConfig, trial: Trial) -> AutoregressiveModel:
     ar = AutoregressiveModel(config.pretraining)
     ar.load_state_dict(checkpoint.load(trial.prerequisite("ar"))["model"])
     return ar.to(distributed.device()).eval()
-
-
-def ctc_losses(log_probs: Float[Tensor, "B T L"], batch: Batch) -> Float[Tensor, " B"]:
-    """Negative log-probability of each utterance's labels, in nats; the blank is the last symbol."""
-    targets = torch.tensor([label for labels in batch.labels for label in labels], dtype=torch.long)
-    lengths = torch.tensor([len(labels) for labels in batch.labels])
-    blank = log_probs.shape[-1] - 1
-    return F.ctc_loss(
-        log_probs.transpose(0, 1), targets.to(log_probs.device), batch.num_frames, lengths, blank, reduction="none"
-    )
 
 
 def keyed_draws(batch: Batch, seed: int, name: str) -> Float[Tensor, "B T"]:

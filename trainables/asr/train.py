@@ -17,12 +17,13 @@ from trainables.asr import controller as controllers
 from trainables.asr import figure, latency, released
 from trainables.asr.config import AsrConfig, Budget, Evaluation, Learned, Surprisal
 from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.controller_fit import Fits, all_fits, control, missing_fits
 from trainables.asr.cost import runs_ar
+from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.data.batches import Batch, bucketed, collate
 from trainables.asr.data.examples import Example, Examples, audio_fingerprint, data_fingerprint, load_examples
 from trainables.asr.evaluation import score, test_metrics
-from trainables.asr.fits import Fits, all_fits, control, missing_fits
-from trainables.asr.recogniser import Output, Recogniser, ctc_losses, load_ar
+from trainables.asr.recogniser import Output, Recogniser, load_ar
 from trainables.config import content_hash
 from trainables.errors import DivergedError
 from trainables.trial import Trial
@@ -144,7 +145,7 @@ def _train_epoch(
         batch = collate(mine or whole[:1], distributed.device())
         uniform = torch.rand(batch.frames.shape[:2], generator=routing).to(batch.frames.device)
         output = model(batch.frames, batch.num_frames, working, uniform)
-        nats = ctc_losses(output.log_probs, batch).sum()
+        nats = ctc_losses(output.log_probs, batch.num_frames, batch.labels).sum()
         total = nats + _other_losses(config, output, batch, len(whole))
         loss = total * (bool(mine) * num_processes / len(whole))
         if not math.isfinite(loss.item()):
