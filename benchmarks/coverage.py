@@ -46,8 +46,8 @@ from orchestrator.pareto.seed_values import stretch
 from orchestrator.statistics import effects, permutation, student
 from orchestrator.statistics.equivalence import equivalence_p
 from orchestrator.statistics.permutation_power import attained_level
-from orchestrator.statistics.real_coverage import SEEDS
 from orchestrator.statistics.significance import holm, least_paired_p, least_permutation_p
+from orchestrator.statistics.simulated_coverage import SEEDS
 
 SHAPES: Final = ("normal", "skewed", "very skewed", "tied", "very tied")
 STEPS: Final = {"tied": 1.0, "very tied": 2.0}

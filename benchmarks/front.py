@@ -21,7 +21,7 @@ import numpy as np
 
 from orchestrator.pareto.front import front
 from orchestrator.pareto.membership import uncertain_front
-from orchestrator.study import Replicate, Study
+from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Objective
 
 LIMIT_S = 10.0
@@ -69,8 +69,8 @@ def page_line(study: Study) -> str:
     """Time and size of the report's page."""
     from orchestrator.report.answers import answer
     from orchestrator.report.page import render
-    from orchestrator.report.question import Question
-    from orchestrator.report.study_provenance import StudyProvenance
+    from orchestrator.results.provenance import StudyProvenance
+    from orchestrator.results.question import Question
 
     seeds = tuple(replicate.seed for replicate in study.of(study.conditions[0]))
     question = Question(study.sweep, "", OBJECTIVES[:2], study.conditions[0], "welch", seeds, {})

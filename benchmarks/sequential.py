@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from orchestrator.sequential import wanted
+from orchestrator.statistics.group_sequential import wanted
 from search_spaces.sweep import Objective, Sequential
 
 ERROR_RATE, MINIMUM, SHARED = 0.05, 3, 2.0

@@ -21,8 +21,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from orchestrator.replicate_tags import encode
-from orchestrator.study import Replicate
+from orchestrator.results.study import Replicate
+from orchestrator.tracking.replicate_tags import encode
 from search_spaces.find import find_sweep
 from trainables.config import flatten
 
@@ -30,15 +30,17 @@ SWEEP = "asr.lambda_grid"
 LIMIT_S = 3.0
 EVALUATIONS = ("deterministic", "stochastic")
 OTHERS = ("substitution_rate", "insertion_rate", "deletion_rate", "routing_rate")
-MAIN = "from orchestrator.cli import main; main()"
+MAIN = "from orchestrator.cli.main import main; main()"
 ROOT = Path(__file__).parents[1]
 MAKE = (
-    "import sys; from orchestrator.settings import read_settings; from orchestrator.tracking import Tracking; "
+    "import sys; from orchestrator.environment.settings import read_settings; "
+    "from orchestrator.tracking.client import Tracking; "
     "Tracking(read_settings()).open_experiment(sys.argv[1])"
 )
 READ = (
-    "import pathlib, sys; from orchestrator.settings import read_settings; from orchestrator.tracking_reader import "
-    "read_study; from mlflow import MlflowClient; client = MlflowClient(tracking_uri=read_settings().tracking_uri); "
+    "import pathlib, sys; from orchestrator.environment.settings import read_settings; "
+    "from orchestrator.tracking.mlflow_reader import read_study; "
+    "from mlflow import MlflowClient; client = MlflowClient(tracking_uri=read_settings().tracking_uri); "
     "read_study(client, 'x', client.get_experiment_by_name(sys.argv[1]).experiment_id, pathlib.Path('through'))"
 )
 

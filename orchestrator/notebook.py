@@ -11,13 +11,13 @@ Example:
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from orchestrator.study import Study
+from orchestrator.results.study import Study
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.comparison import Comparison
     from orchestrator.pareto.membership import UncertainFront
     from orchestrator.report.answers import Answers
+    from orchestrator.results.comparison import Comparison
     from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep
 
@@ -40,9 +40,9 @@ def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False
         >>> from dataclasses import replace  # doctest: +SKIP
         >>> study = run(replace(find_sweep("asr.demo", smoke=True), seeds=(1, 2)), cpus=2)  # doctest: +SKIP
     """
+    from orchestrator.console.printing import out
+    from orchestrator.environment.settings import read_settings
     from orchestrator.launch import launch
-    from orchestrator.printing import out
-    from orchestrator.settings import read_settings
 
     settings, found = read_settings(), _sweep(sweep, smoke)
     outcome = launch(found, settings, out, cpus, accept_code)
@@ -101,8 +101,8 @@ def compare(
         >>> for found in compare("asr.demo", "surprisal", "random"):  # doctest: +SKIP
         ...     print(found.metric, found.difference, found.interval, found.p_holm, found.answer)
     """
-    from orchestrator import comparison
     from orchestrator.pareto.front import front
+    from orchestrator.results import comparison
 
     loaded = Study.load(study) if isinstance(study, str) else study
     shipped, chosen = _shipped(loaded.sweep), _objectives(loaded, objectives)
@@ -129,7 +129,7 @@ def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
         ...     print(verdict.claim.id, verdict.finding, verdict.reason)
     """
     from orchestrator.report.answers import answer
-    from orchestrator.report.question import Question
+    from orchestrator.results.question import Question
 
     loaded = Study.load(study) if isinstance(study, str) else study
     asked = sweep or _shipped(loaded.sweep)
@@ -149,7 +149,7 @@ def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective,
 
 def _shipped(name: str) -> "Sweep | None":
     """The shipped sweep of that name; None for one of the user's own."""
-    from orchestrator.claims.find import SMOKE
+    from orchestrator.published.find import SMOKE
     from search_spaces.find import find_sweep
 
     try:

@@ -45,7 +45,7 @@ def seeded() -> None:
 @pytest.fixture(autouse=True)
 def nothing_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """No bucket was away in another test."""
-    monkeypatch.setattr("orchestrator.shared_folder._given_up", set())
+    monkeypatch.setattr("orchestrator.journal.bucket._given_up", set())
 
 
 @pytest.fixture

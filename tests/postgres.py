@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
-from orchestrator.postgres import Postgres
-from orchestrator.server_address import free_port
-from orchestrator.settings import Settings, read_settings
-from orchestrator.tracking import Tracking
+from orchestrator.environment.settings import Settings, read_settings
+from orchestrator.machine.network import free_port
+from orchestrator.server.postgres import Postgres
+from orchestrator.tracking.client import Tracking
 from tests.orchestrator.recorded import empty_store
 from tests.servers import server_folder
 

@@ -18,14 +18,14 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.credentials import Credentials, administrator
-from orchestrator.postgres import Postgres, find_program
-from orchestrator.server_address import free_port
-from orchestrator.server_folder import MARK
+from orchestrator.environment.credentials import Credentials, administrator
+from orchestrator.machine.network import free_port
+from orchestrator.server.folder import MARK
+from orchestrator.server.postgres import Postgres, find_program
 from trainables.errors import InputError
 
 STOP_S = 60
-COMMAND = [sys.executable, "-c", "from orchestrator.cli import main; main()", "serve"]
+COMMAND = [sys.executable, "-c", "from orchestrator.cli.main import main; main()", "serve"]
 
 
 @dataclass

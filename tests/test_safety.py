@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.execute import JournalTrial
-from orchestrator.storage import ReplicateFolder
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.worker.execute import JournalTrial
 
 REPOSITORY = Path(__file__).parents[1]
 FOLDERS = ("orchestrator", "search_spaces", "trainables", "benchmarks", "tests")

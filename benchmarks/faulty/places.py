@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from orchestrator import ray_token
-from orchestrator.postgres import Postgres
-from orchestrator.server_address import free_port
+from orchestrator.cluster import token as ray_token
+from orchestrator.machine.network import free_port
+from orchestrator.server.postgres import Postgres
 
 Place = Literal["local", "cluster", "server"]
 Store = Literal["sqlite", "postgresql"]

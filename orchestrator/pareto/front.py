@@ -8,8 +8,8 @@ import moocore
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.summary import Summary, summarise
-from orchestrator.study import Replicate, Study
 from search_spaces.sweep import Objective
 
 

@@ -13,9 +13,9 @@ from orchestrator.pareto.hypervolume import Volume, volume
 from orchestrator.pareto.membership_notes import CLOSE, notes
 from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
 from orchestrator.pareto.seed_values import Floats, Indices, SeedValues
+from orchestrator.results.study import Study
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import Interval
-from orchestrator.study import Study
 from search_spaces.sweep import Objective
 
 Standing = Literal["front", "front within noise", "near within noise", "dominated"]

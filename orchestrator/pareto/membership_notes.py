@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from orchestrator.pareto.front import Point
-from orchestrator.study import Study
+from orchestrator.results.study import Study
 from search_spaces.sweep import Objective
 
 MAX_NAMED: Final = 3

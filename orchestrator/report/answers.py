@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.claims.verdict import Verdict
-from orchestrator.comparison import Comparison
 from orchestrator.pareto.membership import UncertainFront
-from orchestrator.report.question import Question
-from orchestrator.study import Study
+from orchestrator.published.verdict import Verdict
+from orchestrator.results.comparison import Comparison
+from orchestrator.results.question import Question
+from orchestrator.results.study import Study
 from trainables.errors import InputError
 
 MOST_OBJECTIVES: Final = 3
@@ -36,10 +36,10 @@ def answer(study: Study, question: Question) -> Answers:
     Raises:
         InputError: if no complete replicate has all objectives.
     """
-    from orchestrator.claims.judge import judge
-    from orchestrator.comparison import compare_with_reference
     from orchestrator.pareto.front import front
     from orchestrator.pareto.membership import uncertain_front
+    from orchestrator.published.judge import judge
+    from orchestrator.results.comparison import compare_with_reference
 
     objectives = question.objectives[:MOST_OBJECTIVES]
     found = uncertain_front(study, objectives, question.reference or None)

@@ -14,11 +14,11 @@ from pathlib import Path
 from platform import python_version
 from typing import Final
 
-from orchestrator.provenance import git_commit
 from orchestrator.report.answers import Answers
 from orchestrator.report.bundle_records import provenance_json, question_json, study_json
-from orchestrator.report.study_provenance import StudyProvenance
 from orchestrator.report.table import Table, to_csv
+from orchestrator.results.provenance import StudyProvenance
+from orchestrator.tracking.sources import git_commit
 from trainables.errors import InputError
 
 FORMAT: Final = 1

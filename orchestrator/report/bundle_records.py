@@ -10,10 +10,10 @@ from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from orchestrator.replicate_tags import to_record
-from orchestrator.report.question import Question
-from orchestrator.report.study_provenance import StudyProvenance
-from orchestrator.study import Replicate, Study
+from orchestrator.results.provenance import StudyProvenance
+from orchestrator.results.question import Question
+from orchestrator.results.study import Replicate, Study
+from orchestrator.tracking.replicate_tags import to_record
 from trainables.errors import InputError
 
 NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}

@@ -1,10 +1,10 @@
 """The table of claims: what others published, and what the study says of it."""
 
-from orchestrator.claims.claim import Claim, NumberClaim, Place, Published
-from orchestrator.claims.verdict import Verdict
+from orchestrator.published.verdict import Verdict
 from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, signed, written_decimals
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
+from search_spaces.claim import Claim, NumberClaim, Place, Published
 
 _COLUMNS = (
     "id", "kind", "claim", "published_mean", "published_std", "published_n", "ours_mean", "ours_std", "ours_n",

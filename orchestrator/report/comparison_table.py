@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
-from orchestrator.comparison import Comparison
 from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, probability, signed
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
+from orchestrator.results.comparison import Comparison
 
 _COLUMNS = (
     "a", "b", "metric", "a_mean", "a_std", "a_n", "b_mean", "b_std", "b_n", "is_paired", "difference", "low", "high",

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.even_steps import at_even_steps
 from orchestrator.pareto.attainment import Surface
 from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import front_objectives, is_reference_point
@@ -15,6 +14,7 @@ from orchestrator.report.published_points import PublishedPoint, published_point
 from orchestrator.report.svg_axis import Axis
 from orchestrator.report.svg_labels import Label, place_labels
 from orchestrator.statistics.intervals import Interval
+from orchestrator.statistics.subsample import subsample
 from search_spaces.sweep import Objective
 
 WIDTH: Final = 640
@@ -145,7 +145,7 @@ def _labels(marks: Sequence[Mark], diamonds: Sequence[Diamond]) -> tuple[Label, 
     named = sorted(marks, key=lambda mark: (not mark.is_front, not mark.is_reference))
     if len(marks) > MAX_LABELLED:
         on_front = sorted((mark for mark in marks if mark.is_front), key=lambda mark: mark.x)
-        chosen = [on_front[i] for i in at_even_steps(len(on_front), NUM_LABELS)]
+        chosen = [on_front[i] for i in subsample(len(on_front), NUM_LABELS)]
         named = [*chosen, *(mark for mark in marks if mark.is_reference and not mark.is_front)]
     taken = [(mark.x, mark.y) for mark in marks] + [(diamond.x, diamond.y) for diamond in diamonds]
     return place_labels([(mark.row, mark.name, mark.x, mark.y) for mark in named], taken, (LEFT, TOP, RIGHT, BOTTOM))

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from orchestrator.environment.settings import Settings
 from orchestrator.pareto.membership import UncertainFront
 from orchestrator.report.front_drawing import PublishedMark
-from orchestrator.settings import Settings
-from orchestrator.study import Study
-from orchestrator.study_cache import cache_folder
+from orchestrator.results.study import Study
+from orchestrator.tracking.study_cache import cache_folder
 from search_spaces.sweep import Objective
 
 
@@ -76,7 +76,7 @@ def store(
     sweep: str, front: UncertainFront, objectives: Sequence[Objective], files: FrontFiles, settings: Settings
 ) -> None:
     """Stores files on the sweep's own run in MLflow, with the hypervolume, its bounds and its reference point."""
-    from orchestrator.tracking import Tracking
+    from orchestrator.tracking.client import Tracking
 
     metrics, tags = {}, {"ponderay.front_objectives": ", ".join(f"{o.metric} ({o.direction})" for o in objectives)}
     if front.volume:

@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.claims.verdict import Finding
-from orchestrator.curves import Curve
+from orchestrator.published.verdict import Finding
 from orchestrator.report import curve_plot, front_plot
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_table
@@ -20,7 +19,8 @@ from orchestrator.report.page_settings import settings
 from orchestrator.report.page_table import page_table
 from orchestrator.report.sentences import counted, summary_sentences, warning_sentences
 from orchestrator.report.shown import curve_conditions, shown_points
-from orchestrator.report.study_provenance import StudyProvenance
+from orchestrator.results.curves import Curve
+from orchestrator.results.provenance import StudyProvenance
 
 if TYPE_CHECKING:
     from jinja2 import Environment

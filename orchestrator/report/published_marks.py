@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from orchestrator.claims.find import SMOKE, PublishedPoint, published_points
-from orchestrator.claims.places import obstacle
+from orchestrator.published.find import SMOKE, PublishedPoint, published_points
+from orchestrator.published.places import obstacle
 from orchestrator.report.front_drawing import PublishedMark
-from orchestrator.report.question import Question
-from orchestrator.study import Study
+from orchestrator.results.question import Question
+from orchestrator.results.study import Study
 from search_spaces.sweep import Objective, Sweep
 
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from orchestrator.claims.claim import NumberClaim
-from orchestrator.claims.find import whole_rows
-from orchestrator.claims.verdict import Finding
+from orchestrator.published.find import whole_rows
+from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import published_text
 from orchestrator.report.numerals import written_decimals
+from search_spaces.claim import NumberClaim
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrator.claims.verdict import Finding
-from orchestrator.comparison import Comparison
 from orchestrator.pareto.front import Point
 from orchestrator.pareto.hypervolume import OUTSIDE
 from orchestrator.pareto.membership import Membership
+from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import front_objectives, missing_conditions
 from orchestrator.report.numerals import between, decimals, fixed, p_value, probability, signed
-from orchestrator.report.study_provenance import StudyProvenance
+from orchestrator.results.comparison import Comparison
+from orchestrator.results.provenance import StudyProvenance
 from orchestrator.statistics.summary import Summary
 
 MAX_NAMED: Final = 5

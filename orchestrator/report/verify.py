@@ -13,9 +13,9 @@ from orchestrator.report.answers import answer
 from orchestrator.report.bundle import Manifest, member_of, table_member, versions
 from orchestrator.report.bundle_reading import read_bundle
 from orchestrator.report.bundle_records import read_question, read_study
-from orchestrator.report.question import Question
 from orchestrator.report.table import Table, to_csv
-from orchestrator.study import Study
+from orchestrator.results.question import Question
+from orchestrator.results.study import Study
 from trainables.errors import InputError
 
 TOLERANCE: Final = 1e-9

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from orchestrator.statistics.real_coverage import REAL_COVERAGE, SEEDS, Shape
+from orchestrator.statistics.simulated_coverage import REAL_COVERAGE, SEEDS, Shape
 from orchestrator.statistics.student import RESOLUTION, Floats
 
 SURE: Final = 1.96

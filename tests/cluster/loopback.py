@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from orchestrator.server_address import free_port
+from orchestrator.machine.network import free_port
 from tests.cluster.scenario import Scenario, learn_alone, runs_a_sweep_while_a_machine_dies, say, status_of, wait
 
 

@@ -31,7 +31,7 @@ STUDY: Final = f"{SWEEP}.smoke"
 DASHBOARD, SERVER = "http://127.0.0.1:8265", "http://127.0.0.1:5000"
 READ: Final = """
 import json, sys
-from orchestrator.study import Study
+from orchestrator.results.study import Study
 print(json.dumps([[r.condition, r.seed, r.state, dict(r.metrics)] for r in Study.load(sys.argv[1]).replicates]))
 """
 OURS: Final = ("ray/", "ray::", "mlflow", "postgres", "ponderay")

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from ray.autoscaler._private.util import prepare_config, validate_config
 
-from orchestrator.autoscaling import addable
+from orchestrator.cluster.autoscaling import addable
 
 ROOT = Path(__file__).parents[2]
 FILES = ("cluster.yaml", "cluster.local.yaml")

@@ -19,9 +19,9 @@ def ray_instance() -> Iterator[None]:
     """Two CPUs on this machine; drivers find it initialised and use it."""
     import os
 
-    from orchestrator import ray_token
-    from orchestrator.ray_session import RAY_SETTINGS
-    from orchestrator.worker_process import runtime_environment
+    from orchestrator.cluster import token as ray_token
+    from orchestrator.cluster.session import RAY_SETTINGS
+    from orchestrator.cluster.worker_setup import runtime_environment
 
     os.environ |= RAY_SETTINGS
     ray_token.prepare("local")

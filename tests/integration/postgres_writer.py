@@ -12,8 +12,8 @@ import sys
 from multiprocessing.synchronize import Barrier
 
 import orchestrator.local
-import orchestrator.search  # noqa: F401  # for all of them, as what follows
-from orchestrator.refusal import RefusedError
+import orchestrator.scheduler.optuna_search  # noqa: F401  # for all of them, as what follows
+from orchestrator.console.errors import RefusedError
 from search_spaces.sweep import Sweep
 from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny
 

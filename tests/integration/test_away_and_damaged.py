@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from orchestrator import plan
-from orchestrator.settings import read_settings
-from orchestrator.shared_folder import AwayError
-from orchestrator.stopping import StoppedError
-from orchestrator.tracking import Tracking
+from orchestrator.environment.settings import read_settings
+from orchestrator.journal.bucket import UnavailableError
+from orchestrator.scheduler import scheduler as scheduler
+from orchestrator.scheduler.stopping import StoppedError
+from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
 from trainables.errors import InputError
@@ -33,7 +33,7 @@ def log_fails(monkeypatch):
         log(self, *arguments, **options)
 
     monkeypatch.setattr(Tracking, "log", failing)
-    monkeypatch.setattr("orchestrator.spool.WAITS_S", (0.01,))
+    monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.01,))
     return failures
 
 
@@ -74,19 +74,19 @@ def test_a_machine_that_cannot_do_the_work_stops_the_sweep_and_fails_nothing_for
 
 @pytest.fixture
 def bucket_fails(monkeypatch):
-    """A function of the plan that looks into a bucket fails as often as the list has entries, where `is_asked`."""
+    """A function of the scheduler that looks into a bucket fails as often as the list has entries, where `is_asked`."""
     failures: list[int] = []
 
     def fail(name, is_asked):
-        real = getattr(plan, name)
+        real = getattr(scheduler, name)
 
         def failing(asked):
             if failures and is_asked(asked):
                 failures.pop()
-                raise AwayError("s3://bucket cannot be reached")
+                raise UnavailableError("s3://bucket cannot be reached")
             return real(asked)
 
-        monkeypatch.setattr(plan, name, failing)
+        monkeypatch.setattr(scheduler, name, failing)
         return failures
 
     return fail

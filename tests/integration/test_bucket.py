@@ -18,12 +18,12 @@ import pytest
 from moto.server import ThreadedMotoServer
 from rich.console import Console
 
-from orchestrator.draft import Drafter
 from orchestrator.driver import run_on_ray
-from orchestrator.server_address import free_port
-from orchestrator.settings import read_settings
-from orchestrator.shared_folder import SharedFolder
-from orchestrator.survey import look
+from orchestrator.environment.settings import read_settings
+from orchestrator.forecast.remaining_work import look
+from orchestrator.journal.bucket import SharedFolder
+from orchestrator.machine.network import free_port
+from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Condition, Resources
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import statuses
@@ -127,10 +127,10 @@ def test_a_sweep_has_the_same_digits_and_another_machine_finds_it_done(bucket, m
     assert digits(run_quietly(sweep)) == digits(first)
     assert set(starts(bucket).values()) == {1}
     assert not list(runs.rglob("*.pt"))
-    survey = look(sweep, read_settings(), 2, 0, False)
-    assert [one.state for one in (*survey.replicates, *survey.prerequisites)] == ["complete"] * 5
+    snapshot = look(sweep, read_settings(), 2, 0, False)
+    assert [one.state for one in (*snapshot.replicates, *snapshot.prerequisites)] == ["complete"] * 5
     stored = sum(entry.size for entry in bucket.objects.filter(Prefix="shared/replicates/"))
-    assert sum(one.size_bytes for one in survey.replicates) == stored
+    assert sum(one.size_bytes for one in snapshot.replicates) == stored
 
 
 def test_an_evaluation_added_on_another_machine_fetches_the_best_checkpoint(bucket, monkeypatch):
@@ -219,7 +219,7 @@ def test_a_bucket_that_stays_away_ends_the_replicate_as_lost_and_the_next_run_go
 
     def away(folder, name, call):
         if name.startswith("step_000003"):
-            monkeypatch.setattr("orchestrator.shared_folder.AWAY_S", 0.0)
+            monkeypatch.setattr("orchestrator.journal.bucket.AWAY_S", 0.0)
 
             def fail(path):
                 raise ConnectionResetError("gone")
@@ -227,7 +227,7 @@ def test_a_bucket_that_stays_away_ends_the_replicate_as_lost_and_the_next_run_go
             call = fail
         put(folder, name, call)
 
-    monkeypatch.setattr("orchestrator.plan.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
     with monkeypatch.context() as patch:
         patch.setattr(SharedFolder, "_put", away)
         (failed,) = run_quietly(sweep).replicates
@@ -247,7 +247,7 @@ def test_trials_and_train_workers_of_ray_give_the_same_digits_though_one_is_kill
     shutil.rmtree("runs/replicates")
     monkeypatch.setenv("PONDERAY_STORAGE", (workplace / "bucket").as_uri())
     sweep = tiny(conditions, name="tiny.ray", seeds=(1,))
-    outcome = run_on_ray(Drafter(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
+    outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
     assert digits(outcome) == expected
     assert mark.exists()
     kinds = Counter(file.name.partition(".")[0] for file in (workplace / "bucket").rglob("*") if file.is_file())
@@ -282,10 +282,10 @@ def test_a_bucket_that_is_gone_for_good_ends_the_sweep_in_order_and_the_next_run
         if epoch == 3 and not gone:
             gone.append(moto_at[port])
             gone[0].stop()
-            monkeypatch.setattr("orchestrator.shared_folder.AWAY_S", 0.0)
+            monkeypatch.setattr("orchestrator.journal.bucket.AWAY_S", 0.0)
 
     monkeypatch.setattr("tests.integration.tiny._strike", stop)
-    monkeypatch.setattr("orchestrator.plan.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
     monkeypatch.setattr("orchestrator.driver.WRITE_AT_STOP_S", 1.0)
     monkeypatch.setattr("orchestrator.driver.WRITE_AT_END_S", 1.0)
     (failed,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates

@@ -2,9 +2,12 @@
 
 import pytest
 
-from orchestrator import doctor, listeners, preflight_nodes, ray_token
-from orchestrator.preflight import Check
-from orchestrator.settings import read_settings
+from orchestrator.checks import listening_sockets as listeners
+from orchestrator.checks import nodes as preflight_nodes
+from orchestrator.checks.sweep import Check
+from orchestrator.cli import doctor
+from orchestrator.cluster import token as ray_token
+from orchestrator.environment.settings import read_settings
 from tests.integration import tiny as tiny_trainable
 from tests.integration.sweeps import run_quietly, tiny
 

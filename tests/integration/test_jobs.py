@@ -22,9 +22,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.server_address import free_port
-from orchestrator.settings import Settings
-from orchestrator.tracking import Tracking
+from orchestrator.environment.settings import Settings
+from orchestrator.machine.network import free_port
+from orchestrator.tracking.client import Tracking
 
 pytestmark = pytest.mark.slow
 

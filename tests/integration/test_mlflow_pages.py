@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.server_address import free_port
+from orchestrator.machine.network import free_port
 from tests.browser import Watched, watched_page
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import DESCRIPTION, Driven, drive, new_settings
@@ -70,8 +70,8 @@ def pages(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
     folder = tmp_path_factory.mktemp("pages")
     settings = new_settings(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("orchestrator.machine_load.FIRST_S", 0.0)
-        patch.setattr("orchestrator.machine_load.INTERVAL_S", 0.0)
+        patch.setattr("orchestrator.worker.system_metrics.FIRST_S", 0.0)
+        patch.setattr("orchestrator.worker.system_metrics.INTERVAL_S", 0.0)
         conditions = {"good": {}, "better": {"x": 0.75}, "bad": {"nan_at": 3}}
         sweep = drive(tiny(conditions, name="tiny.pages", seeds=(1, 2, 3), description=DESCRIPTION), settings)
         script = drive(tiny({"a": {}}, name=SCRIPT, description=SCRIPT), settings)

@@ -17,14 +17,14 @@ import pytest
 from optuna.storages import RDBStorage
 from rich.console import Console
 
-from orchestrator.draft import Drafter
 from orchestrator.driver import Outcome, run_without_ray
-from orchestrator.search import SearchedConditions
-from orchestrator.server_address import free_port
-from orchestrator.settings import Settings, read_settings
-from orchestrator.study import Replicate
-from orchestrator.tracking import Tracking
-from orchestrator.tracking_probe import fault
+from orchestrator.environment.settings import Settings, read_settings
+from orchestrator.machine.network import free_port
+from orchestrator.results.study import Replicate
+from orchestrator.scheduler.optuna_search import SearchedConditions
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.probe import fault
 from search_spaces.sweep import Sweep
 from tests.integration import tiny as trainable
 from tests.integration.postgres_writer import NUM_WRITERS
@@ -125,7 +125,7 @@ def during(epoch: int, happen, monkeypatch) -> list[int]:
 def told_of(sweep: Sweep) -> tuple[Outcome, str]:
     """Runs it; also what a log would hold."""
     console = Console(file=io.StringIO(), width=300)
-    return run_without_ray(Drafter(sweep, read_settings(), 0), console, accept_code=False), console.file.getvalue()
+    return run_without_ray(TaskFactory(sweep, read_settings(), 0), console, accept_code=False), console.file.getvalue()
 
 
 def check_search(outcome: Outcome, monkeypatch) -> None:
@@ -164,7 +164,7 @@ def test_a_database_that_crashes_and_comes_back_gets_everything(databases, monke
 
 @pytest.mark.slow
 def test_connections_that_are_cut_again_and_again_lose_and_double_nothing(databases, monkeypatch):
-    monkeypatch.setattr("orchestrator.spool.WAITS_S", (0.01,))
+    monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.01,))
     is_over = threading.Event()
 
     def cut():

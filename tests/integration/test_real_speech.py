@@ -5,10 +5,10 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
-from orchestrator.draft import Drafter
 from orchestrator.driver import run_without_ray
-from orchestrator.settings import read_settings
-from orchestrator.storage import ReplicateFolder
+from orchestrator.environment.settings import read_settings
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.asr_sizes import MINI_LIBRISPEECH, TIMIT, base
 from search_spaces.find import find_sweep
 from tests.trainables.folder_trial import FolderTrial
@@ -39,7 +39,7 @@ def test_the_converged_fit_reaches_its_targets_on_real_speech(tmp_path, real_dat
 def test_a_recogniser_learns_from_real_speech_and_is_tested_on_other_speakers(workplace, real_data):
     sweep = find_sweep("asr.laptop_librispeech", smoke=True).only("surprisal", 1)
     (replicate,) = run_without_ray(
-        Drafter(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
+        TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
     ).replicates
     assert replicate.state == "complete"
     folder = ReplicateFolder(workplace / "runs/replicates" / sweep.name / replicate.key, {})
@@ -73,7 +73,7 @@ STUDIES = [
 def test_a_replicate_of_every_study_runs_on_real_speech(workplace, real_data, name, condition):
     sweep = find_sweep(name, smoke=True).only(condition, 1)
     (replicate,) = run_without_ray(
-        Drafter(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
+        TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
     ).replicates
     assert replicate.state == "complete", replicate.error
     evaluations = [one.name for one in sweep.config(sweep.conditions[0], 1).evaluations]

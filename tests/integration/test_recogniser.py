@@ -7,8 +7,8 @@ import pytest
 import torch
 from mlflow import MlflowClient
 
-from orchestrator.settings import read_settings
-from orchestrator.tracking import Tracking
+from orchestrator.environment.settings import read_settings
+from orchestrator.tracking.client import Tracking
 from search_spaces.asr import AUTOREGRESSIVE, OBJECTIVES
 from search_spaces.sweep import Objective, Resources
 from tests.integration.sweeps import run_quietly, tiny

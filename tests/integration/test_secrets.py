@@ -21,8 +21,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from benchmarks.faulty.places import TrackingServer
-from orchestrator.postgres import PACKAGED, Postgres
-from orchestrator.server_address import free_port
+from orchestrator.machine.network import free_port
+from orchestrator.server.postgres import PACKAGED, Postgres
 from search_spaces.sweep import Sweep
 from tests.integration import tiny as tiny_trainable
 from tests.integration.sweeps import searched, tiny
@@ -272,7 +272,7 @@ def test_no_secret_of_a_job_is_left_behind_shown_or_seen(folder):
 
 
 if __name__ == "__main__":
-    from orchestrator.cli import main
+    from orchestrator.cli.main import main
     from search_spaces import find
 
     find.find_sweep = sweep

@@ -3,8 +3,8 @@
 import optuna
 import pytest
 
-from orchestrator.settings import read_settings
-from orchestrator.tracking import Tracking
+from orchestrator.environment.settings import read_settings
+from orchestrator.tracking.client import Tracking
 from search_spaces.distributions import Choice, Integer, Real
 from search_spaces.sweep import Constraint, Search, Sequential
 from tests.integration.sweeps import run_quietly, tiny
@@ -102,7 +102,10 @@ def test_results_that_only_the_journals_hold_are_told_as_means_over_all_seeds(wo
     """As when a driver died before it could write or tell anything."""
     sweep = tiny((), name="tiny.search", search=Search({"x": Real(0.1, 1.0)}, num_trials=3))
     with monkeypatch.context() as patch:
-        patch.setattr("orchestrator.search.SearchedConditions.tell", lambda self, c, _: self._open.discard(c.name))
+        patch.setattr(
+            "orchestrator.scheduler.optuna_search.SearchedConditions.tell",
+            lambda self, c, _: self._open.discard(c.name),
+        )
         outcome = run_quietly(sweep)
     monkeypatch.setenv("PONDERAY_TRACKING_URI", f"sqlite:///{workplace}/runs/another.db")
     before = starts()

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from orchestrator.credentials import Credentials
-from orchestrator.settings import read_settings
-from orchestrator.tracking import Tracking
-from orchestrator.tracking_probe import fault
+from orchestrator.environment.credentials import Credentials
+from orchestrator.environment.settings import read_settings
+from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.probe import fault
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
 from trainables.errors import InputError
@@ -152,7 +152,7 @@ def test_only_the_owner_can_read_what_is_secret_and_nothing_secret_is_in_argumen
     processes = tracking_server.processes()
     assert len(processes) >= 4  # the one above, PostgreSQL, and MLflow's two
     arguments = " ".join(argument for process in processes for argument in process.cmdline())
-    assert "orchestrator.tracking_app" in arguments and not any(secret in arguments for secret in secrets)
+    assert "orchestrator.server.app" in arguments and not any(secret in arguments for secret in secrets)
 
 
 @pytest.mark.slow

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.refusal import RefusedError
-from orchestrator.settings import read_settings
-from orchestrator.storage import ReplicateFolder
-from orchestrator.tracking import Tracking
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import read_settings
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny
 from tests.integration.tiny import TinyEvaluation
 from trainables.config import content_hash
@@ -212,7 +212,7 @@ def test_of_two_drivers_started_in_the_same_second_one_runs_the_sweep_once(workp
 
 def test_results_of_other_code_are_refused_until_accepted(workplace, monkeypatch):
     run_quietly(tiny({"a": {}}))
-    monkeypatch.setattr("orchestrator.draft.code_version", lambda path: "changed")
+    monkeypatch.setattr("orchestrator.scheduler.task_factory.code_version", lambda path: "changed")
     with pytest.raises(RefusedError, match="--accept-code"):
         run_quietly(tiny({"a": {}}, seeds=(1, 2, 3)))
     outcome = run_quietly(tiny({"a": {}}, seeds=(1, 2, 3)), accept_code=True)
@@ -292,7 +292,7 @@ def test_another_setting_under_a_known_name_is_refused(workplace):
 def test_a_failure_of_other_code_is_tried_again_once_accepted(workplace, monkeypatch):
     sweep = tiny({"a": {"raise_at": 2}}, seeds=(1,))
     assert run_quietly(sweep).num_failed == 1
-    monkeypatch.setattr("orchestrator.draft.code_version", lambda path: "mended")
+    monkeypatch.setattr("orchestrator.scheduler.task_factory.code_version", lambda path: "mended")
     monkeypatch.setattr("tests.integration.tiny._strike", lambda config, epoch: None)
     assert run_quietly(sweep, accept_code=True).num_failed == 0
     assert statuses("tiny.sweep")["a seed 1"] == "FINISHED"
@@ -302,7 +302,7 @@ def test_a_full_disk_is_no_fault_of_the_work(workplace, monkeypatch):
     def full(config, epoch):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("orchestrator.plan.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
     with monkeypatch.context() as patch:
         patch.setattr("tests.integration.tiny._strike", full)
         (failed,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates

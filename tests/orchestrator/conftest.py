@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import listeners, preflight_nodes
-from orchestrator.settings import Settings, read_settings
+from orchestrator.checks import listening_sockets as listeners
+from orchestrator.checks import nodes as preflight_nodes
+from orchestrator.environment.settings import Settings, read_settings
 
 OPENERS = (
     "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_API_SERVER_ADDRESS", "PONDERAY_SEARCH_URI",

@@ -10,8 +10,8 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Metric, RunTag
 
-from orchestrator.replicate_tags import encode
-from orchestrator.study import Replicate
+from orchestrator.results.study import Replicate
+from orchestrator.tracking.replicate_tags import encode
 
 
 @functools.cache

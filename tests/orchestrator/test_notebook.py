@@ -2,7 +2,7 @@ import pytest
 
 from orchestrator import notebook
 from orchestrator.driver import Outcome
-from orchestrator.study import Study
+from orchestrator.results.study import Study
 from search_spaces.find import find_sweep
 from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import Store, replicate

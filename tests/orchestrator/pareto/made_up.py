@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from orchestrator.study import Replicate, Study
+from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Objective
 
 ERROR_COST = (Objective("per"), Objective("macs"))

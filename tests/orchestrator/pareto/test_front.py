@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.pareto.front import Point, front, nearest, non_dominated, spread_out
+from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.summary import Summary
-from orchestrator.study import Replicate, Study
 from search_spaces.sweep import Objective
 from tests.orchestrator.pareto.made_up import ERROR_COST, study_of
 

@@ -5,20 +5,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from orchestrator.claims.claim import NumberClaim, Place, Published, Setting, Source, StatementClaim
-from orchestrator.claims.verdict import Finding, Verdict
-from orchestrator.comparison import Comparison
-from orchestrator.curves import Curve
 from orchestrator.pareto.attainment import Surface
 from orchestrator.pareto.front import front
 from orchestrator.pareto.hypervolume import Volume
 from orchestrator.pareto.membership import Membership, UncertainFront
+from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.report.answers import Answers
-from orchestrator.report.question import Question
-from orchestrator.report.study_provenance import StudyProvenance
+from orchestrator.results.comparison import Comparison
+from orchestrator.results.curves import Curve
+from orchestrator.results.provenance import StudyProvenance
+from orchestrator.results.question import Question
+from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.intervals import NONE, Interval, mean_interval
 from orchestrator.statistics.summary import Summary, summarise
-from orchestrator.study import Replicate, Study
+from search_spaces.claim import NumberClaim, Place, Published, Setting, Source, StatementClaim
 from search_spaces.sweep import Objective
 
 EVIL = "<script>alert(1)</script>"

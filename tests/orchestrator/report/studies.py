@@ -3,9 +3,9 @@
 import math
 import random
 
-from orchestrator.report.question import Question
-from orchestrator.report.study_provenance import StudyProvenance
-from orchestrator.study import Replicate, Study
+from orchestrator.results.provenance import StudyProvenance
+from orchestrator.results.question import Question
+from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import replicate
 

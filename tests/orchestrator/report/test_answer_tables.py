@@ -10,8 +10,8 @@ import pytest
 
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.table import Table, to_csv, to_markdown
+from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.intervals import mean_interval
-from orchestrator.study import Replicate, Study
 from tests.orchestrator.report.made_answers import CONDITIONS, answers_of, study_of
 
 

@@ -14,7 +14,7 @@ from orchestrator.report.answers import answer
 from orchestrator.report.bundle import safe_name, write_bundle
 from orchestrator.report.bundle_records import read_question, read_study, study_json
 from orchestrator.report.table import Table
-from orchestrator.study import Study
+from orchestrator.results.study import Study
 from tests.orchestrator.recorded import replicate
 from tests.orchestrator.report.studies import PROVENANCE, question, small_study
 from trainables.errors import InputError

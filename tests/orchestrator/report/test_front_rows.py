@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from orchestrator.console.printing import to_csv
 from orchestrator.pareto.membership import Volume, uncertain_front
-from orchestrator.printing import to_csv
 from orchestrator.report.front_rows import front_json, front_rows, front_sentences, front_table
+from orchestrator.results.study import Study
 from orchestrator.statistics.intervals import Interval
-from orchestrator.study import Study
 from tests.orchestrator.pareto.made_up import ERROR_COST, study_of
 
 CONDITIONS = {

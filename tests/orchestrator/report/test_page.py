@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from orchestrator.report.page import render
-from orchestrator.study import Replicate, Study
+from orchestrator.results.study import Replicate, Study
 from tests.orchestrator.report.made_answers import (
     CONDITIONS,
     EVIL,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.report.page import render
-from orchestrator.study import Replicate, Study
+from orchestrator.results.study import Replicate, Study
 from tests.browser import watched_page
 from tests.orchestrator.report.made_answers import (
     CONDITIONS,

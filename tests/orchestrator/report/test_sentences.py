@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from orchestrator.pareto.membership import UncertainFront
 from orchestrator.report.sentences import counted, listed, summary_sentences, warning_sentences
-from orchestrator.study import Replicate, Study
+from orchestrator.results.study import Replicate, Study
 from tests.orchestrator.report.made_answers import CONDITIONS, answers_of, provenance_of, study_of
 
 STUDY = study_of(CONDITIONS)

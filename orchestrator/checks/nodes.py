@@ -1,0 +1,273 @@
+"""What would go wrong in Ray: the cluster's address, what every node sees, and what would be uploaded to it."""
+
+import contextlib
+import logging
+import os
+import platform
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from orchestrator.checks.sweep import Check
+from orchestrator.cluster import token as ray_token
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.bucket import write_fault
+from orchestrator.tracking.probe import store_kind
+from orchestrator.worker.work import code_version
+
+CONNECT_S: Final = 3.0
+ANSWER_S: Final = 20.0
+NODE_S: Final = 60.0
+"""A node may have to start its first worker for the answer."""
+
+UPLOAD_BYTES: Final = 100_000_000
+NOT_UPLOADED: Final = {".git", "runs", "data", ".venv"}
+PIN: Final = "Set RAY_ADDRESS to HOST:PORT of the cluster that is meant, or to `local` for one of its own."
+
+
+def check_ray() -> Check:
+    """Which cluster `run` would use, and whether it answers; nothing is joined."""
+    address, others = os.environ.get("RAY_ADDRESS"), other_instances()
+    running = f"Ray runs here already at {', '.join(others)}" if others else "no Ray runs here"
+    if address is None:
+        found = f"RAY_ADDRESS is not set: one is made here for the sweep; {running}"
+        return Check("ray", "warning" if others else "ok", found, PIN if others else "")
+    if address == "local":
+        return Check("ray", "ok", "RAY_ADDRESS=local: one is made here for the sweep")
+    if address in ("", "auto"):
+        found = f"RAY_ADDRESS={address!r} takes whatever cluster it finds; {running}"
+        return Check("ray", "warning" if others else "failed", found, PIN)
+    if address.startswith("ray://"):
+        found = f"RAY_ADDRESS={address} is Ray Client, which cannot carry a sweep's driver"
+        return Check("ray", "failed", found, "Give HOST:PORT of the cluster itself; the port is 6379 by default.")
+    if fault := ray_token.fault(address):
+        return Check("ray", "failed", f"the cluster at RAY_ADDRESS={address} {fault}", ray_token.remedy())
+    if fault := address_fault(address):
+        remedy = "Start the cluster, correct RAY_ADDRESS, or unset it to run on this machine."
+        return Check("ray", "failed", f"RAY_ADDRESS={address} cannot be used: {fault}", remedy)
+    return Check("ray", "ok", f"RAY_ADDRESS={address} answers")
+
+
+def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
+    """Why no cluster of this version of Ray answers at HOST:PORT; empty where one does.
+
+    `ray.init` would try for more than a minute, deaf to signals, and then end the process: so another process asks.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+    except (OSError, ValueError) as error:
+        return str(error)
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    as_here = os.environ | {ray_token.MODE: ray_token.mode()}
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, env=as_here, capture_output=True, text=True, timeout=answer_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"what listens there does not answer as Ray within {answer_s:g} s"
+    lines = done.stderr.strip().splitlines() or ["it is not healthy"]
+    return lines[-1][:200] if done.returncode else ""
+
+
+def other_instances(processes: Path = Path("/proc")) -> list[str]:
+    """Addresses of the clusters that have a process on this host; found by looking at the processes only."""
+    found = set()
+    for file in processes.glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            arguments = file.read_bytes().decode(errors="replace").split("\0")
+            if Path(arguments[0]).name in ("raylet", "gcs_server"):
+                found.add(_address(arguments))
+    return sorted(found - {""})
+
+
+def _address(arguments: list[str]) -> str:
+    options = dict(one.lstrip("-").partition("=")[::2] for one in arguments[1:])
+    if "gcs-address" in options:
+        return options["gcs-address"]
+    port = options.get("gcs_server_port", "0")
+    return f"{options.get('node-ip-address', 'this host')}:{port}" if port != "0" else ""
+
+
+@contextlib.contextmanager
+def joined(address: str) -> Iterator[str]:
+    """A connection to the cluster at `address`; one that this process has already is used and kept.
+
+    Yields:
+        HOST:PORT of the cluster's dashboard; empty where it has none, or the connection was there.
+
+    Raises:
+        InputError: if the cluster does not take this user's token.
+    """
+    import ray
+
+    from orchestrator.cluster.worker_setup import runtime_environment
+
+    if ray.is_initialized():
+        yield ""
+        return
+    environment = runtime_environment()
+    ray_token.prepare(address)
+    context = ray.init(address=address, runtime_env=environment, logging_level=logging.ERROR, log_to_driver=False)
+    try:
+        yield context.dashboard_url or ""
+    finally:
+        ray.shutdown()
+
+
+def on_nodes(settings: Settings, trainable: str | None) -> list[Check]:
+    """What every node of the cluster that this process has joined sees and has.
+
+    Args:
+        trainable: whose sources must be equal on all nodes.
+    """
+    import ray
+
+    nodes = {str(one["NodeID"]): _label(one) for one in ray.nodes() if one["Alive"]}  # type: ignore[no-untyped-call]
+    settings.runs.mkdir(parents=True, exist_ok=True)
+    mark = settings.runs / f".ponderay-{uuid.uuid4().hex}"
+    mark.write_bytes(b"ponderay")
+    try:
+        answers = _ask(list(nodes), str(mark), settings.storage, trainable)
+    finally:
+        mark.unlink()
+    reports = {nodes[node]: answer for node, answer in answers.items()}
+    return [
+        check_shared_storage(settings.runs, reports),
+        check_versions(versions(trainable), reports),
+        check_shared_tracking(settings, len(nodes)),
+    ]
+
+
+def check_shared_storage(folder: Path, reports: Mapping[str, Mapping[str, Any]]) -> Check:
+    """Whether all nodes can write `folder`, and it is the same one."""
+    faults = [f"{node}: {report['fault']}" for node, report in reports.items() if report["fault"]]
+    if faults:
+        remedy = (
+            "Set PONDERAY_RUNS to a folder that all nodes mount at the same path and can write; with PONDERAY_STORAGE, "
+            "give every node keys for the bucket."
+        )
+        return Check("storage on nodes", "failed", "; ".join(faults), remedy)
+    return Check("storage on nodes", "ok", f"{_nodes(len(reports))} can write {folder}")
+
+
+def check_versions(here: Mapping[str, str], reports: Mapping[str, Mapping[str, Any]]) -> Check:
+    """Whether all nodes have what is `here`."""
+    known = {node: report["versions"] for node, report in reports.items() if report["versions"]}
+    differences = [
+        f"{node} has {name} {there.get(name, 'not at all')} (here {expected})"
+        for node, there in known.items()
+        for name, expected in here.items()
+        if there.get(name) != expected
+    ]
+    if differences:
+        remedy = "Install the same versions and sources on all nodes."
+        return Check("versions", "failed", "; ".join(differences), remedy)
+    if len(known) < len(reports):
+        silent = ", ".join(node for node in reports if node not in known)
+        return Check("versions", "failed", f"unknown of {silent}", "See what `storage on nodes` says of it.")
+    listed = ", ".join(f"{name} {value}" for name, value in here.items())
+    return Check("versions", "ok", f"{_nodes(len(reports))}: {listed}" if len(reports) > 1 else "one machine")
+
+
+def check_shared_tracking(settings: Settings, num_nodes: int) -> Check:
+    """Whether the tracking store suits a cluster."""
+    if num_nodes > 1 and store_kind(settings.tracking_uri) == "sqlite":
+        found = (
+            f"SQLite beside a cluster of {num_nodes} nodes: one driver can write, and only machines with the file read"
+        )
+        remedy = "Set PONDERAY_TRACKING_URI to a server that all machines reach."
+        return Check("tracking on nodes", "warning", found, remedy)
+    return Check("tracking on nodes", "ok", "only the driver writes to the store")
+
+
+def check_upload(environment: Mapping[str, Any]) -> Check:
+    """How much Ray would upload of a `runtime_env`: its `working_dir` and `py_modules`, without .git, runs and data."""
+    named = [environment.get("working_dir"), *(environment.get("py_modules") or ())]
+    sources = [str(one) for one in named if one and "://" not in str(one)]
+    if not sources:
+        return Check("upload", "ok", "nothing is uploaded")
+    num_bytes = sum(_size_bytes(Path(source)) for source in sources)
+    found = f"{num_bytes / 1e6:.1f} MB of {', '.join(sources)}"
+    if num_bytes > UPLOAD_BYTES:
+        remedy = "Move what is large out of the folder, or name it in `excludes` of the runtime_env."
+        return Check("upload", "warning", found, remedy)
+    return Check("upload", "ok", found)
+
+
+def versions(trainable: str | None) -> dict[str, str]:
+    """What must be equal on all nodes, on this one: Python, torch, Ray, Ponderay's sources."""
+    found = {"python": platform.python_version()}
+    for package in ("torch", "ray"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found | ({f"code of {trainable}": code_version(trainable)} if trainable else {})
+
+
+def _ask(nodes: list[str], mark: str, storage: str, trainable: str | None) -> dict[str, dict[str, Any]]:
+    """The report of each node by its id; one that does not answer is a fault."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    task = ray.remote(num_cpus=0, max_retries=0)(_report)
+    there = {node: NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes}
+    asked = {
+        task.options(scheduling_strategy=place).remote(mark, storage, trainable): node for node, place in there.items()
+    }
+    ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_S)
+    answers = {asked[one]: {"fault": f"no answer within {NODE_S:g} s", "versions": {}} for one in late}
+    for one in late:
+        ray.cancel(one, force=True)
+    for one in ready:
+        try:
+            answers[asked[one]] = ray.get(one)
+        except Exception as error:  # whatever a node without our sources, or one that dies, may say
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            answers[asked[one]] = {"fault": said[-1][:200], "versions": {}}
+    return {node: answers[node] for node in nodes}
+
+
+def _report(mark: str, storage: str, trainable: str | None) -> dict[str, Any]:
+    """On a node: whether it sees the file that the driver has written, can write beside it, and what it has."""
+    return {"fault": _storage_fault(Path(mark), storage), "versions": versions(trainable)}
+
+
+def _storage_fault(mark: Path, storage: str) -> str:
+    """Why this node cannot write where the driver reads: in the bucket, or in the folder that both must see."""
+    if storage:
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        if fault := write_fault(storage):
+            return fault
+    elif not mark.exists():
+        return f"{mark.parent} is not the folder that the driver writes"
+    probe = mark.with_name(f"{mark.name}-{uuid.uuid4().hex}")
+    try:
+        probe.write_bytes(b"ponderay")
+        probe.unlink()
+    except OSError as error:
+        return f"{mark.parent} cannot be written: {error.strerror or error}"
+    return ""
+
+
+def _label(node: Mapping[str, Any]) -> str:
+    return f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {str(node['NodeID'])[:6]})"
+
+
+def _nodes(num: int) -> str:
+    return f"{num} nodes" if num != 1 else "1 node"
+
+
+def _size_bytes(path: Path) -> int:
+    """Of a file, or of a folder without what is not uploaded."""
+    if path.is_file():
+        return path.stat().st_size
+    total = 0
+    for folder, names, files in os.walk(path):
+        names[:] = [name for name in names if name not in NOT_UPLOADED]
+        total += sum((Path(folder) / file).lstat().st_size for file in files)
+    return total

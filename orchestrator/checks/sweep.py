@@ -1,0 +1,341 @@
+"""What would go wrong, before it does: data, tracking, storage, disk, seeds and GPUs, looked at without Ray."""
+
+import os
+import shutil
+import uuid
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.bucket import write_fault
+from orchestrator.results.study import Study
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking import probe as tracking_probe
+from search_spaces.sweep import Condition, Resources, Sweep
+from trainables.errors import InputError
+
+LEVEL: Final = 0.05
+FLOOR_BYTES: Final = 1_000_000_000
+NETWORK_FILE_SYSTEMS: Final = (
+    "nfs",
+    "cifs",
+    "smb",
+    "lustre",
+    "ceph",
+    "gluster",
+    "beegfs",
+    "gpfs",
+    "afs",
+    "9p",
+    "fuse.",
+)
+OF_JOB: Final = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""A variable that Ray sets for the drivers of submitted jobs."""
+
+OF_COPY: Final = "is in the job's own copy of the sources, which Ray removes"
+OTHER_STORE: Final = (
+    "Set PONDERAY_TRACKING_URI to sqlite:///FILE or to a server: http(s)://, postgresql:// or mysql://."
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        found: what was seen.
+        remedy: what to do; empty where the state is ok.
+    """
+
+    name: str
+    state: Literal["ok", "warning", "failed"]
+    found: str
+    remedy: str = ""
+
+    def line(self) -> str:
+        """All of it for people, without the state."""
+        return f"{self.name}: {self.found.rstrip('.')}. {self.remedy}".rstrip()
+
+
+def before_ray(sweep: Sweep, settings: Settings, factory: TaskFactory | None = None) -> list[Check]:
+    """Everything that can be looked at before Ray starts.
+
+    Args:
+        factory: keeps the fingerprints for whoever asks it later.
+
+    Raises:
+        InputError: as `read_fingerprints`.
+    """
+    from orchestrator.checks.exposure import before_run
+
+    found = look(sweep, settings, read_fingerprints(factory or TaskFactory(sweep, settings, num_gpus=0)))
+    return [*found, *before_run(settings)]
+
+
+def look(sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | InputError) -> list[Check]:
+    """The checks of `before_ray`, given the fingerprint of each condition's data or why there is none."""
+    tracking = check_tracking(settings)
+    study = None if tracking.state == "failed" else _read_study(sweep, settings)
+    return [
+        tracking,
+        check_storage(settings),
+        check_fingerprints(sweep, fingerprints, study),
+        check_disk(settings, sweep, study),
+        check_seeds(sweep),
+        check_gpu(sweep),
+    ]
+
+
+def refuse_failed(checks: Iterable[Check]) -> None:
+    """Lets nothing pass that has failed.
+
+    Raises:
+        RefusedError: naming the first failed check, what it found and the remedy.
+    """
+    failed = [check for check in checks if check.state == "failed"]
+    if failed:
+        more = f" ({len(failed) - 1} more failed; `ponderay doctor` lists them.)" if len(failed) > 1 else ""
+        raise RefusedError(failed[0].line() + more)
+
+
+def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
+    """The fingerprint of the data of each condition by its name; of a search, under "", that of its base.
+
+    Raises:
+        InputError: naming the first thing that is missing, broken or empty.
+    """
+    sweep, found = factory.sweep, {}
+    for condition in sweep.conditions or (Condition(""),):
+        factory.prerequisites(condition)
+        found[condition.name] = factory.fingerprint(sweep.trainable, sweep.config(condition, sweep.seeds[0]))
+    return found
+
+
+def check_tracking(settings: Settings) -> Check:
+    """Whether the tracking store is one that is supported, and answers within seconds."""
+    uri, shown = settings.tracking_uri, tracking_probe.redacted(settings.tracking_uri)
+    kind = tracking_probe.store_kind(uri)
+    if not kind:
+        return Check("tracking", "failed", f"{shown!r} is no supported tracking store", OTHER_STORE)
+    if kind == "sqlite":
+        fault = _folder_fault(tracking_probe.sqlite_file(uri).parent)
+        if fault:
+            return Check("tracking", "failed", f"{shown} cannot be written: {fault}", OTHER_STORE)
+        if _goes_with_job(tracking_probe.sqlite_file(uri)):
+            remedy = (
+                "Set PONDERAY_TRACKING_URI on the cluster's machines, or by `submit --env PONDERAY_TRACKING_URI=URL`."
+            )
+            return Check("tracking", "failed", f"{shown} {OF_COPY}", remedy)
+    if not tracking_probe.has_store(uri):
+        return _warn_of_network(uri, f"{shown}, which the first run makes")
+    fault = tracking_probe.fault(uri)
+    if fault:
+        remedy = (
+            "Start the server, or name another store with PONDERAY_TRACKING_URI." if kind != "sqlite" else OTHER_STORE
+        )
+        if "No module named" in fault:
+            remedy = "Install the database's driver, which is that module."
+        return Check("tracking", "failed", f"{shown} cannot be used: {fault}", remedy)
+    return _warn_of_network(uri, f"{shown} answers")
+
+
+def _warn_of_network(uri: str, found: str) -> Check:
+    if tracking_probe.store_kind(uri) == "sqlite":
+        system = file_system(tracking_probe.sqlite_file(uri))
+        if system.startswith(NETWORK_FILE_SYSTEMS):
+            remedy = "Put it on a local disk, or use a server: its locks do not hold over a network."
+            return Check("tracking", "warning", f"{found}, is on a network file system ({system})", remedy)
+    return Check("tracking", "ok", found)
+
+
+def _goes_with_job(place: Path) -> bool:
+    return OF_JOB in os.environ and place.is_relative_to(Path.cwd())
+
+
+def check_storage(settings: Settings) -> Check:
+    """Whether the folder of runs can be written from here; where there is none yet, whether it can be made."""
+    if not settings.storage and _goes_with_job(settings.runs):
+        found = f"{settings.runs} {OF_COPY}"
+        remedy = "Set PONDERAY_RUNS on the cluster's machines, or by `ponderay submit --env PONDERAY_RUNS=FOLDER`."
+        return Check("storage", "failed", found, remedy)
+    if fault := _folder_fault(settings.runs):
+        remedy = "Make it writable, or set PONDERAY_RUNS to another folder."
+        return Check("storage", "failed", f"{settings.runs} cannot be written: {fault}", remedy)
+    if not settings.storage:
+        return Check("storage", "ok", f"{settings.runs} can be written")
+    if fault := write_fault(settings.storage):
+        remedy = "Make the bucket, give keys for it (environment or role), or correct PONDERAY_STORAGE."
+        return Check("storage", "failed", f"{settings.storage} cannot be written: {fault}", remedy)
+    return Check("storage", "ok", f"{settings.runs} and {settings.storage} can be written")
+
+
+def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputError, study: Study | None) -> Check:
+    """Whether the data are there, and are those that the sweep has run on before."""
+    if isinstance(fingerprints, InputError):
+        return Check("data", "failed", str(fingerprints), "Mend the data, or name others with `--set`.")
+    replicates = study.replicates if study else ()
+    for condition, fingerprint in fingerprints.items():
+        recorded = {r.data_fingerprint for r in replicates if r.condition == condition or sweep.search}
+        others = sorted(recorded - {"", fingerprint})
+        if sweep.search and others and fingerprint not in recorded and not _searches_data(sweep):
+            found = f"fingerprint {fingerprint}, but the trials so far have {', '.join(others)}"
+            return Check(
+                "data", "warning", found, "A new search starts; the data of before would continue the old one."
+            )
+        if not sweep.search and others:
+            found = f"{condition!r} has run on data with fingerprint {others[0]}, but now it is {fingerprint}"
+            return Check(
+                "data", "failed", found, "Put the data of before back, or set PONDERAY_RUNS to another folder."
+            )
+    distinct = list(dict.fromkeys(fingerprints.values()))
+    return Check("data", "ok", f"fingerprint {', '.join(distinct)}" + (", as before" if replicates else ""))
+
+
+def _searches_data(sweep: Sweep) -> bool:
+    return any({"data", "spared"} & set(path.split(".")) for path in (sweep.search.space if sweep.search else ()))
+
+
+def check_disk(settings: Settings, sweep: Sweep | None = None, study: Study | None = None) -> Check:
+    """Whether what is left of the sweep fits on the disk, by the mean size of its complete replicates.
+
+    Without one, whether 1 GB is free.
+    """
+    free = shutil.disk_usage(existing(settings.runs)).free
+    complete = [r for r in study.replicates if r.state == "complete"] if study else []
+    sizes = [r.size_bytes for r in complete if r.size_bytes]
+    needed = 0.0
+    if sweep and sizes:
+        num_left = max(0, sweep.num_conditions() * len(sweep.seeds) - len(complete))
+        needed = num_left * sum(sizes) / len(sizes)
+    found = f"{_gigabytes(free)} free at {settings.runs}" + (f", {_gigabytes(needed)} needed" if sizes else "")
+    remedy = "Free space, or set PONDERAY_RUNS to a folder on a larger disk."
+    if needed > free:
+        return Check("disk", "failed", found, remedy)
+    if free < FLOOR_BYTES:
+        return Check("disk", "warning", found, remedy)
+    return Check("disk", "ok", found)
+
+
+def check_seeds(sweep: Sweep) -> Check:
+    """Whether the seeds suffice for the test that the sweep promises, at a level of .05 with Holm's correction.
+
+    The exact two-sided sign-flip test on n pairs has no p below 2 / 2^n (Fisher 1935); with m comparisons, of every
+    condition in every objective, the smallest must reach .05 / m (Holm 1979). A smoke sweep promises nothing.
+    """
+    from orchestrator.statistics.significance import least_paired_p, seeds_for_level
+
+    n, m = len(sweep.seeds), (len(sweep.conditions) - 1) * len(sweep.objectives)
+    if sweep.reference is None or m < 1:
+        return Check("seeds", "ok", f"{n}; no condition is compared with a reference")
+    if sweep.name.endswith(".smoke"):
+        return Check("seeds", "ok", f"{n}; a smoke sweep promises no test")
+    if sweep.test == "paired_permutation":
+        enough, least_p = seeds_for_level(LEVEL, num_comparisons=m), least_paired_p(n)
+        found = f"{n} pairs, {m} comparisons: the exact paired test reaches p = {min(1.0, m * least_p):.2g} at best"
+        if m * least_p > LEVEL:
+            remedy = f"Give it {enough} seeds: `--seeds {enough}`." if enough else "Compare fewer conditions."
+            return Check("seeds", "failed", found, remedy)
+        return Check("seeds", "ok", found)
+    if n < 2:
+        remedy = "Give it 2 seeds at least: `--seeds 5`."
+        return Check("seeds", "warning", f"{n}; Welch's test against {sweep.reference!r} needs 2", remedy)
+    enough = seeds_for_level(LEVEL) or 0
+    note = f" (an exact paired test could not reach {LEVEL:g} with fewer than {enough})" if n < enough else ""
+    return Check("seeds", "ok", f"{n} for Welch's test{note}")
+
+
+def check_gpu(sweep: Sweep | None = None) -> Check:
+    """Whether GPUs that are asked for in so many words are there, and whether torch sees those that are."""
+    wanted = max((_gpus_asked_for(one) for one in _resources(sweep)), default=0.0) if sweep else 0.0
+    if names_cluster():
+        return Check("gpu", "ok", f"{wanted:g} a replicate, of the cluster" if wanted else "left to the cluster")
+    names = gpu_names()
+    if wanted > len(names):
+        remedy = "Run where GPUs are, or lower `gpus_per_worker` in the sweep's resources."
+        return Check("gpu", "failed", f"a replicate asks for {wanted:g}, but torch sees {len(names)}", remedy)
+    if not names and has_nvidia_driver():
+        remedy = "Install a build of torch with CUDA that suits the driver; `nvidia-smi` shows what it supports."
+        return Check(
+            "gpu", "warning", "an NVIDIA driver is there, but torch sees no GPU; replicates train on the CPU", remedy
+        )
+    return Check("gpu", "ok", ", ".join(names) or "none; replicates train on the CPU")
+
+
+def gpu_names() -> list[str]:
+    """Those that torch sees."""
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if not torch.cuda.is_available():
+            return []
+    return [torch.cuda.get_device_properties(i).name for i in range(torch.cuda.device_count())]
+
+
+def has_nvidia_driver() -> bool:
+    """Whether the kernel has it loaded and a card is visible here."""
+    return Path("/proc/driver/nvidia/version").exists() and Path("/dev/nvidiactl").exists()
+
+
+def names_cluster() -> bool:
+    """Whether RAY_ADDRESS names a cluster, so that none is made here."""
+    return os.environ.get("RAY_ADDRESS", "local") != "local"
+
+
+def existing(path: Path) -> Path:
+    """`path`, or the nearest folder above it that is there."""
+    return next(place for place in (path, *path.parents) if place.exists())
+
+
+def file_system(path: Path) -> str:
+    """The kind of file system that `path` is on, such as ext4 or nfs4; empty where it is not known."""
+    mounts = Path("/proc/mounts")
+    if not mounts.exists():
+        return ""
+    rows = [line.split()[1:3] for line in mounts.read_text().splitlines()]
+    place = existing(path).resolve()
+    fitting = [(folder, kind) for folder, kind in rows if place.is_relative_to(folder.replace("\\040", " "))]
+    return max(fitting, key=lambda row: len(row[0]))[1] if fitting else ""
+
+
+def _folder_fault(folder: Path) -> str:
+    """Why no file can be made in `folder` or, where it is not there, above it; empty where one can."""
+    place = existing(folder)
+    probe = place / f".ponderay-{uuid.uuid4().hex}"
+    try:
+        probe.write_bytes(b"ponderay")
+        probe.unlink()
+    except OSError as error:
+        return f"{error.strerror or error} ({place})"
+    return ""
+
+
+def _read_study(sweep: Sweep, settings: Settings) -> Study | None:
+    """What the sweep has produced so far; None where it has not run."""
+    if not tracking_probe.has_store(settings.tracking_uri):
+        return None
+    from orchestrator.tracking.client import Tracking
+
+    try:
+        return Tracking(settings).read_study(sweep.name)
+    except InputError:
+        return None
+
+
+def _resources(sweep: Sweep) -> list[Resources]:
+    own = [condition.resources for condition in sweep.conditions] + [one.resources for one in sweep.prerequisites]
+    return [sweep.resources, *(resources for resources in own if resources)]
+
+
+def _gpus_asked_for(resources: Resources) -> float:
+    """GPUs without which a replicate cannot start; 0 where "auto" lets it do without."""
+    numbers = resources.resolve(0)
+    return numbers.min_workers * numbers.gpus_per_worker
+
+
+def _gigabytes(num_bytes: float) -> str:
+    return f"{num_bytes / 1e9:.1f} GB"

@@ -1,0 +1,148 @@
+"""The command `compare`: conditions against each other or against the reference, with what the seeds can show."""
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from orchestrator.cli.options import Smoke, SweepName, Values, find
+from orchestrator.console.printing import Format, OutputFormat
+from orchestrator.console.spinner import spinner
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.pareto.front import Point
+    from orchestrator.results.comparison import Comparison
+    from orchestrator.results.study import Study
+    from search_spaces.sweep import Objective, Sweep
+
+MAX_NAMED: Final = 20
+"""Conditions in a message."""
+
+First = Annotated[
+    str | None, typer.Argument(metavar="[A]", help="A condition, or CONDITION@EVALUATION; default: every condition.")
+]
+Second = Annotated[
+    str | None, typer.Argument(metavar="[B]", help="What A is held against; default: the sweep's reference.")
+]
+
+
+def compare(
+    name: SweepName,
+    a: First = None,
+    b: Second = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="May be repeated; default: the sweep's objectives.")
+    ] = None,
+    smoke: Smoke = False,
+    values: Values = None,
+    format: OutputFormat = Format.table,
+) -> None:
+    """Hold A against B, A against the sweep's reference, or every condition against the reference.
+
+    Conditions under several evaluations are compared under each. All comparisons that are printed are one family, and
+    p (Holm) is adjusted for it. json is a list of records and csv the same: a, b, metric; mean, std and n of both;
+    is_paired, difference (a - b) with low and high (95 %); welch_p, permutation_p and least_p, which it can reach; p of
+    the promised test, p_holm, answer (better, worse, undecided); effect (Hedges' g), epsilon, improvement; shown,
+    seeds_needed, can_decide; warnings. null or nothing stands for no number.
+    """
+    from orchestrator.cli import compare_summary
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.pareto.front import front
+    from orchestrator.results.study import Study
+
+    settings, sweep = read_settings(), find(name, smoke, values, None)
+    objectives = _objectives(sweep, metric)
+    with spinner(f"Reading {sweep.name}"):
+        study = Study.load(sweep.name, settings)
+    points = front(study, objectives)
+    if not points:
+        metrics = " and ".join(objective.metric for objective in objectives)
+        raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
+    with spinner(f"Comparing {a or f'{len(points):,} conditions'}"):
+        found = _comparisons(sweep, study, points, objectives, a, b)
+    compare_summary.show(sweep, study, found, format)
+
+
+def _objectives(sweep: "Sweep", metrics: Sequence[str] | None) -> tuple["Objective", ...]:
+    from search_spaces.sweep import Objective
+
+    if not metrics:
+        return sweep.objectives
+    family = importlib.import_module(sweep.trainable.rpartition(".")[0] + ".metrics")
+    known = {one.name: one.direction for one in family.METRICS}
+    for name in metrics:
+        if "@" in name:
+            raise InputError(
+                f"--metric must be a name without an evaluation, but got {name!r}; give CONDITION@EVALUATION."
+            )
+        if known.get(name, "none") == "none":
+            ranked = ", ".join(one for one, direction in known.items() if direction != "none")
+            raise InputError(f"{name!r} is no metric with a direction; there are {ranked}.")
+    return tuple(Objective(name, known[name]) for name in dict.fromkeys(metrics))
+
+
+def _comparisons(
+    sweep: "Sweep",
+    study: "Study",
+    points: Sequence["Point"],
+    objectives: Sequence["Objective"],
+    a: str | None,
+    b: str | None,
+) -> tuple["Comparison", ...]:
+    from orchestrator.results.comparison import compare, compare_with_reference
+
+    if b is None and not sweep.reference:
+        both = "both" if a else "two"
+        raise InputError(
+            f"{sweep.name} names no reference; name {both} conditions: `ponderay compare {sweep.name} A B`."
+        )
+    right = _named(study, points, b or sweep.reference or "")
+    if a is None:
+        return compare_with_reference(points, right[0].condition, objectives, sweep.test)
+    left = _named(study, points, a)
+    left, right = _same_evaluations(left, right)
+    if len(left) == 1 == len(right):
+        if left == right:
+            raise InputError(f"A and B must be two, but both are {left[0].name}; name another B.")
+        return compare(left[0], right[0], objectives, sweep.test, points)
+    if left[0].condition == right[0].condition:
+        raise InputError(
+            f"A and B must be two, but both are {left[0].condition}; name another B, or their evaluations."
+        )
+    return compare_with_reference([*left, *right], right[0].condition, objectives, sweep.test)
+
+
+def _named(study: "Study", points: Sequence["Point"], name: str) -> tuple["Point", ...]:
+    """The points of a condition, or the one under the evaluation that is named after it."""
+    condition, _, evaluation = (name, "", "") if name in study.conditions else name.rpartition("@")
+    if condition not in study.conditions:
+        known = list(study.conditions)
+        more = f" and {len(known) - MAX_NAMED:,} more" if len(known) > MAX_NAMED else ""
+        raise InputError(
+            f"{study.sweep} has no results of a condition {condition or name!r}; there are "
+            f"{', '.join(known[:MAX_NAMED])}{more}."
+        )
+    if evaluation and evaluation not in study.evaluations():
+        raise InputError(
+            f"{study.sweep} has no evaluation {evaluation!r}; there are {', '.join(study.evaluations()) or 'none'}."
+        )
+    chosen = tuple(p for p in points if p.condition == condition and evaluation in ("", p.evaluation))
+    if not chosen:
+        raise InputError(
+            f"{name} must have a complete replicate with these metrics, but has none; `ponderay status {study.sweep}` "
+            "says how it stands."
+        )
+    return chosen
+
+
+def _same_evaluations(
+    left: tuple["Point", ...], right: tuple["Point", ...]
+) -> tuple[tuple["Point", ...], tuple["Point", ...]]:
+    """Where one side names its evaluation and the other has it too, that of the other."""
+    if len(left) == 1 < len(right):
+        right = tuple(p for p in right if p.evaluation == left[0].evaluation) or right[:1]
+    elif len(right) == 1 < len(left):
+        left = tuple(p for p in left if p.evaluation == right[0].evaluation) or left[:1]
+    return left, right

@@ -1,0 +1,94 @@
+"""`ponderay doctor`: finds what would go wrong before it does."""
+
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.cli.options import Needs, Seeds, Smoke, Values, find
+from orchestrator.console.exit_codes import REFUSED
+from orchestrator.console.printing import Format, OutputFormat, print_rows
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.checks.sweep import Check
+    from orchestrator.environment.settings import Settings
+    from search_spaces.sweep import Sweep
+
+
+def doctor(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[SWEEP]", help="Also looks at this sweep's data, seeds and resources.")
+    ] = None,
+    smoke: Smoke = False,
+    values: Values = None,
+    seeds: Seeds = None,
+    needs: Needs = None,
+    format: OutputFormat = Format.table,
+) -> None:
+    """Look at Ray, tracking, storage, data, disk, seeds, GPUs, versions, uploads and open doors; nothing is started.
+
+    Ends with exit code 3 if a check failed: `run` would be refused, or break, or others can get in.
+    """
+    from orchestrator.environment.settings import read_settings
+
+    settings = read_settings()
+    sweep = find(name, smoke, values, seeds, needs) if name else None
+    checks = diagnose(sweep, settings)
+    print_rows([asdict(check) for check in checks], format, title="Doctor", whole=("name", "state"))
+    if any(check.state == "failed" for check in checks):
+        raise SystemExit(REFUSED)
+
+
+def diagnose(sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
+    """Every check; those of a sweep only where one is given."""
+    from orchestrator.checks import exposure as doors
+    from orchestrator.checks import nodes as preflight_nodes
+    from orchestrator.checks import sweep as preflight
+    from orchestrator.cluster.worker_setup import runtime_environment
+
+    ray = preflight_nodes.check_ray()
+    if sweep is None:
+        here = [
+            preflight.check_tracking(settings),
+            preflight.check_storage(settings),
+            preflight.check_disk(settings),
+            preflight.check_gpu(),
+        ]
+    else:
+        here = _of_sweep(sweep, settings)
+    upload = preflight_nodes.check_upload(runtime_environment())
+    is_writable = all(check.state != "failed" for check in here if check.name == "storage")
+    nodes, dashboard = _of_nodes(ray, sweep, settings) if is_writable else ([], "")
+    return [ray, *here, *nodes, upload, *doors.check_exposure(settings, dashboard)]
+
+
+def _of_sweep(sweep: "Sweep", settings: "Settings") -> "list[Check]":
+    from orchestrator.checks.sweep import look, read_fingerprints
+    from orchestrator.scheduler.task_factory import TaskFactory
+
+    try:
+        return look(sweep, settings, read_fingerprints(TaskFactory(sweep, settings, num_gpus=0)))
+    except InputError as error:
+        return look(sweep, settings, error)
+
+
+def _of_nodes(ray: "Check", sweep: "Sweep | None", settings: "Settings") -> "tuple[list[Check], str]":
+    """What the nodes of the cluster have to say, and its dashboard, where RAY_ADDRESS names one that answers."""
+    from orchestrator.checks import nodes as preflight_nodes
+    from orchestrator.checks import sweep as preflight
+
+    if not preflight.names_cluster():
+        return [preflight.Check("versions", "ok", "one machine")], ""
+    if ray.state != "ok":
+        return [], ""
+    try:
+        with preflight_nodes.joined(os.environ["RAY_ADDRESS"]) as dashboard:
+            return preflight_nodes.on_nodes(settings, sweep.trainable if sweep else None), dashboard
+    except InputError as error:
+        return [preflight.Check("ray nodes", "failed", str(error), preflight_nodes.PIN)], ""
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        found = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        remedy = "Install on this machine the versions of Python and Ray that the cluster has."
+        return [preflight.Check("ray nodes", "failed", found, remedy)], ""

@@ -1,0 +1,218 @@
+"""The commands of jobs on a cluster: `submit`, `jobs`, `logs` and `stop`."""
+
+import math
+import shlex
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+
+import typer
+
+from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Needs, Seeds, Smoke, SweepName, Values, find
+from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
+from orchestrator.console.exit_codes import FAILED
+from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.cluster.job_api import RayJobs
+    from orchestrator.cluster.submission import Submission
+    from orchestrator.environment.settings import Settings
+
+POLL_S: Final = 1.0
+MORE_STOP_S: Final = 30.0
+
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The cluster's dashboard; default: RAY_API_SERVER_ADDRESS, else http://127.0.0.1:8265, which is where "
+        "`ray dashboard cluster.yaml` makes a tunnel.",
+    ),
+]
+Variables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="NAME[=VALUE]",
+        help="A variable of the job's environment, such as PONDERAY_TRACKING_URI; without a value that of this shell. "
+        "May be repeated. $NAME in a value is read on the cluster (not of Kubernetes). No secrets: Ray shows them.",
+    ),
+]
+Which = Annotated[str, typer.Argument(metavar="JOB|SWEEP", help="A job's name, or a sweep's for its newest job.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Go on until the job ends; Ctrl-C leaves it running.")]
+
+
+def submit(
+    name: SweepName,
+    address: Address = None,
+    variables: Variables = None,
+    smoke: Smoke = False,
+    values: Values = None,
+    seeds: Seeds = None,
+    needs: Needs = None,
+    accept_code: AcceptCode = False,
+    max_device_hours: MaxDeviceHours = math.inf,
+    follow: Annotated[bool, typer.Option("--follow", help="Then print its log until it ends.")] = False,
+    kubernetes: Annotated[
+        bool, typer.Option("--kubernetes", help="Print a RayJob for KubeRay 1.5.1 or later; needs --dry-run.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; goes with --kubernetes.")] = False,
+    image: Annotated[str | None, typer.Option(help="Kubernetes: an image with this version of Ponderay.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Kubernetes: how many pods train; default: 1.")] = None,
+    worker_cpus: Annotated[int | None, typer.Option(min=1, help="Kubernetes: CPUs of each; default: 4.")] = None,
+    worker_gpus: Annotated[int | None, typer.Option(min=0, help="Kubernetes: GPUs of each; default: 0.")] = None,
+    claim: Annotated[
+        str | None, typer.Option(help="Kubernetes: a persistent volume claim, mounted at PONDERAY_RUNS on all pods.")
+    ] = None,
+) -> None:
+    """Send a sweep to a Ray cluster, with these sources; submitting it again continues it.
+
+    The job runs `ponderay run` with the same options on the cluster's head. The cluster must ask for a token.
+    """
+    from orchestrator.cluster.submission import Submission, entrypoint, named_variables, run_options
+    from orchestrator.environment.settings import read_settings
+
+    named, settings = named_variables(variables), read_settings()
+    sweep = find(name, smoke, values, seeds, needs).name
+    options = run_options(smoke, values, seeds, needs, accept_code, max_device_hours)
+    submission = Submission(sweep, entrypoint(name, options), named)
+    if kubernetes or dry_run or any(one is not None for one in (image, claim, workers, worker_cpus, worker_gpus)):
+        from orchestrator.cluster.kubernetes import Pods, print_manifest
+
+        if not (kubernetes and dry_run and image) or address or follow:
+            needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
+            raise InputError(f"For Kubernetes a manifest is printed, and kubectl sends it: {needed}.")
+        print_manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim))
+        return
+    _send(submission, settings, address, follow)
+
+
+def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
+    """List a cluster's sweeps that were submitted, the newest first.
+
+    Fields: job, sweep, state (PENDING, RUNNING, SUCCEEDED, FAILED, STOPPED), started (UTC), duration_s, message.
+    """
+    found = _connect(address).jobs()
+    own = of_ponderay(found)
+    rows = [_row(job) for job in own]
+    if format is not Format.table:
+        print_rows(rows, format, title="")
+    elif rows:  # whose names say the sweep
+        shown = [{field: value for field, value in row.items() if field != "sweep"} for row in rows]
+        print_rows(shown, format, title="Jobs", whole=("job", "state"))
+    else:
+        out.print("No sweep was submitted to this cluster yet; `ponderay submit asr.demo` does.")
+    if format is Format.table and len(found) > len(own):
+        out.print(f"Jobs of the cluster that are not Ponderay's: {len(found) - len(own)}")
+
+
+def logs(which: Which, follow: Follow = False, address: Address = None) -> None:
+    """Print a job's log so far, or until it ends; exit code 1 if it failed or was stopped."""
+    api = _connect(address)
+    job = find_job(api.jobs(), which)
+    if follow:
+        _follow(api, job.name, address)
+    _write(api.log(job.name))
+    _finish(job)
+
+
+def stop(which: Which, address: Address = None) -> None:
+    """Stop a job in order: what is done is kept, and submitting its sweep again goes on from there."""
+    from orchestrator.cluster.submission import submit_again
+    from orchestrator.console.spinner import spinner
+
+    api = _connect(address)
+    job = find_job(api.jobs(), which)
+    if job.has_ended:
+        out.print(f"{job.name} has ended already: {job.state}.", markup=False)
+        return
+    api.stop(job.name)
+    with spinner(f"Stopping {job.name}, which writes down first what it has"):
+        job = _wait(api, job.name)
+    again = f"`{submit_again(job.entrypoint, job.variables, address)}` goes on from there"
+    out.print(f"{job.name} has ended: {job.state}. What is done is kept; {again}.", markup=False, soft_wrap=True)
+
+
+def _send(submission: "Submission", settings: "Settings", address: str | None, follow: bool) -> None:
+    from orchestrator.cluster.upload import find_upload, packed
+
+    upload = find_upload(settings)
+    upload.check_size()
+    api = _connect(address)
+    name = next_name(api.jobs(), submission.sweep)
+    with packed(upload) as package:
+        sent = (
+            f"{len(upload.files)} files, {upload.num_bytes / 1e6:.1f} MB, {package.stat().st_size / 1e6:.1f} MB packed"
+        )
+        out.print(f"Upload  {sent}, from {upload.root}", markup=False, soft_wrap=True)
+        api.submit(submission, name, package)
+    for word, command in (
+        ("Job", [name]),
+        ("Follow", ["ponderay", "logs", name, "--follow", *_where(address)]),
+        ("Stop", ["ponderay", "stop", name, *_where(address)]),
+        ("Status", ["ponderay", "status", submission.sweep]),
+    ):
+        out.print(f"{word:7} {shlex.join(command)}", markup=False, soft_wrap=True)
+    if follow:
+        _follow(api, name, address)
+
+
+def _where(address: str | None) -> list[str]:
+    return ["--address", address] if address else []
+
+
+def _connect(address: str | None) -> "RayJobs":
+    from orchestrator.cluster.job_api import connect
+
+    return connect(address)
+
+
+def _follow(api: JobLogs, name: str, address: str | None) -> NoReturn:
+    from orchestrator.cluster.job_log import follow_log
+
+    try:
+        job = follow_log(api, name, _write)
+    except KeyboardInterrupt:
+        again = shlex.join(["ponderay", "logs", name, "--follow", *_where(address)])
+        err.print(f"ponderay: {name} runs on; `{again}` follows it again.", markup=False, soft_wrap=True)
+        raise SystemExit(0) from None
+    _finish(job)
+    raise SystemExit(0)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _finish(job: Job) -> None:
+    """Ends with exit code 1 where the job has ended otherwise than well."""
+    if job.has_ended and job.state != SUCCEEDED:
+        err.print(f"ponderay: {job.name} has ended: {job.state}. {job.message}", markup=False, soft_wrap=True)
+        raise SystemExit(FAILED)
+
+
+def _wait(api: JobLogs, name: str) -> Job:
+    """The job once it has ended."""
+    from orchestrator.cluster.submission import STOP_S
+
+    deadline_s = time.monotonic() + STOP_S + MORE_STOP_S
+    while not (job := find_job(api.jobs(), name)).has_ended:
+        if time.monotonic() > deadline_s:
+            raise InputError(f"{name} was asked to stop {STOP_S + MORE_STOP_S:.0f} s ago, but is {job.state} still.")
+        time.sleep(POLL_S)
+    return job
+
+
+def _row(job: Job) -> dict[str, Any]:
+    ended_ms = job.ended_ms or time.time_ns() // 1_000_000
+    return {
+        "job": job.name,
+        "sweep": job.sweep,
+        "state": job.state,
+        "started": datetime.fromtimestamp(job.started_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "duration_s": round(max(0, ended_ms - job.started_ms) / 1000),
+        "message": job.message,
+    }

@@ -1,0 +1,202 @@
+"""The command `ponderay`: arguments, printing and exit codes."""
+
+import math
+import shlex
+import sys
+import warnings
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from orchestrator.cli import data as data_commands
+from orchestrator.cli.analyse import analyse
+from orchestrator.cli.compare import compare
+from orchestrator.cli.doctor import doctor
+from orchestrator.cli.jobs import jobs, logs, stop, submit
+from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Needs, Seeds, Smoke, SweepName, Values, find, parse
+from orchestrator.cli.pareto import pareto, status
+from orchestrator.cli.plan import plan
+from orchestrator.cli.report import report, verify
+from orchestrator.cli.serve import serve
+from orchestrator.cli.ui import ui
+from orchestrator.console.exit_codes import DONE, FAILED, REFUSED, WRONG_INPUT
+from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
+from trainables.errors import DataWarning, InputError
+
+if TYPE_CHECKING:
+    from orchestrator.driver import Outcome
+    from search_spaces.sweep import Sweep
+
+EPILOG = "Exit codes: 0 done, 1 the sweep has failures, 2 wrong usage or input, 3 refused before it started."
+
+app = typer.Typer(
+    help="Replicated sweeps of models that spend computation where the input is hard.\n\n"
+    "Start with `ponderay sweeps`, then `ponderay run asr.demo` and `ponderay pareto asr.demo`.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(data_commands.app, name="data")
+_shown_warnings: set[str] = set()
+
+
+@app.command()
+def sweeps(format: OutputFormat = Format.table) -> None:
+    """List the shipped sweeps."""
+    from search_spaces.find import sweep_functions
+
+    found = [function() for function in sweep_functions().values()]
+    rows = [
+        {"sweep": s.name, "conditions": s.num_conditions(), "seeds": len(s.seeds), "about": s.description}
+        for s in found
+    ]
+    print_rows(rows, format, title="Sweeps", whole=("sweep",))
+
+
+@app.command()
+def show(name: SweepName, smoke: Smoke = False, values: Values = None, seeds: Seeds = None) -> None:
+    """Show what a sweep would run: conditions, seeds, objectives and the whole base config."""
+    from trainables.config import flatten
+
+    sweep = find(name, smoke, values, seeds)
+    out.print(f"{sweep.name}: {sweep.description}", markup=False)
+    out.print(f"trainable   {sweep.trainable}\nseeds       {', '.join(map(str, sweep.seeds))}")
+    out.print(f"objectives  {', '.join(f'{o.direction} {o.metric}' for o in sweep.objectives)}")
+    out.print(f"reference   {sweep.reference or 'none'}")
+    if sweep.sequential:
+        out.print(f"by need     {sweep.sequential}", markup=False)
+    for condition in sweep.conditions:
+        changes = ", ".join(f"{path} = {value!r}" for path, value in condition.values.items())
+        out.print(f"condition   {condition.name}: {changes or 'the base config'}", markup=False)
+    for path, distribution in (sweep.search.space if sweep.search else {}).items():
+        out.print(f"search      {path}: {distribution}", markup=False)
+    for path, value in flatten(sweep.base).items():
+        out.print(f"  {path} = {value}", markup=False)
+
+
+@app.command(epilog=EPILOG)
+def run(
+    name: SweepName,
+    smoke: Smoke = False,
+    values: Values = None,
+    seeds: Seeds = None,
+    needs: Needs = None,
+    cpus: Annotated[
+        int | None, typer.Option(min=1, help="CPUs of a cluster made on this machine; default: all.")
+    ] = None,
+    accept_code: AcceptCode = False,
+    max_device_hours: MaxDeviceHours = math.inf,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Let Ray say all it has to say.")] = False,
+) -> None:
+    """Run a sweep on Ray: what is done stays done, what was cut off goes on.
+
+    RAY_ADDRESS names a cluster; without it one is made on this machine for as long as the sweep runs.
+    `ponderay plan` says before what it would do and cost.
+    """
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.launch import launch
+    from orchestrator.scheduler.stopping import StoppedError
+
+    settings, sweep = read_settings(), find(name, smoke, values, seeds, needs)
+    try:
+        outcome = launch(sweep, settings, out, cpus, accept_code, max_device_hours, verbose)
+    except StoppedError as stopped:
+        _say_how_to_continue(str(stopped))
+    except KeyboardInterrupt:
+        _say_how_to_continue("Stopped.")
+    _finish(sweep, outcome)
+
+
+@app.command(epilog=EPILOG)
+def train(
+    name: SweepName,
+    condition: Annotated[str, typer.Option(help="A condition's name, as `ponderay show` lists them.")],
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    smoke: Smoke = False,
+    values: Values = None,
+    accept_code: AcceptCode = False,
+) -> None:
+    """Run one replicate in this process, without Ray; `run` then finds it done."""
+    from orchestrator.checks.sweep import read_fingerprints
+    from orchestrator.driver import run_without_ray
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.scheduler.stopping import StoppedError
+    from orchestrator.scheduler.task_factory import TaskFactory
+
+    settings, sweep = read_settings(), find(name, smoke, None, None)
+    sweep = sweep.only(condition, seed).with_values(parse(values))
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    read_fingerprints(factory)
+    try:
+        outcome = run_without_ray(factory, out, accept_code)
+    except StoppedError as stopped:
+        _say_how_to_continue(str(stopped))
+    except KeyboardInterrupt:
+        _say_how_to_continue("Stopped.")
+    for metric, value in sorted(outcome.replicates[0].metrics.items()):
+        out.print(f"{metric:32} {value:.6g}")
+    _finish(sweep, outcome)
+
+
+app.command(epilog=EPILOG)(plan)
+app.command(epilog=EPILOG)(doctor)
+app.command()(status)
+app.command()(pareto)
+app.command()(compare)
+app.command()(report)
+app.command()(verify)
+app.command(epilog=EPILOG)(analyse)
+app.command()(ui)
+app.command()(serve)
+app.command(epilog=EPILOG)(submit)
+app.command()(jobs)
+app.command()(logs)
+app.command()(stop)
+
+
+def main() -> None:
+    """The entry point: a user's mistake is one line and exit code 2."""
+    from orchestrator.console.errors import RefusedError
+    from orchestrator.journal.bucket import UnavailableError
+
+    warnings.showwarning = _show_warning
+    try:
+        app()
+    except InputError as error:
+        _fail(str(error), WRONG_INPUT)
+    except (RefusedError, UnavailableError) as error:
+        _fail(str(error), REFUSED)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Notes about the user's data, each once; what libraries warn of is for developers."""
+    if issubclass(category, DataWarning) and str(message) not in _shown_warnings:
+        _shown_warnings.add(str(message))
+        err.print(f"ponderay: {message}", markup=False, soft_wrap=True)
+
+
+def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:
+    if outcome.input_errors:
+        _fail(outcome.input_errors[0], WRONG_INPUT)
+    num_complete = sum(replicate.state == "complete" for replicate in outcome.replicates)
+    out.print(f"{sweep.name}: {num_complete} complete, {outcome.num_failed} failed", markup=False)
+    if outcome.num_unwritten:
+        unwritten = "The tracking store stayed away; what it lacks is kept in the journals."
+        _fail(f"{unwritten} `{_this_command()}` writes it once the store is back.", FAILED)
+    raise SystemExit(FAILED if outcome.num_failed else DONE)
+
+
+def _say_how_to_continue(reason: str) -> NoReturn:
+    _fail(f"{reason} What is done is kept; `{_this_command()}` goes on from here.", FAILED)
+
+
+def _this_command() -> str:
+    from orchestrator.environment.redaction import without_secrets
+
+    return without_secrets(shlex.join(["ponderay", *sys.argv[1:]]))
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    err.print(f"ponderay: {message}", markup=False, soft_wrap=True)
+    raise SystemExit(code)

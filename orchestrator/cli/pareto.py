@@ -1,0 +1,173 @@
+"""The commands that ask what a sweep has produced so far: `status` and `pareto`."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from orchestrator.cli.options import Smoke, SweepName, Values, find
+from orchestrator.console.printing import Format, OutputFormat, out, print_rows
+from orchestrator.console.spinner import spinner
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.environment.settings import Settings
+    from orchestrator.pareto.membership import UncertainFront
+    from orchestrator.results.study import Study
+    from search_spaces.sweep import Objective, Sweep
+
+MAX_FRONT_ROWS: Final = 200
+MAX_ROWS: Final = 60
+NUM_OTHER_ROWS: Final = 20
+
+
+def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.table) -> None:
+    """Show how a sweep stands: its replicates, or its conditions where they are many, and why what failed has failed.
+
+    json and csv always list every replicate.
+    """
+    from orchestrator.cli import status as status_view
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.results.study import Study
+
+    settings, sweep = read_settings(), find(name, smoke, None, None)
+    study = Study.load(sweep.name, settings)
+    if format is Format.table:
+        status_view.show(study, sweep.objectives[0], settings)
+    else:
+        print_rows(status_view.replicate_rows(study), format, title=sweep.name)
+
+
+def pareto(
+    name: SweepName,
+    smoke: Smoke = False,
+    values: Values = None,
+    x: Annotated[str | None, typer.Option(help="Cost metric; default: the sweep's second objective.")] = None,
+    y: Annotated[str | None, typer.Option(help="Error metric; default: the sweep's first objective.")] = None,
+    z: Annotated[str | None, typer.Option(help="A third metric; default: the sweep's third objective, if any.")] = None,
+    format: OutputFormat = Format.table,
+) -> None:
+    """Print the front of error against cost and how sure it is, draw it as HTML and PNG, and store both in MLflow.
+
+    P(front) is the share of resamples of the seeds in which a condition is on the front. With --x or --y and no --z the
+    front is of two objectives. Figures of the same points are drawn and stored once.
+    """
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.pareto.membership import uncertain_front
+    from orchestrator.results.study import Study
+
+    settings, sweep = read_settings(), find(name, smoke, values, None)
+    objectives = _objectives(sweep, x, y, z)
+    study = Study.load(sweep.name, settings)
+    front = uncertain_front(study, objectives, sweep.reference)
+    if not front.points:
+        *others, last = [objective.metric for objective in objectives]
+        metrics = f"{', '.join(others)} and {last}"
+        raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
+    _print_front(sweep.name, front, objectives, format)
+    _keep_figures(sweep, study, front, objectives, settings, is_told=format is Format.table)
+
+
+def _print_front(sweep: str, front: "UncertainFront", objectives: "Sequence[Objective]", format: Format) -> None:
+    from orchestrator.console.printing import to_csv
+    from orchestrator.report import front_rows
+
+    if format is Format.json:
+        print(front_rows.front_json(sweep, front, objectives))
+    elif format is Format.csv:
+        print(to_csv(front_rows.front_rows(front, objectives)), end="")
+    else:
+        shown = _readable(front)
+        out.print(front_rows.front_table(sweep, front, objectives, shown, out.width))
+        if len(shown) < len(front.points):
+            _say(_left_out(front, shown))
+        _say(*front_rows.front_sentences(front, objectives))
+
+
+def _readable(front: "UncertainFront") -> list[int]:
+    """Numbers of the points that are shown: all of a few.
+
+    Of many the front, or some of a very long one, and of the others the likeliest to be on it, then the nearest.
+    """
+    from orchestrator.pareto.front import nearest, spread_out
+
+    points = front.points
+    if len(points) <= MAX_ROWS:
+        return list(range(len(points)))
+    places = {point.name: i for i, point in enumerate(points)}
+    on_front = [places[p.name] for p in spread_out([p for p in points if p.is_front], MAX_FRONT_ROWS)]
+    near = [i for i, membership in enumerate(front.memberships) if membership.standing == "near within noise"]
+    near.sort(key=lambda i: -front.memberships[i].on_front)
+    others = dict.fromkeys([*near, *(places[p.name] for p in nearest(points, NUM_OTHER_ROWS))])
+    return sorted({*on_front, *list(others)[:NUM_OTHER_ROWS]})
+
+
+def _left_out(front: "UncertainFront", shown: "Sequence[int]") -> str:
+    num_front = sum(point.is_front for point in front.points)
+    num_shown = sum(front.points[i].is_front for i in shown)
+    num_others, others = len(front.points) - num_front, len(shown) - num_shown
+    part = "all" if num_shown == num_front else f"{num_shown:,} of {num_front:,} points"
+    return (
+        f"Shown: {part} of the front, and of {num_others:,} other points {others}, the likeliest to be on it, then the "
+        "nearest to it; --format csv lists all."
+    )
+
+
+def _say(*sentences: str) -> None:
+    for sentence in sentences:
+        out.print(sentence, soft_wrap=True, markup=False)
+
+
+def _keep_figures(
+    sweep: "Sweep",
+    study: "Study",
+    front: "UncertainFront",
+    objectives: "Sequence[Objective]",
+    settings: "Settings",
+    is_told: bool,
+) -> None:
+    """Draws and stores what is not drawn and stored yet; the printed answer does not wait for the store."""
+    from orchestrator.report import front_store
+    from orchestrator.report.published_marks import published_marks
+
+    files = front_store.FrontFiles.of(study.sweep, settings.figures)
+    published = published_marks(sweep, study, objectives)
+    stamp = front_store.Stamp(study, front, objectives, published, settings)
+    is_kept = stamp.is_set() and all(file.exists() for file in files)
+    if not is_kept:
+        with spinner("Drawing"):
+            front_store.write_files(study.sweep, front, objectives, published, files)
+    if is_told:
+        _say(*(f"Figure: {_shown(file)}" for file in (files.html, files.png)))
+    sys.stdout.flush()
+    if not is_kept:
+        with spinner("Storing the figures in MLflow"):
+            front_store.store(study.sweep, front, objectives, files, settings)
+        stamp.set()
+
+
+def _objectives(sweep: "Sweep", x: str | None, y: str | None, z: str | None) -> tuple["Objective", ...]:
+    """The sweep's first three, or those named: error, cost and a third one if there is one."""
+    from search_spaces.sweep import Objective
+
+    own = sweep.objectives[:3]
+    if not (x or y or z):
+        return own
+    third = own[2].metric if len(own) > 2 and not (x or y) else None
+    chosen = [name for name in (y or own[0].metric, x or own[1].metric, z or third) if name]
+    family = importlib.import_module(sweep.trainable.rpartition(".")[0] + ".metrics")
+    known = {metric.name: metric.direction for metric in family.METRICS}
+    unknown = [name for name in chosen if known.get(name, "none") == "none"]
+    if unknown:
+        ranked = ", ".join(name for name, direction in known.items() if direction != "none")
+        raise InputError(f"{unknown[0]!r} is no metric with a direction; there are {ranked}.")
+    if len(set(chosen)) < len(chosen):
+        raise InputError(f"The metrics of a front must differ, but got {', '.join(chosen)}; name others.")
+    return tuple(Objective(name, known[name]) for name in chosen)
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

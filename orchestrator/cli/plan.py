@@ -1,0 +1,219 @@
+"""The command `ponderay plan`: what a run would do and cost, before it starts."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from orchestrator.cli.options import AcceptCode, Needs, Seeds, Smoke, SweepName, Values, find
+from orchestrator.console.printing import Format, OutputFormat, out, print_rows
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.forecast.remaining_work import Snapshot
+    from search_spaces.sweep import Sweep
+
+GRACE_S: Final = 30.0
+POLL_S: Final = 0.1
+TRAIN: Final = (sys.executable, "-c", "from orchestrator.cli.main import main; main()", "train")
+NUMBERS: Final = {
+    "wall_s": "wall time",
+    "device_hours": "device hours",
+    "money": "money",
+    "kwh": "energy",
+    "disk_bytes": "disk",
+}
+
+Cpus = Annotated[int | None, typer.Option(min=1, help="CPUs of the machine or cluster; default: this machine's.")]
+Gpus = Annotated[int, typer.Option(min=0, help="GPUs of the machine or cluster.")]
+Calibrate = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        min=1,
+        help="First train the first replicate that is left for so long, and forecast from that; `run` goes on from it.",
+    ),
+]
+
+
+def plan(
+    name: SweepName,
+    smoke: Smoke = False,
+    values: Values = None,
+    seeds: Seeds = None,
+    needs: Needs = None,
+    cpus: Cpus = None,
+    gpus: Gpus = 0,
+    calibrate: Calibrate = None,
+    accept_code: AcceptCode = False,
+    format: OutputFormat = Format.table,
+) -> None:
+    """Show what `run` would do: what is done and left, and how long it takes, what it costs, each with an interval.
+
+    Changes nothing, and refuses what `run` would refuse; with --calibrate it trains a little, and that work is kept.
+    """
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.forecast.remaining_work import look
+    from orchestrator.forecast.summary import describe
+
+    settings, sweep, num_cpus = read_settings(), find(name, smoke, values, seeds, needs), cpus or os.cpu_count() or 1
+    snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
+    if calibrate:
+        arguments = [*(["--smoke"] if smoke else []), *(["--accept-code"] if accept_code else [])]
+        arguments += [argument for value in values or [] for argument in ("--set", value)]
+        _calibrate(snapshot, find(name, smoke, None, None), [name, *arguments], calibrate)
+        snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
+    report = describe(snapshot, settings, num_cpus, gpus, calibrate)
+    if os.environ.get("RAY_ADDRESS") and not cpus:
+        report["notes"].append("the cluster at RAY_ADDRESS is not asked; say with --cpus and --gpus what it has")
+    if format is Format.json:
+        print(json.dumps(report, indent=2))
+    elif format is Format.csv:
+        print_rows(_csv_rows(report), format, "")
+    else:
+        _print_table(report)
+
+
+def _calibrate(snapshot: "Snapshot", as_named: "Sweep", arguments: list[str], seconds: float) -> None:
+    """Trains the first replicate that is left for `seconds` from when its work, or a prerequisite's, starts."""
+    if snapshot.sweep.search:
+        raise InputError("--calibrate needs listed conditions; start the search, stop it with Ctrl-C and plan again.")
+    status = next((one for one in snapshot.replicates if one.is_left), None)
+    if status is None:
+        return
+    names = dict(zip((c.name for c in snapshot.sweep.conditions), as_named.conditions, strict=True))
+    assert status.task.condition is not None
+    which = ["--condition", names[status.task.condition.name].name, "--seed", str(status.task.seed)]
+    journals = [path / "journal.jsonl" for path in (status.task.work.folder, *status.task.work.products.values())]
+    with tempfile.TemporaryFile("w+") as said:
+        command = [*TRAIN, *arguments, *which]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)  # noqa: S603
+        try:
+            _wait(process, journals, seconds)
+        finally:
+            was_stopped = _stop(process)
+        if not was_stopped:
+            _raise_for(process.returncode, said)
+
+
+def _wait(process: subprocess.Popen[bytes], journals: list[Path], seconds: float) -> None:
+    """Until the process has worked for so long, or has ended."""
+    before = [_num_starts(path) for path in journals]
+    deadline = None
+    while process.poll() is None and (deadline is None or time.monotonic() < deadline):
+        if deadline is None and [_num_starts(path) for path in journals] != before:
+            deadline = time.monotonic() + seconds
+        time.sleep(POLL_S)
+
+
+def _num_starts(journal: Path) -> int:
+    return journal.read_bytes().count(b'"kind": "started"') if journal.exists() else 0
+
+
+def _stop(process: subprocess.Popen[bytes]) -> bool:
+    """Ends the process, and says whether it was still there."""
+    if process.poll() is not None:
+        return False
+    process.terminate()
+    try:
+        process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    return True
+
+
+def _raise_for(code: int, said: IO[str]) -> None:
+    """What `train` found wrong; a replicate that failed (1) shows in the plan."""
+    from orchestrator.console.errors import RefusedError
+
+    said.seek(0)
+    lines = [line for line in said.read().splitlines() if line.strip()]
+    message = lines[-1].removeprefix("ponderay: ") if lines else f"the calibration ended with code {code}"
+    if code == 2:
+        raise InputError(message)
+    if code not in (0, 1) or (code == 1 and lines and lines[0].startswith("Traceback")):
+        raise RefusedError(message)
+
+
+def _csv_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row for each condition and prerequisite, then one for each case of the forecast."""
+    rows = [{"kind": kind, "name": row[kind]} | row for kind, row in _kinds(report)]
+    for row in rows:
+        del row["unfinished"], row[row["kind"]]
+    for case, numbers in report["forecast"].items():
+        row = {"kind": "forecast", "name": case, "runs": numbers["runs"]}
+        for number in NUMBERS:
+            for end in ("low", "median", "high"):
+                row[f"{number}_{end}"] = numbers[number][end] if numbers[number] else ""
+        rows.append(row)
+    columns = dict.fromkeys(column for row in rows for column in row)
+    return [{column: row.get(column, "") for column in columns} for row in rows]
+
+
+def _kinds(report: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [("prerequisite", row) for row in report["prerequisites"]] + [
+        ("condition", row) for row in report["conditions"]
+    ]
+
+
+def _print_table(report: dict[str, Any]) -> None:
+    for kind in ("prerequisite", "condition"):
+        rows = [_readable(row) for its_kind, row in _kinds(report) if its_kind == kind]
+        if rows:
+            print_rows(rows, Format.table, f"{report['sweep']}: {kind}s", whole=(kind,))
+    machine, forecast = report["machine"], report["forecast"]
+    basis = report["basis"]["text"] + "".join(f", on {device}" for device in report["basis"]["devices"])
+    out.print(
+        f"For {machine['cpus']:g} CPUs and {machine['gpus']:g} GPUs, based on: {basis}.", soft_wrap=True, markup=False
+    )
+    cases = forecast if forecast["least"] != forecast["most"] else {"left": forecast["most"]}
+    rows = []
+    for number, name in ({"runs": "runs"} | NUMBERS).items():
+        cells = {case: _cell(number, numbers[number]) for case, numbers in cases.items()}
+        rows += [{"": name} | cells] if any(cells.values()) else []
+    print_rows(rows, Format.table, f"What is left, with {report['level']:.0%} intervals")
+    for note in report["notes"]:
+        out.print(f"Note: {note}.", markup=False, soft_wrap=True)
+
+
+def _readable(row: dict[str, Any]) -> dict[str, str]:
+    """A row for people: where the unfinished ones are, and no word twice."""
+    places = ", ".join(f"seed {one['seed']} at {one['step']} of {one['num_steps']}" for one in row["unfinished"])
+    partly = f"{row['partly_done']}{f' ({places})' if places else ''}"
+    shown = row | {"partly_done": partly, "gpus": f"{row['gpus']:g}"}
+    return {name.replace("_", " "): value for name, value in shown.items() if name != "unfinished"}
+
+
+def _cell(number: str, value: Any) -> str:
+    if not isinstance(value, dict):
+        return "" if value is None else str(value)
+    low, median, high = (_with_unit(number, value[end]) for end in ("low", "median", "high"))
+    return median if low == high else f"{median} ({low} to {high})"
+
+
+def _with_unit(number: str, value: float) -> str:
+    if number == "wall_s":
+        return _time(value)
+    if number == "disk_bytes":
+        power = min(4, max(1, int(math.log(max(value, 1), 1000))))
+        return f"{value / 1000**power:.3g} {'kMGT'[power - 1]}B"
+    return f"{value:.3g}{' kWh' if number == 'kwh' else ''}"
+
+
+def _time(seconds: float) -> str:
+    """Two units at most: `3 h 20 min`."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours = round(minutes / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

@@ -1,0 +1,147 @@
+"""The commands `report` and `verify`: answers as files, and whether the tables of a bundle follow from its values."""
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from orchestrator.cli.options import Smoke, SweepName, Values, find
+from orchestrator.console.exit_codes import FAILED
+from orchestrator.console.printing import Format, OutputFormat
+from orchestrator.console.spinner import spinner
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.environment.settings import Settings
+    from orchestrator.report.answers import Answers
+    from orchestrator.results.provenance import StudyProvenance
+    from orchestrator.results.study import Study
+    from orchestrator.tracking.client import Tracking
+    from search_spaces.sweep import Sweep
+
+MOST_DIFF_CHARACTERS: Final = 500_000
+"""In the page."""
+
+
+def report(
+    name: SweepName,
+    smoke: Smoke = False,
+    values: Values = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where the files go; default: runs/reports/SWEEP.")
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write one zip with all raw values, which `ponderay verify` checks."),
+    ] = None,
+    format: OutputFormat = Format.table,
+) -> None:
+    """Answer a sweep's question: front, comparisons, verdicts on published numbers; as a page and as tables.
+
+    The page opens from disk without a network. Page and tables are stored in MLflow too. json is one object: sweep,
+    summary and warnings (sentences), conditions, comparisons and claims (records as in the CSV files; null for no
+    number), files, bundle (path and sha256, or null). csv has the columns table, row, column, value.
+    """
+    from orchestrator.cli import report_summary
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.report.answer_tables import tables
+    from orchestrator.report.bundle import write_bundle
+    from orchestrator.report.files import write_files
+    from orchestrator.tracking.client import Tracking
+
+    settings, sweep = read_settings(), find(name, smoke, values, None)
+    folder = output or settings.runs / "reports" / sweep.name
+    _check_places(folder, bundle)
+    answers = _answers(sweep, settings)
+    tracking = Tracking(settings)
+    page, provenance = _page(answers, tracking, settings)
+    with spinner("Writing page and tables"), _writing(folder):
+        found = tables(answers)
+        files = write_files(folder, sweep.name, page, found)
+    if bundle:
+        with spinner(f"Writing {bundle}"), _writing(bundle):
+            bundle.parent.mkdir(parents=True, exist_ok=True)
+            write_bundle(bundle, answers, found, provenance, page)
+    digest = hashlib.sha256(bundle.read_bytes()).hexdigest() if bundle else ""
+    report_summary.show(report_summary.Report(answers, provenance, found, files, bundle, digest), format)
+    sys.stdout.flush()
+    with spinner("Storing page and tables in MLflow"):
+        tracking.store_report(sweep.name, files)
+
+
+def verify(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `ponderay report --bundle FILE` wrote.")],
+    format: OutputFormat = Format.table,
+) -> None:
+    """Make every table of a bundle again from its raw values, and say which cells differ; nothing in it is executed.
+
+    Exit codes: 0 all equal, 1 something differs, 2 no bundle. Numbers are equal up to 1e-9 of their size. json is one
+    object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, differences, and
+    versions that are not installed here. csv lists the differences: member, row, column, written, found.
+    """
+    from orchestrator.cli import verify as verify_summary
+    from orchestrator.report.verify import verify as verified
+
+    with spinner(f"Making the tables of {bundle} again"):
+        found = verified(bundle)
+    verify_summary.show(bundle, found, format)
+    if found.differences:
+        raise SystemExit(FAILED)
+
+
+def _check_places(folder: Path, bundle: Path | None) -> None:
+    """Raises InputError where files could not be written, before any work is done."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--output must be a folder, but {folder} is a file; name another one.")
+    if bundle and bundle.is_dir():
+        raise InputError(f"--bundle must be a file, but {bundle} is a folder; name a file in it, such as it.zip.")
+
+
+def _answers(sweep: "Sweep", settings: "Settings") -> "Answers":
+    with spinner(f"Reading {sweep.name}"):
+        from orchestrator.report.answers import answer
+        from orchestrator.results.question import Question
+        from orchestrator.results.study import Study
+
+        study, question = _redacted(Study.load(sweep.name, settings)), Question.of(sweep)
+    text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
+    with spinner(text):
+        return answer(study, question)
+
+
+def _redacted(study: "Study") -> "Study":
+    """Without passwords and tokens that an error may have named: a report is made to be handed on."""
+    from dataclasses import replace
+
+    from orchestrator.environment.redaction import redacted_text
+
+    found = (replace(one, error=redacted_text(one.error)) if one.error else one for one in study.replicates)
+    return replace(study, replicates=tuple(found))
+
+
+def _page(answers: "Answers", tracking: "Tracking", settings: "Settings") -> tuple[str, "StudyProvenance"]:
+    from orchestrator.report.page import render
+    from orchestrator.report.shown import curve_conditions, shown_points
+    from orchestrator.results.provenance import with_short_diffs
+    from orchestrator.tracking.provenance import provenance_of
+
+    with spinner("Reading learning curves and where the results came from"):
+        points = answers.front.points
+        shown = [points[i].condition for i in shown_points(answers.front)]
+        curves = tracking.read_curves(answers.study.sweep, curve_conditions(answers.front))
+        provenance = provenance_of(answers.study, settings, shown)
+    with spinner("Drawing"):
+        return render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS)), provenance
+
+
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    """A disk that is full or a folder of somebody else is not a fault of the program."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{place} must be a place that can be written to, but: {error}.") from None

@@ -1,0 +1,135 @@
+"""What `ponderay report` prints: a summary for people, records for programs."""
+
+import csv
+import io
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from orchestrator.console.printing import Format, out, to_csv
+from orchestrator.published.verdict import Finding
+from orchestrator.report.answers import Answers
+from orchestrator.report.claim_table import claim_text
+from orchestrator.report.condition_table import front_objectives
+from orchestrator.report.front_rows import front_table
+from orchestrator.report.sentences import summary_sentences, warning_sentences
+from orchestrator.report.table import Cell, Table
+from orchestrator.report.table import to_csv as table_csv
+from orchestrator.results.provenance import StudyProvenance
+
+MAX_ROWS: Final = 30
+MAX_WARNINGS: Final = 20
+PRINTED: Final = ("conditions", "comparisons", "claims")
+"""The tables that json and csv print; metrics and replicates are in the files."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report was made of, and where it is.
+
+    Attributes:
+        files: the page first.
+        bundle_sha256: empty without a bundle.
+    """
+
+    answers: Answers
+    provenance: StudyProvenance
+    tables: tuple[Table, ...]
+    files: tuple[Path, ...]
+    bundle: Path | None
+    bundle_sha256: str
+
+
+def show(report: Report, format: Format) -> None:
+    """Prints it."""
+    if format is Format.json:
+        print(json.dumps(_content(report), indent=2, allow_nan=False))
+    elif format is Format.csv:
+        print(to_csv(_cells(report)), end="")
+    else:
+        _show_to_people(report)
+
+
+def _content(report: Report) -> dict[str, Any]:
+    bundle = {"path": str(report.bundle), "sha256": report.bundle_sha256} if report.bundle else None
+    return {
+        "sweep": report.answers.question.sweep,
+        "summary": summary_sentences(report.answers),
+        "warnings": _warnings(report),
+        **{kind: _records(table) for kind, table in _printed(report)},
+        "files": [str(file) for file in report.files],
+        "bundle": bundle,
+    }
+
+
+def _cells(report: Report) -> list[dict[str, Any]]:
+    """Every cell as the CSV files write it."""
+    cells = []
+    for kind, table in _printed(report):
+        heading, *rows = csv.reader(io.StringIO(table_csv(table), newline=""))
+        for i, row in enumerate(rows, 1):
+            cells += [{"table": kind, "row": i, "column": c, "value": v} for c, v in zip(heading, row, strict=True)]
+    return cells
+
+
+def _printed(report: Report) -> list[tuple[str, Table]]:
+    named = {table.name.rpartition(".")[2]: table for table in report.tables}
+    return [(kind, named[kind]) for kind in PRINTED]
+
+
+def _records(table: Table) -> list[dict[str, Cell]]:
+    return [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
+
+
+def _finite(cell: Cell) -> Cell:
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+def _warnings(report: Report) -> tuple[str, ...]:
+    return (*warning_sentences(report.answers, report.provenance), *report.provenance.notes)
+
+
+def _show_to_people(report: Report) -> None:
+    _show_front(report.answers)
+    _say(*summary_sentences(report.answers))
+    _show_verdicts(report.answers)
+    warnings = _warnings(report)
+    _say(*(f"Warning: {warning}" for warning in warnings[:MAX_WARNINGS]))
+    if len(warnings) > MAX_WARNINGS:
+        _say(f"{len(warnings) - MAX_WARNINGS} more warnings are in the page.")
+    page, *tables = report.files
+    _say(f"Report: {_shown(page)}", f"Tables: {_shown(page.parent)} ({len(tables)} files: .md, .tex, .csv)")
+    if report.bundle:
+        _say(f"Bundle: {_shown(report.bundle)} (sha256 {report.bundle_sha256})")
+
+
+def _show_front(answers: Answers) -> None:
+    """The points that are on the front or may be."""
+    front = answers.front
+    near = [i for i, membership in enumerate(front.memberships) if membership.standing != "dominated"]
+    out.print(front_table(answers.question.sweep, front, front_objectives(answers), near[:MAX_ROWS], out.width))
+    if len(near) > MAX_ROWS:
+        _say(f"{len(near) - MAX_ROWS:,} more are on the front or near it; the files list all.")
+
+
+def _show_verdicts(answers: Answers) -> None:
+    """A line each; claims that one reason makes incomparable share one."""
+    width = max((len(verdict.finding.value) for verdict in answers.verdicts), default=0)
+    same = Counter((verdict.finding, verdict.reason) for verdict in answers.verdicts)
+    for verdict in answers.verdicts:
+        number = same.pop((verdict.finding, verdict.reason), 0) if verdict.finding is Finding.not_comparable else 1
+        text = f"{number} claims" if number > 1 else claim_text(verdict.claim).rstrip(".")
+        if number:
+            _say(f"{verdict.finding.value:{width}}  {text}: {verdict.reason}")
+
+
+def _say(*sentences: str) -> None:
+    for sentence in sentences:
+        out.print(sentence, soft_wrap=True, markup=False)
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

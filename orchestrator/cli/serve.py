@@ -1,0 +1,131 @@
+"""The command `serve`: the tracking server of several machines."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from orchestrator.console.exit_codes import DONE, FAILED, WRONG_INPUT
+from orchestrator.console.printing import err, out
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.server.serve import TrackingServer
+
+PACKAGES: Final = {"flask_wtf": "mlflow[auth]", "psycopg2": "psycopg2-binary"}
+OF_ROOT: Final = Path("/var/lib/ponderay")
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Where to listen; other than loopback, passwords travel unencrypted.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="A free one.")] = 5000,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="All that the server keeps; default ~/.ponderay/server, of root /var/lib/ponderay."),
+    ] = None,
+    artifacts: Annotated[
+        str | None, typer.Option(metavar="FOLDER|s3://BUCKET/FOLDER", help="Default: a folder in FOLDER.")
+    ] = None,
+    background: Annotated[bool, typer.Option("--background", help="Return once it answers.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End the server of FOLDER.")] = False,
+) -> None:
+    """Serve MLflow to several machines, on PostgreSQL and with passwords; ends with Ctrl-C.
+
+    What runs is recorded there with PONDERAY_TRACKING_URI=http://127.0.0.1:5000. The first start makes a user,
+    ponderay, whose password is in FOLDER/credentials and in ~/.mlflow/credentials, where clients look for it: copy that
+    file to other machines. They come through a tunnel, such as `ssh -L 5000:127.0.0.1:5000 HOST`, or a proxy with TLS.
+
+    PostgreSQL runs in FOLDER, unless PONDERAY_SERVER_STORE names another (postgresql://USER:PASSWORD@HOST/DATABASE);
+    the users are then in a file in FOLDER, or in PONDERAY_SERVER_USERS_STORE. Artifacts in a bucket need AWS_* and
+    MLFLOW_S3_ENDPOINT_URL here, not at the clients. Behind a proxy set MLFLOW_SERVER_ALLOWED_HOSTS=NAME and
+    MLFLOW_SERVER_CORS_ALLOWED_ORIGINS=https://NAME.
+    """
+    from orchestrator.server.folder import ServerFolder
+
+    where = ServerFolder((folder or _default_folder()).expanduser().absolute())
+    if stop:
+        ended = "The tracking server has ended." if where.stop() else f"No tracking server of {where.path} runs."
+        out.print(ended, markup=False, soft_wrap=True)
+        return
+    server = _server(where.path, host, port, artifacts)
+    if background:
+        _start_in_background(server)
+    else:
+        _run(server)
+
+
+def _default_folder() -> Path:
+    return OF_ROOT if os.geteuid() == 0 else Path("~/.ponderay/server")
+
+
+def _server(folder: Path, host: str, port: int, artifacts: str | None) -> "TrackingServer":
+    from orchestrator.machine.network import is_loopback
+    from orchestrator.server.folder import ServerFolder
+    from orchestrator.server.serve import TrackingServer
+
+    _check_packages()
+    store, users = (_database(name) for name in ("PONDERAY_SERVER_STORE", "PONDERAY_SERVER_USERS_STORE"))
+    if users and not store:
+        raise InputError("`PONDERAY_SERVER_USERS_STORE` goes with PONDERAY_SERVER_STORE, which is not set.")
+    server = TrackingServer(ServerFolder(folder), host, port, _artifacts(artifacts, folder), store, users)
+    if not is_loopback(host):
+        err.print(
+            f"ponderay: Whoever can reach {host} may ask the server, and passwords travel unencrypted unless a tunnel "
+            "or a proxy with TLS is in front.",
+            markup=False,
+            soft_wrap=True,
+        )
+    return server
+
+
+def _check_packages() -> None:
+    from importlib.util import find_spec
+
+    for module, package in PACKAGES.items():
+        if find_spec(module) is None:
+            raise InputError(f"`ponderay serve` needs {package}; `pip install 'ponderay[cluster]'` brings it.")
+
+
+def _database(name: str) -> str:
+    uri = os.environ.get(name, "")
+    if uri and not uri.startswith(("postgresql://", "postgresql+")):
+        kind = uri.partition(":")[0]
+        raise InputError(f"`{name}` must be postgresql://USER:PASSWORD@HOST/DATABASE, but begins with {kind!r}.")
+    return uri
+
+
+def _artifacts(given: str | None, folder: Path) -> str:
+    """A folder made absolute, or a bucket's URL."""
+    if given is None or "://" not in given:
+        return str(Path(given).expanduser().absolute() if given else folder / "artifacts")
+    if not given.startswith("s3://") or "@" in given:
+        raise InputError("`--artifacts` must be a folder or s3://BUCKET/FOLDER; keys of a bucket belong into AWS_*.")
+    from importlib.util import find_spec
+
+    if find_spec("boto3") is None:
+        raise InputError("Artifacts in a bucket need boto3; `pip install 'ponderay[cluster]'` brings it.")
+    return given
+
+
+def _start_in_background(server: "TrackingServer") -> None:
+    from dataclasses import replace
+
+    from orchestrator.server.background import start
+
+    serving, is_new = start(server)
+    if not is_new:
+        said = "It runs already, with what it was started with; `ponderay serve --stop` first to change that."
+        out.print(said, markup=False, soft_wrap=True)
+    replace(server, host=serving.host, port=serving.port).describe(out)
+    out.print("`ponderay serve --stop` ends it; with `--folder` if that was given.", markup=False, soft_wrap=True)
+
+
+def _run(server: "TrackingServer") -> None:
+    code = server.run(out)
+    if code not in (DONE, WRONG_INPUT):
+        err.print("ponderay: The server ended by itself; what it said is above.", markup=False)
+        code = FAILED
+    raise SystemExit(code)

@@ -1,0 +1,145 @@
+"""How a study stands, for people: tables of a size that can be read, and lines on failures, code, disk and memory."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestrator.console.printing import Format, out, print_rows
+from orchestrator.results.study import Replicate, Study
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.environment.settings import Settings
+    from search_spaces.sweep import Objective
+
+MAX_REPLICATES: Final = 60
+MAX_CONDITIONS: Final = 60
+MAX_FAILURES: Final = 50
+MAX_NAMES: Final = 5
+FIELDS: Final = (
+    "condition", "seed", "state", "error", "key", "is_lost", "code_version", "run_id", "duration_s", "num_devices",
+    "size_bytes", "peak_host_bytes", "peak_gpu_bytes", "host", "device",
+)  # fmt: skip
+
+
+def replicate_rows(study: Study, fields: Sequence[str] = FIELDS) -> list[dict[str, Any]]:
+    """One record a replicate."""
+    return [{name: getattr(replicate, name) for name in fields} for replicate in study.replicates]
+
+
+def show(study: Study, objective: "Objective", settings: "Settings") -> None:
+    """Prints every replicate, or the conditions where replicates are many, and then what people ask next."""
+    if not study.replicates:
+        _say(f"{study.sweep}: no replicate is recorded yet")
+        return
+    if len(study.replicates) <= MAX_REPLICATES:
+        rows = replicate_rows(study, ("condition", "seed", "state", "error"))
+        print_rows(rows, Format.table, title=study.sweep, whole=("condition", "state"))
+    else:
+        _show_conditions(study, objective)
+        _show_failures(study)
+    _show_versions(study)
+    counts = Counter(replicate.state for replicate in study.replicates)
+    _say(", ".join(f"{number:,} {state}" for state, number in counts.items()) + f"; {_disk(study, settings)}")
+    _show_memory(study)
+
+
+def condition_rows(study: Study, objective: "Objective") -> list[dict[str, Any]]:
+    """One record for each of the conditions that changed last, in their order: states, mean, time, last change."""
+    newest = sorted(study.conditions, key=lambda name: study.updated_ms.get(name, 0), reverse=True)[:MAX_CONDITIONS]
+    chosen = set(newest)
+    states = list(dict.fromkeys(replicate.state for replicate in study.replicates))
+    metric = "@".join([objective.metric, *study.evaluations()[:1]])
+    rows = []
+    for name in (name for name in study.conditions if name in chosen):
+        replicates = study.of(name)
+        counts = Counter(replicate.state for replicate in replicates)
+        summary = study.summary(name, metric) or study.summary(name, objective.metric)
+        rows.append(
+            {"condition": name}
+            | {state: counts[state] or "" for state in states}
+            | {metric: summary.text(4 if abs(summary.mean) < 100 else 0) if summary else ""}
+            | {"time": _clock(sum(replicate.duration_s for replicate in replicates))}
+            | {"last change": _moment(study.updated_ms.get(name))}
+        )
+    return rows
+
+
+def _show_conditions(study: Study, objective: "Objective") -> None:
+    rows, num_conditions = condition_rows(study, objective), len(study.conditions)
+    print_rows(rows, Format.table, title=study.sweep, whole=("condition", "last change"))
+    if len(rows) < num_conditions:
+        _say(
+            f"Shown: the {len(rows)} of {num_conditions:,} conditions that changed last; --format csv lists every "
+            "replicate."
+        )
+
+
+def _show_failures(study: Study) -> None:
+    failed = [replicate for replicate in study.replicates if replicate.state == "failed"]
+    if not failed:
+        return
+    rows = [{"condition": r.condition, "seed": r.seed, "error": r.error} for r in failed[:MAX_FAILURES]]
+    print_rows(rows, Format.table, title=f"{len(failed):,} failed", whole=("condition",))
+    if len(failed) > MAX_FAILURES:
+        _say(f"{len(failed) - MAX_FAILURES:,} more; --format csv lists all.")
+
+
+def _show_versions(study: Study) -> None:
+    """Which conditions have results of which code, where that differs."""
+    versions: dict[str, dict[str, None]] = {}
+    for replicate in study.replicates:
+        if replicate.code_version:
+            versions.setdefault(replicate.code_version, {})[replicate.condition] = None
+    if len(versions) < 2:
+        return
+    _say(f"Results of {len(versions)} versions of the trainable's code stand side by side:")
+    for version, conditions in versions.items():
+        _say(f"  {version}: {_listed(conditions)}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - MAX_NAMES:,} more" if len(listed) > MAX_NAMES else ""
+    return "; ".join(listed[:MAX_NAMES]) + more
+
+
+def _disk(study: Study, settings: "Settings") -> str:
+    """Measured where replicates are few; thousands of folders take long, so then what each said when it ended."""
+    if len(study.replicates) > MAX_REPLICATES:
+        recorded = sum(replicate.size_bytes for replicate in study.replicates) / 1e6
+        return f"{recorded:,.1f} MB of checkpoints and journals, as recorded when each replicate ended"
+    from orchestrator.journal.folder import ReplicateFolder
+
+    folder = settings.replicates(study.sweep)
+    try:
+        used = ReplicateFolder(folder, {}, settings.shared(folder)).size_bytes() / 1e6
+    except (OSError, InputError) as error:
+        return f"unknown: {error}"
+    return f"{used:,.1f} MB of checkpoints and journals"
+
+
+def _show_memory(study: Study) -> None:
+    found = []
+    for field, what in (("peak_host_bytes", "of a process"), ("peak_gpu_bytes", "of a GPU")):
+        most: Replicate | None = max(study.replicates, key=lambda r: getattr(r, field), default=None)
+        if most is not None and getattr(most, field):
+            size = getattr(most, field) / 1e6
+            found.append(f"{size:,.0f} MB {what} ({most.condition} seed {most.seed})")
+    if found:
+        _say(f"Peak memory: {', '.join(found)}")
+
+
+def _clock(duration_s: float) -> str:
+    """Hours:minutes:seconds; nothing where no time was recorded."""
+    minutes, seconds = divmod(round(duration_s), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if duration_s else ""
+
+
+def _moment(time_ms: int | None) -> str:
+    return f"{datetime.fromtimestamp(time_ms / 1000):%Y-%m-%d %H:%M}" if time_ms else ""
+
+
+def _say(line: str) -> None:
+    out.print(line, soft_wrap=True, markup=False)

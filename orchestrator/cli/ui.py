@@ -1,0 +1,83 @@
+"""The command `ui`: MLflow on the recorded runs, and where to look in it."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit, urlunsplit
+
+import typer
+
+from orchestrator.console.printing import out
+from orchestrator.machine.network import check_free, link
+from orchestrator.server.environment import ONLY_TRACKING
+from orchestrator.tracking.store import address
+
+if TYPE_CHECKING:
+    from orchestrator.environment.settings import Settings
+
+
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="A free one.")] = 5000,
+    host: Annotated[str, typer.Option(help="Only what you open on purpose leaves this machine.")] = "127.0.0.1",
+) -> None:
+    """Open MLflow on the runs recorded here, with a link to every sweep; ends with Ctrl-C.
+
+    The links lead to saved views of a sweep's runs, which MLflow also lists in its menu "Views": a table of conditions
+    with mean and 95 % interval of each objective, the objectives against each other, learning curves (means over
+    replicates), replicates, failures. The searches that are printed go into the box above such a table.
+
+    Where PONDERAY_TRACKING_URI names a server, nothing is started: the links lead there.
+    """
+    from orchestrator.environment.settings import read_settings
+
+    settings = read_settings()
+    if settings.tracking_uri.startswith("http"):
+        out.print(f"The tracking server is already running: {_without_user(settings.tracking_uri)}", markup=False)
+        _print_pages(settings, _without_user(settings.tracking_uri))
+        return
+    check_free(host, port, "is `ponderay ui` running already?")
+    here = link(host, port)
+    _print_pages(settings, here)
+    out.print(f"MLflow: {here} (ready in a few seconds; ends with Ctrl-C)", markup=False, soft_wrap=True)
+    sys.stdout.flush()
+    store = {"MLFLOW_BACKEND_STORE_URI": address(settings.tracking_uri)} | ONLY_TRACKING
+    arguments = ["--host", host, "--port", str(port), "--workers", "1"]
+    artifacts = ["--artifacts-destination", str(settings.artifacts)]
+    program = [sys.executable, "-m", "mlflow", "server", "--app-name", "ponderay-ui", *arguments, *artifacts]
+    os.execve(sys.executable, program, os.environ | store)  # a password is not for the arguments, which all can see
+
+
+def _print_pages(settings: "Settings", server: str) -> None:
+    """The pages of each sweep, then the searches."""
+    from orchestrator.tracking.probe import has_store
+    from orchestrator.tracking.run_filters import FILTERS
+
+    if not has_store(settings.tracking_uri):
+        out.print("No sweep has run here yet; `ponderay run asr.demo` does.")
+        return
+    from orchestrator.tracking.client import Tracking
+
+    for sweep in Tracking(settings).sweeps():
+        out.print(sweep.name, markup=False)
+        for name, page in _pages(sweep.experiment_id, sweep.tags).items():
+            out.print(f"  {name:32} {server.rstrip('/')}/{page}", markup=False, soft_wrap=True)
+    out.print("\nSearches for the box above a table; what stands in braces is yours to fill in:")
+    for one in FILTERS:
+        out.print(f"  {one.name}: {one.meaning}\n    {one.text}", markup=False, soft_wrap=True)
+    out.print()
+
+
+def _pages(experiment_id: str, tags: Mapping[str, str]) -> dict[str, str]:
+    """Saved views by name; of a sweep that ran before there were any, the conditions."""
+    from orchestrator.tracking.pages import VIEWS
+    from orchestrator.tracking.run_filters import CONDITIONS
+    from orchestrator.tracking.run_links import filter_page
+
+    saved = {view.name: view.page(experiment_id) for view in VIEWS if view.tag in tags}
+    return saved or {"Conditions": filter_page(experiment_id, CONDITIONS)}
+
+
+def _without_user(uri: str) -> str:
+    parts = urlsplit(uri)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

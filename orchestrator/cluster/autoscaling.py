@@ -1,0 +1,167 @@
+"""A cluster that grows: what its autoscaler may add, and asking it for what waiting work needs.
+
+Ray adds nodes for whatever is reserved and finds no place. Work is handed out only where there is place now, so what
+waits is reserved here, and given back as soon as its place is there.
+"""
+
+import itertools
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import ray
+import yaml  # type: ignore[import-untyped]
+from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
+
+from orchestrator.checks.sweep import names_cluster
+from orchestrator.scheduler.admission import Capacity
+from orchestrator.scheduler.scheduler import Scheduler
+from search_spaces.sweep import ResolvedResources
+
+CONFIG: Final = Path("~/ray_bootstrap_config.yaml")
+"""Where `ray up` puts the cluster's description on its head."""
+
+LOOK_S: Final = 1.0
+MAX_ASKED: Final = 64
+log = logging.getLogger(__name__)
+
+
+def addable(description: Mapping[str, Any]) -> Capacity:
+    """What head and workers of a description for `ray up` have together at most, and the largest of them.
+
+    Of several kinds of workers those count that have most, of CPUs and of GPUs each. Nothing where the description does
+    not say what they have, as that of machines one owns.
+    """
+    kinds = dict(description.get("available_node_types", {}))
+    head = kinds.pop(description.get("head_node_type"), {}).get("resources", {})
+    limit = description.get("max_workers", 0)
+    most = {}
+    for what in ("CPU", "GPU"):
+        own = [[kind.get("resources", {}).get(what, 0)] * kind.get("max_workers", limit) for kind in kinds.values()]
+        most[what] = sorted(itertools.chain(*own), reverse=True)[:limit]
+    if not any(itertools.chain(*most.values())):
+        return Capacity(0, 0, 0, 0)
+    cpus, gpus = ([head.get(what, 0), *most[what]] for what in ("CPU", "GPU"))
+    return Capacity(sum(cpus), sum(gpus), max(cpus), max(gpus))
+
+
+class GrowingCapacity:
+    """What the cluster has, with what it may have at most.
+
+    Args:
+        present: what it has now.
+        config: the description that its head was started with; need not be there, and counts only where this process
+            has joined a cluster.
+    """
+
+    def __init__(self, present: Callable[[], Capacity], config: Path = CONFIG) -> None:
+        file = config.expanduser()
+        is_described = names_cluster() and file.is_file()
+        self._present = present
+        self._addable = (
+            addable(yaml.safe_load(file.read_text(encoding="utf-8"))) if is_described else Capacity(0, 0, 0, 0)
+        )
+
+    def __call__(self) -> Capacity:
+        """The present one; `most` is the larger of it and what the workers of the description come to."""
+        now, more = self._present(), self._addable
+        most = Capacity(
+            max(now.num_cpus, more.num_cpus),
+            max(now.num_gpus, more.num_gpus),
+            max(now.node_cpus, more.node_cpus),
+            max(now.node_gpus, more.node_gpus),
+            nodes=() if more.num_cpus or more.num_gpus else now.nodes,
+        )
+        return replace(now, most=most)
+
+
+def bundles(needs: ResolvedResources) -> list[dict[str, float]]:
+    """What one replicate reserves, a bundle for each worker."""
+    one = {"CPU": float(needs.cpus_per_worker)}
+    if needs.gpus_per_worker:
+        one["GPU"] = needs.gpus_per_worker
+    return [one] * max(1, needs.min_workers)
+
+
+def unplaced(
+    live: list[ResolvedResources], waiting: list[ResolvedResources], capacity: Capacity
+) -> list[ResolvedResources]:
+    """Those of `waiting`, in order, that have no place now beside `live`, but would have one in the largest cluster."""
+    most = capacity.most or capacity
+    cpus, gpus = sum(one.num_cpus for one in live), sum(one.num_gpus for one in live)
+    asked: list[ResolvedResources] = []
+    for one in waiting:
+        cpus, gpus = cpus + one.min_cpus, gpus + one.min_gpus
+        if cpus > most.num_cpus or gpus > most.num_gpus or len(asked) == MAX_ASKED:
+            break
+        if cpus > capacity.num_cpus or gpus > capacity.num_gpus:
+            asked.append(one)
+    return asked
+
+
+class Demand:
+    """A context manager around the running of `scheduler`: reserves places for what waits, from a thread of its own.
+
+    Args:
+        tell: told how much waits, when the cluster is first asked to grow.
+    """
+
+    def __init__(self, scheduler: Scheduler, capacity: Callable[[], Capacity], tell: Callable[[str], None]) -> None:
+        self._scheduler, self._capacity, self._tell = scheduler, capacity, tell
+        self._asked: list[tuple[ResolvedResources, PlacementGroup]] = []
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="demand", daemon=True)
+
+    def __enter__(self) -> "Demand":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._closed.set()
+        self._thread.join()
+        self._keep([])
+
+    def _run(self) -> None:
+        while not self._closed.wait(LOOK_S):
+            try:
+                self._give_back()
+                self._ask()
+            except ray.exceptions.RayError as error:  # asked again at the next look
+                log.debug("Demand: %s", error)
+
+    def _give_back(self) -> None:
+        """Removes the reservations that have found their place, so that the work itself can have it."""
+        self._keep([one for one in self._asked if placement_group_table(one[1])["state"] != "CREATED"])
+
+    def _keep(self, kept: list[tuple[ResolvedResources, PlacementGroup]]) -> None:
+        for one in self._asked:
+            if one not in kept:
+                remove_placement_group(one[1])
+        self._asked = kept
+
+    def _ask(self) -> None:
+        capacity, tasks = self._capacity(), self._scheduler.tasks
+        if capacity.most == replace(capacity, most=None):  # it does not grow, and tasks may be thousands
+            self._keep([])
+            return
+        live = [task.work.resources for task in list(tasks.live.values())]
+        waiting = [
+            task.work.resources
+            for task in list(tasks.waiting.values())
+            if tasks.is_open(task) and all(tasks[key].state == "complete" for key in task.needs)
+        ]
+        wanted = unplaced(live, waiting, capacity)
+        if wanted and not self._asked:
+            self._tell(f"The cluster is asked for machines: {len(wanted)} replicates wait for a place.")
+        missing, kept = Counter(wanted), []
+        for needs, group in self._asked:
+            if missing[needs]:
+                missing[needs] -= 1
+                kept.append((needs, group))
+        self._keep(kept)
+        for needs in missing.elements():
+            self._asked.append((needs, placement_group(bundles(needs), strategy="PACK")))

@@ -1,0 +1,104 @@
+"""What a job is to do, before it is sent anywhere: a sweep, its command line, and variables of its environment."""
+
+import math
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from orchestrator.environment.redaction import is_secret_name, redacted_setting
+from trainables.errors import InputError
+
+STOP_S: Final = 60
+"""What Ray gives a driver to end in order before it kills it; one needs up to 40 s."""
+
+OF_JOBS: Final = MappingProxyType(
+    {
+        "RAY_JOB_STOP_WAIT_TIME_S": str(STOP_S),
+        "RAY_OVERRIDE_JOB_RUNTIME_ENV": "1",  # the driver sets variables for its workers that the job may have set too
+    }
+)
+RUN: Final = ("python", "-m", "orchestrator", "run")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A sweep on its way to a cluster.
+
+    Attributes:
+        sweep: its full name, such as asr.demo.smoke.
+        entrypoint: the shell command that runs it.
+        variables: of the environment of its driver and workers; none is a secret.
+    """
+
+    sweep: str
+    entrypoint: str
+    variables: Mapping[str, str]
+
+
+def run_options(
+    smoke: bool,
+    values: list[str] | None,
+    seeds: str | None,
+    needs: list[str] | None,
+    accept_code: bool,
+    max_device_hours: float,
+) -> list[str]:
+    """The options of `ponderay run`, as they were given.
+
+    Raises:
+        InputError: if one looks like a secret, because all who see the cluster see a job's command.
+    """
+    named = {"--set": values, "--resource": needs, "--seeds": [seeds] if seeds else None}
+    for option, given in named.items():
+        for path, _, value in (item.partition("=") for item in given or []):
+            if redacted_setting(path, value) != value:
+                raise InputError(f"`{option} {path}` looks like a secret, and all who see the cluster see its jobs.")
+    options = [argument for option, given in named.items() for item in given or [] for argument in (option, item)]
+    hours = [] if math.isinf(max_device_hours) else ["--max-device-hours", str(max_device_hours)]
+    return [*(["--smoke"] if smoke else []), *options, *(["--accept-code"] if accept_code else []), *hours]
+
+
+def entrypoint(name: str, options: list[str]) -> str:
+    """The shell command that runs the sweep on a cluster."""
+    return shlex.join([*RUN, name, *options])
+
+
+def submit_again(command: str, variables: Mapping[str, str], address: str | None) -> str:
+    """The `ponderay submit` that goes on with what the job of the entrypoint `command` has begun.
+
+    Args:
+        variables: of the job's environment.
+        address: of its cluster, as it was given.
+    """
+    named = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
+    where = ["--address", address] if address else []
+    return shlex.join(["ponderay", "submit", *shlex.split(command)[len(RUN) :], *named, *where])
+
+
+def named_variables(named: list[str] | None) -> dict[str, str]:
+    """Variables by name, from `NAME=VALUE` each, or `NAME` for what this shell has.
+
+    Raises:
+        InputError: if one is not set here, or may be a secret, because Ray keeps them in a job's record and shows them.
+    """
+    variables = {}
+    for item in named or []:
+        name, sign, value = item.partition("=")
+        if not _NAME.fullmatch(name):
+            raise InputError(f"--env must be NAME or NAME=VALUE, but the name {name!r} is none of a variable.")
+        if not sign and name not in os.environ:
+            raise InputError(
+                f"`--env {name}` sends what this shell has, but {name} is not set; set it or give a value."
+            )
+        variables[name] = value if sign else os.environ[name]
+        if is_secret_name(name) or redacted_setting(name, variables[name]) != variables[name]:
+            raise InputError(
+                f"`--env {name}` looks like a secret, and Ray shows a job's variables to all who see the cluster; put "
+                "it on the cluster's machines, in a file such as ~/.mlflow/credentials or ~/.aws/credentials."
+            )
+    return variables

@@ -1,0 +1,132 @@
+"""Ray's token: who has it may run anything on the cluster, and who has it not may do nothing there.
+
+Ray takes it from RAY_AUTH_TOKEN, else from the file RAY_AUTH_TOKEN_PATH, else from `~/.ray/auth_token`. It neither
+encrypts nor expires.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import sys
+from pathlib import Path
+from typing import Final, Literal
+
+from orchestrator.machine.atomic_create import create_atomically
+from trainables.errors import InputError
+
+MODE: Final = "RAY_AUTH_MODE"
+PLACE: Final = re.compile(r"[^/\s]+:\d+")
+ANSWER_S: Final = 3.0
+QUESTION: Final = "/ray.rpc.NodeInfoGcsService/GetClusterId"
+REMEDY: Final = "Copy ~/.ray/auth_token from the cluster's head to this machine and `chmod 600 ~/.ray/auth_token`."
+
+
+def prepare(address: str) -> None:
+    """Has Ray ask for and show a token in what this process starts or joins next, unless RAY_AUTH_MODE says otherwise.
+
+    For a cluster made here the token is made, too, if there is none: Ray would let everybody read it.
+
+    Args:
+        address: as of `ray.init`; `auto` and an empty one name no cluster that could be asked, and are trusted to suit.
+
+    Raises:
+        InputError: if the cluster at `address` does not take this user's token, or asks for none that is insisted on.
+    """
+    if address == "local":
+        if os.environ.setdefault(MODE, "token").lower() == "token":
+            _keep_token()
+    elif ask(address) == "let in":
+        _go_without(address)
+    elif found := fault(address):
+        raise InputError(f"The Ray cluster at {address} {found}. {remedy()}")
+    os.environ.setdefault(MODE, mode())
+    ray = sys.modules.get("ray")
+    if ray is not None and not ray.is_initialized():
+        from ray._raylet import Config  # type: ignore[attr-defined]
+
+        Config.initialize("")  # else Ray goes by what the mode was when it was imported
+
+
+def mode() -> str:
+    """`token` or `disabled`, as this process would meet a cluster that is there."""
+    return os.environ.get(MODE, "").lower() or ("token" if token() else "disabled")
+
+
+def token() -> str:
+    """The one that Ray would show; empty where there is none."""
+    if from_environment := os.environ.get("RAY_AUTH_TOKEN", "").strip():
+        return from_environment
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return token_file().read_text(encoding="utf-8").strip()
+    return ""
+
+
+def token_file() -> Path:
+    """Where Ray looks for it."""
+    return Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or _default_file())
+
+
+def fault(address: str) -> str:
+    """Why the cluster at HOST:PORT turns this user away; empty where it does not, or does not answer."""
+    shown = token() if mode() == "token" else ""
+    if ask(address, shown) != "turned away":
+        return ""
+    if shown:
+        source = "RAY_AUTH_TOKEN" if os.environ.get("RAY_AUTH_TOKEN") else str(token_file())
+        return f"has another token than {source}"
+    return f"asks for a token, but {MODE} is {mode()}" if token() else "asks for a token, but there is none here"
+
+
+def remedy() -> str:
+    """What to do about a fault."""
+    return REMEDY if mode() == "token" or not token() else f"Unset {MODE}, or set it to `token`."
+
+
+def ask(address: str, shown: str = "") -> Literal["let in", "turned away", "unknown"]:
+    """What the cluster at HOST:PORT does with who shows this token, or none; `unknown` if not asked, or silent."""
+    if not PLACE.fullmatch(address):
+        return "unknown"
+    import grpc  # type: ignore[import-untyped]
+
+    proof = [("authorization", f"Bearer {shown}")] if shown else None
+    with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
+        try:
+            channel.unary_unary(QUESTION)(b"", timeout=ANSWER_S, metadata=proof)
+        except grpc.RpcError as error:
+            return "turned away" if error.code() is grpc.StatusCode.UNAUTHENTICATED else "unknown"
+    return "let in"
+
+
+def _default_file() -> Path:
+    return Path.home() / ".ray" / "auth_token"
+
+
+def _go_without(address: str) -> None:
+    """Has this process ask for no token either: the workers of an open cluster have none to show to it."""
+    if os.environ.get(MODE, "").lower() == "token":
+        rule = f"{MODE} is token, but the cluster at {address} asks for none"
+        raise InputError(f"{rule}. Unset it, or start the cluster with a token.")
+    os.environ[MODE] = "disabled"
+
+
+def _keep_token() -> None:
+    """Makes the token in Ray's format if there is none; a file that Ray has made becomes its owner's alone.
+
+    Where no file can be kept, this process has a token of its own, for a cluster made here lives no longer.
+    """
+    if not token():
+        with contextlib.suppress(OSError):
+            _make(token_file())
+    if not token():
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    with contextlib.suppress(OSError):
+        file = _default_file()
+        if file.stat().st_uid == os.geteuid():
+            file.chmod(0o600)
+
+
+def _make(file: Path) -> None:
+    """Whole or not there, and never over one that another process makes meanwhile."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_atomically(file, secrets.token_hex(32), 0o600)

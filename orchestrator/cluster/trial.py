@@ -1,0 +1,181 @@
+"""Inside Ray: a trial runs its work itself, or drives Ray Train workers that do."""
+
+import faulthandler
+import json
+import os
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import ray
+import ray.train
+from ray import tune
+from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+from ray.tune import PlacementGroupFactory
+
+from orchestrator.journal.folder import HUNG_FILE, Record, ReplicateFolder
+from orchestrator.machine.processes import start_time
+from orchestrator.machine.shared_folder_check import read_mark
+from orchestrator.worker.work import Work, code_version
+
+TRIAL_CPUS: Final = 0.0001
+"""What a trial that drives workers holds: the least that Ray knows of."""
+
+ROOM_CPUS: Final = 0.02
+"""Each worker asks for so much less than it uses, so that no node of just its size is taken by a trial alone."""
+
+NUM_RETRIES: Final = 3
+GATHER_S: Final = 0.5
+
+
+def run_trial(params: dict[str, str]) -> None:
+    """The Tune function: one piece of work, in this process or in Ray Train workers."""
+    work = Work.model_validate_json(params["work"])
+    if not work.resources.num_workers:
+        _run_here(work, is_train_worker=False)
+    elif fault := machine_fault(work):
+        tune.report({"records": json.dumps([_refused(work, fault)])})
+    else:
+        _run_workers(work)
+        final = ReplicateFolder(work.folder, {}, work.shared).state()
+        tune.report({"records": json.dumps([final] if final.get("attempt") == work.attempt else [])})
+
+
+def trial_resources(params: dict[str, str]) -> PlacementGroupFactory:
+    """What Tune reserves for the trial itself; Ray Train reserves for its workers."""
+    resources = Work.model_validate_json(params["work"]).resources
+    cpus = TRIAL_CPUS if resources.num_workers else float(resources.num_cpus)
+    return PlacementGroupFactory([{"CPU": cpus}])
+
+
+def _trainer_type(num_workers: int) -> Any:
+    """One worker needs no process group; without it neither trial nor controller loads torch, which takes seconds."""
+    if num_workers == 1:
+        return DataParallelTrainer
+    from ray.train.torch import TorchTrainer
+
+    return TorchTrainer
+
+
+def _run_workers(work: Work) -> None:
+    from ray.tune.integration.ray_train import TuneReportCallback
+
+    tune.report({"records": json.dumps([{"kind": "driving", "time_ms": time.time_ns() // 1_000_000} | _process()])})
+    resources = work.resources
+    least, most = resources.min_workers, resources.num_workers
+    trainer = _trainer_type(resources.num_workers)(
+        _run_in_worker,
+        train_loop_config={"work": work.model_dump_json()},
+        scaling_config=ray.train.ScalingConfig(
+            num_workers=most if least == most else (least, most),  # type: ignore[arg-type]
+            use_gpu=resources.gpus_per_worker > 0,
+            resources_per_worker={"CPU": resources.cpus_per_worker - ROOM_CPUS}
+            | ({"GPU": resources.gpus_per_worker} if resources.gpus_per_worker else {}),
+        ),
+        run_config=ray.train.RunConfig(
+            name=work.key,
+            storage_path=str(work.folder / "ray_train"),
+            callbacks=[TuneReportCallback()],  # type: ignore[list-item, no-untyped-call]
+            failure_config=ray.train.FailureConfig(max_failures=NUM_RETRIES),
+        ),
+    )
+    trainer.fit()
+    shutil.rmtree(work.folder / "ray_train", ignore_errors=True)
+
+
+def _run_in_worker(loop_config: dict[str, str]) -> None:
+    _run_here(Work.model_validate_json(loop_config["work"]), is_train_worker=True)
+
+
+def _run_here(work: Work, is_train_worker: bool) -> None:
+    is_writer = not is_train_worker or ray.train.get_context().get_world_rank() == 0
+    report = ray.train.report if is_train_worker else tune.report
+    records = Records(report, GATHER_S if work.resources.num_workers <= 1 else 0.0)
+    if not work.resources.gpus_per_worker:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a card that was not asked for is somebody else's
+    import torch
+
+    from orchestrator.worker.execute import execute
+    from trainables.distributed import gather
+
+    torch.set_num_threads(work.resources.cpus_per_worker)
+    if work.resources.gpus_per_worker:
+        from ray.train.torch import get_device
+
+        torch.cuda.set_device(get_device())
+    if faults := [fault for fault in gather(machine_fault(work)) if fault]:  # of any of them: reports are in step
+        records.send(_refused(work, faults[0]))
+        records.flush()
+        return
+    with _traceable(work):
+        execute(work, records.send, is_writer, _process() | {"hung_file": str(work.folder / HUNG_FILE)})
+    records.flush()
+
+
+def machine_fault(work: Work) -> str:
+    """Why this machine, which may have come after the sweep began, cannot do the work; empty where it can."""
+    here = socket.gethostname()
+    if not work.shared and read_mark(work.folder.parent) != work.mark:
+        return (
+            f"{work.folder.parent} on {here} is not the folder that the driver writes. Set PONDERAY_RUNS to one that "
+            "all machines mount, or PONDERAY_STORAGE."
+        )
+    if here != work.host and (version := code_version(work.trainable)) != work.code_version:
+        return (
+            f"{here} has version {version} of {work.trainable}, and the driver on {work.host} {work.code_version}. "
+            "Install the same sources on both."
+        )
+    return ""
+
+
+def _refused(work: Work, fault: str) -> Record:
+    """How work ends that this machine cannot do; another may."""
+    final = {"kind": "state", "state": "failed", "attempt": work.attempt, "time_ms": time.time_ns() // 1_000_000}
+    return final | {"error": fault, "is_input_error": True, "is_machine_fault": True}
+
+
+def _process() -> dict[str, Any]:
+    """Where the driver finds this process."""
+    pid = os.getpid()
+    return {"pid": pid, "process_started": start_time(pid), "node_id": ray.get_runtime_context().get_node_id()}
+
+
+class Records:
+    """Records on their way to the driver, several in one message where they come thick and fast.
+
+    Only where one process does the work, because several have to report in step. Each message costs the driver some
+    10 ms.
+    """
+
+    def __init__(self, report: Callable[[dict[str, Any]], None], gather_s: float) -> None:
+        self._report, self._gather_s = report, gather_s
+        self._held: list[Record] = []
+        self._sent_s = time.monotonic()
+
+    def send(self, record: Record) -> None:
+        """Passes `record` on, now or with the next ones."""
+        self._held.append(record)
+        if time.monotonic() - self._sent_s >= self._gather_s:
+            self.flush()
+
+    def flush(self) -> None:
+        """Passes on all that is held."""
+        if self._held:
+            self._report({"records": json.dumps(self._held)})
+            self._held, self._sent_s = [], time.monotonic()
+
+
+@contextmanager
+def _traceable(work: Work) -> Iterator[None]:
+    """On SIGUSR1 the process writes where its threads are, which is asked of one that no longer reports."""
+    work.folder.mkdir(parents=True, exist_ok=True)
+    with (work.folder / HUNG_FILE).open("w") as file:
+        faulthandler.register(signal.SIGUSR1, file=file, all_threads=True)
+        try:
+            yield
+        finally:
+            faulthandler.unregister(signal.SIGUSR1)

@@ -1,0 +1,127 @@
+"""The searcher through which Ray Tune asks a scheduler for work."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ray.tune import Callback
+from ray.tune.experiment import Trial
+from ray.tune.search import Searcher
+
+from orchestrator.scheduler.scheduler import Scheduler
+
+
+class SchedulerSearcher(Searcher):
+    """Hands a scheduler's work to Ray Tune and its results back; judges nothing itself.
+
+    Method and argument names are Ray's. Nothing is saved for Ray's restore: the scheduler reads the journals.
+    """
+
+    def __init__(self, scheduler: Scheduler | None) -> None:
+        super().__init__()
+        self._live_scheduler = scheduler
+        self._keys: dict[str, str] = {}
+        self._lost: set[str] = set()
+        self._fault: Exception | None = None
+
+    @property
+    def _scheduler(self) -> Scheduler:
+        if self._live_scheduler is None:
+            raise RuntimeError(
+                "A searcher that was pickled has no scheduler; run the sweep again instead of restoring it."
+            )
+        return self._live_scheduler
+
+    def suggest(self, trial_id: str) -> dict[str, str] | str | None:  # type: ignore[override]
+        """The next work as JSON, None while it has to wait, FINISHED when nothing is left."""
+        with self._keeping_faults():
+            for lost in list(self._lost):
+                self.end_lost(lost)
+            work = self._scheduler.next()
+            if work is not None:
+                self._keys[trial_id] = work.key
+                return {"work": work.model_dump_json()}
+            if not self._scheduler.is_finished() and not self._scheduler.stopping.reason:
+                return None
+        return str(Searcher.FINISHED)
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        """Records on their way."""
+        with self._keeping_faults():
+            for record in json.loads(result.get("records", "[]")):
+                self._scheduler.reported(self._keys[trial_id], record)
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        """The end of a trial, its last record with it."""
+        if trial_id not in self._keys:
+            return
+        if result:
+            self.on_trial_result(trial_id, result)
+        if error:
+            self._lost.add(trial_id)  # Ray tells why right after, in a callback
+            return
+        with self._keeping_faults():
+            self._scheduler.ended(self._keys.pop(trial_id))
+
+    def end_lost(self, trial_id: str, cause: str = "") -> None:
+        """The end of a trial that could not say it itself, because of `cause`."""
+        if trial_id in self._lost:
+            self._lost.discard(trial_id)
+            with self._keeping_faults():
+                self._scheduler.ended(self._keys.pop(trial_id), lost=f"its worker was lost{': ' * bool(cause)}{cause}")
+
+    @contextmanager
+    def _keeping_faults(self) -> Iterator[None]:
+        """Tune logs what is raised in here and goes on; so the first fault is kept, and the driver stopped."""
+        try:
+            yield
+        except Exception as error:
+            if self._fault is None:
+                self._fault = error
+                self._scheduler.stopping.stop(str(error))
+
+    @contextmanager
+    def raising_its_fault(self) -> Iterator[None]:
+        """Raises, however the block ends, what was the matter within it."""
+        try:
+            yield
+        finally:
+            if self._fault:
+                self._scheduler.stopping.reason = ""
+                raise self._fault
+
+    def __reduce__(self) -> tuple[type, tuple[None]]:
+        """A Tuner pickles its searcher for a restore that is never made; the scheduler's live handles stay here."""
+        return SchedulerSearcher, (None,)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing to save."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Nothing to restore."""
+
+    def get_state(self) -> dict[str, Any]:
+        """Nothing to save."""
+        return {}
+
+    def save_to_dir(self, checkpoint_dir: str, session_str: str = "default") -> None:
+        """Nothing to save."""
+
+
+class LostTrials(Callback):
+    """Hears from Ray why a trial was lost, and passes it on."""
+
+    def __init__(self, searcher: SchedulerSearcher) -> None:
+        self._searcher = searcher
+
+    def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
+        """Called after the searcher was told that the trial is over."""
+        self._searcher.end_lost(trial.trial_id, cause_of(str(trial.get_error() or "")))
+
+
+def cause_of(error: str) -> str:
+    """The line of what Ray writes about a lost worker that says most: its exit, else an exception's last line."""
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    telling = [line for line in lines if "memory" in line.lower() or "exit detail" in line or "is dead because" in line]
+    return (telling or lines[-1:] or [""])[0][:300]

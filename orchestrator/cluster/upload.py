@@ -1,0 +1,168 @@
+"""The sources that go to a cluster with a job: which files, how much, and one package of them."""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path, PurePath
+from typing import Final
+
+from orchestrator.environment.excluded_files import FILES, FOLDERS
+from orchestrator.environment.settings import Settings
+from orchestrator.tracking.sources import BROUGHT, to_bring
+from trainables.errors import InputError
+
+LIMIT_BYTES: Final = 100_000_000
+PROJECT: Final = Path(__file__).parents[2]
+PACKAGES: Final = ("orchestrator", "search_spaces", "trainables")
+LEFT_OUT_ON_TOP: Final = ("runs", "data")
+SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Files of a project that a job needs.
+
+    Attributes:
+        files: relative to `root`, in order.
+    """
+
+    root: Path
+    files: tuple[Path, ...]
+
+    @cached_property
+    def num_bytes(self) -> int:
+        """Of all files."""
+        return sum(self._sizes_bytes().values())
+
+    def check_size(self) -> None:
+        """Raises InputError where it is too much."""
+        if self.num_bytes <= LIMIT_BYTES:
+            return
+        sizes_bytes: Counter[str] = Counter()
+        for file, num_bytes in self._sizes_bytes().items():
+            sizes_bytes[file.parts[0] + "/" * (len(file.parts) > 1)] += num_bytes
+        largest = ", ".join(f"{name} {num_bytes / 1e6:.1f} MB" for name, num_bytes in sizes_bytes.most_common(3))
+        raise InputError(
+            f"At most {LIMIT_BYTES / 1e6:.0f} MB of sources go with a job, but {self.root} has "
+            f"{self.num_bytes / 1e6:.1f} MB: {largest}. Move what is large out of it; data belong on the cluster's "
+            "machines (PONDERAY_DATA)."
+        )
+
+    def _sizes_bytes(self) -> dict[Path, int]:
+        return {file: (self.root / file).stat().st_size for file in self.files}
+
+
+def find_upload(settings: Settings, project: Path = PROJECT) -> Upload:
+    """The project's own files: what git knows or would take of a checkout, else Ponderay's packages alone.
+
+    Raises:
+        InputError: if one cannot be looked at, or its name is not UTF-8.
+    """
+    root = project.resolve()
+    if (root / "pyproject.toml").is_file():
+        candidates: Iterable[Path] = _of_git(root) or _walk(root, root)
+    else:
+        candidates = (file for package in PACKAGES for file in _walk(root / package, root))
+    named = [os.environ.get(name) for name in ("PONDERAY_DATA", "PONDERAY_CACHE")]
+    beside = [settings.runs.resolve(), *(Path(folder).resolve() for folder in named if folder)]
+    folders = [folder for folder in beside if not root.is_relative_to(folder)]
+    try:
+        files = tuple(sorted(file for file in candidates if _is_sent(file, root, folders)))
+    except OSError as error:
+        raise _unreadable(error) from None
+    for file in files:
+        _check_name(file)
+    return Upload(root, files)
+
+
+@contextlib.contextmanager
+def packed(upload: Upload) -> Iterator[Path]:
+    """A zip file of it for the block; equal contents make equal bytes, so Ray knows a package that it has already.
+
+    Raises:
+        InputError: if a file cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="ponderay-") as folder:
+        package = Path(folder) / "sources.zip"
+        with zipfile.ZipFile(package, "w") as opened:
+            for file in upload.files:
+                source = upload.root / file
+                _add(opened, file.as_posix(), _content(source), 0o755 if os.access(source, os.X_OK) else 0o644)
+            for name, text in to_bring().items():
+                _add(opened, name, text.encode(), 0o644)
+        yield package
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: OSError) -> InputError:
+    remedy = "Make it readable, remove it, or name it in .gitignore"
+    return InputError(f"All sources go with a job, but {error.filename} cannot be read: {error.strerror}. {remedy}.")
+
+
+def _check_name(file: Path) -> None:
+    try:
+        str(file).encode()
+    except UnicodeEncodeError:
+        rule = f"Names of files that go with a job must be UTF-8, but {os.fsencode(file)!r} is not"
+        raise InputError(f"{rule}. Rename it, remove it, or name it in .gitignore.") from None
+
+
+def _add(package: zipfile.ZipFile, name: str, content: bytes, mode: int) -> None:
+    entry = zipfile.ZipInfo(name, SAME_TIME)
+    entry.external_attr = mode << 16
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    package.writestr(entry, content)
+
+
+def _of_git(root: Path) -> list[Path]:
+    """Tracked files and new ones that are not ignored; none where git cannot tell."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+    except FileNotFoundError:
+        return []
+    return [Path(os.fsdecode(name)) for name in dict.fromkeys(done.stdout.split(b"\0")) if name]
+
+
+def _walk(folder: Path, root: Path) -> Iterator[Path]:
+    for where, names, files in os.walk(folder):
+        names[:] = [name for name in names if not _is_left_out_folder(Path(where, name))]
+        yield from (Path(where, file).relative_to(root) for file in files)
+
+
+def _is_sent(file: Path, root: Path, folders: Iterable[Path]) -> bool:
+    """Whether the file, and what it links to, is the project's own and none of what is left out."""
+    found = (root / file).resolve()
+    if not found.is_file() or not found.is_relative_to(root):
+        return False
+    return not any(
+        _is_left_out(one, root) or any((root / one).is_relative_to(folder) for folder in folders)
+        for one in {file, found.relative_to(root)}
+    )
+
+
+def _is_left_out(file: Path, root: Path) -> bool:
+    if _matches(file, FILES) or (len(file.parts) > 1 and file.parts[0] in LEFT_OUT_ON_TOP):
+        return True
+    return any(_is_left_out_folder(root / folder) for folder in list(file.parents)[:-1])
+
+
+def _is_left_out_folder(folder: Path) -> bool:
+    return _matches(folder, (*FOLDERS, BROUGHT)) or (folder / "pyvenv.cfg").exists()
+
+
+def _matches(path: PurePath, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(path.name.lower(), pattern) for pattern in patterns)

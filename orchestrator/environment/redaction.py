@@ -1,0 +1,107 @@
+"""Passwords, tokens and keys in what is recorded, shown or handed on: they become ***.
+
+Known by what this process's environment holds, by their form, and by the names before them.
+"""
+
+import os
+import re
+import shlex
+from typing import Final
+from urllib.parse import quote, unquote
+
+HIDDEN: Final = "***"
+_SECRET: Final = (
+    r"(?:password|passwd|pwd|passphrase|token|secret|api[-_]?key|access[-_]?key|credentials?)(?![a-z]|_count|_per)"
+)
+_OPTION: Final = re.compile(rf"-[\w.\-]*{_SECRET}[\w\-]*", re.IGNORECASE)
+_SETTING: Final = re.compile(rf"([\w.\-]*{_SECRET}[\w\-]*=)(.+)", re.IGNORECASE | re.DOTALL)
+_INNER: Final = re.compile(rf"""({_SECRET}\w*["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&}}]+)""", re.IGNORECASE)
+_KEY: Final = re.compile(r"\b([A-Z][A-Z0-9_]*_(?:KEY|AUTH|PAT)=)[^\s,;&]+")
+_EXPORTED: Final = re.compile(
+    r"\b((?:[A-Z][A-Z0-9_]*_)?(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|ACCESS_KEY)(?:=|:[ ]+))"
+    r"[^\s,;&\"'$(]+"
+)
+"""What a shell or YAML takes without quotes; `$NAME` is no secret yet."""
+_BEARER: Final = re.compile(r"\b((?:bearer|basic)\s+)[\w.~+/=\-]{8,}", re.IGNORECASE)
+_SIGNATURE: Final = re.compile(r"([?&](?:sig|signature|auth|key|x-amz-[a-z-]+)=)[^\s&\"']+", re.IGNORECASE)
+_OF_URI: Final = re.compile(r"(\b[\w+.\-]+://[^\s:/@\"']*):([^\s\"']+)@")
+_LONE_USER: Final = re.compile(r"(\bhttps?://)[^\s:/@\"']+@", re.IGNORECASE)
+_LITERAL: Final = re.compile(rf"""({_SECRET}\w*["']?\s*[:=]\s*)("[^"]+"|'[^']+')""", re.IGNORECASE)
+_FORM: Final = re.compile(
+    r"\b(?:gh[a-z]_\w{20,}|github_pat_\w{20,}|glpat-[\w\-]{20,}|hf_\w{20,}|AKIA[0-9A-Z]{16}|sk-[\w\-]{20,})"
+)
+_NAME: Final = re.compile(
+    rf"{_SECRET}|(?:(?:^|_)(?:key|auth|pat)|(?<!by)pass|(?<!max_)(?<!num_)tokens|secrets|passwords|connection_string)$",
+    re.IGNORECASE,
+)
+_NO_SECRET: Final = re.compile(r"^(?:OLD)?PWD$|(?:^|_)(?:PATH|FILE|DIR|MODE|CACHE|URL|URI)$", re.IGNORECASE)
+LEAST_LENGTH: Final = 8
+"""Of a value in the environment that is looked for elsewhere; a shorter one would be found in ordinary words."""
+
+_QUOTES_SOURCE: Final = re.compile(r'^ +File ".*", line \d+')
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of that name is taken to hold a secret."""
+    return bool(_NAME.search(name)) and not _NO_SECRET.search(name)
+
+
+def without_secrets(command: str) -> str:
+    """A command line with *** for the values of options and settings that are passwords, tokens or keys."""
+    try:
+        arguments = [(argument, shlex.quote(argument)) for argument in shlex.split(command)]
+    except ValueError:  # an open quote: no command of ours
+        arguments = [(argument, argument) for argument in command.split()]
+    shown, is_secret = [], False
+    for argument, quoted in arguments:
+        plain = HIDDEN if is_secret else _without_secret(argument)
+        shown.append(quoted if plain == argument else plain)
+        is_secret = _OPTION.fullmatch(argument) is not None
+    return redacted_text(" ".join(shown))
+
+
+def redacted_setting(path: str, value: str) -> str:
+    """The value of the setting `path`: *** where its name or what it holds is a secret."""
+    return _without_secret(f"{path}={value}")[len(path) + 1 :]
+
+
+def redacted_text(text: str) -> str:
+    """Any text, such as an error, with *** for what looks like a password, a token or a key in it."""
+    return _INNER.sub(rf"\1{HIDDEN}", _redacted(text))
+
+
+def redacted_source(text: str) -> str:
+    """Source or a diff of it, with *** for secrets written into it; `token = next(tokens)` stays as it is."""
+    return _LITERAL.sub(rf"\1{HIDDEN}", _redacted(text))
+
+
+def redacted_traceback(text: str) -> str:
+    """A traceback with *** for secrets in its messages, and its lines of source as in `redacted_source`."""
+    lines, is_source = [], False
+    for line in text.splitlines(keepends=True):
+        lines.append(redacted_source(line) if is_source else redacted_text(line))
+        is_source = _QUOTES_SOURCE.match(line) is not None
+    return "".join(lines)
+
+
+def _redacted(text: str) -> str:
+    """Whatever the name before it is."""
+    for secret in _of_environment():
+        text = text.replace(secret, HIDDEN)
+    text = _LONE_USER.sub(rf"\1{HIDDEN}@", _OF_URI.sub(rf"\1:{HIDDEN}@", text))
+    for pattern in (_KEY, _EXPORTED, _BEARER, _SIGNATURE):
+        text = pattern.sub(rf"\1{HIDDEN}", text)
+    return _FORM.sub(HIDDEN, text)
+
+
+def _of_environment() -> list[str]:
+    """Secrets that this process was given, also as URLs write them; longer ones first."""
+    found = {value for name, value in os.environ.items() if is_secret_name(name)}
+    found |= {unquote(match[2]) for value in os.environ.values() for match in _OF_URI.finditer(value)}
+    found = {secret for secret in found if len(secret) >= LEAST_LENGTH}
+    return sorted(found | {quote(secret, safe="") for secret in found}, key=len, reverse=True)
+
+
+def _without_secret(argument: str) -> str:
+    setting = _SETTING.fullmatch(argument)
+    return setting[1] + HIDDEN if setting else redacted_text(argument)

@@ -1,0 +1,163 @@
+"""How a sweep stands: which replicates and prerequisites are complete, failed, partly done, to do. Changes nothing."""
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+from typing import Final, Literal
+
+from orchestrator.environment.settings import Settings
+from orchestrator.forecast.model import Timing, time_journal
+from orchestrator.journal.folder import Record, ReplicateFolder, looked_at
+from orchestrator.journal.summary import summarise
+from orchestrator.results.study import Replicate, Study
+from orchestrator.scheduler.admission import Admission, Capacity, check_capacity, is_settled
+from orchestrator.scheduler.task_factory import Task, TaskFactory
+from orchestrator.scheduler.task_journals import folder_of, folder_of_replicate
+from search_spaces.sweep import Condition, Sweep
+from trainables.errors import InputError
+
+State = Literal["complete", "failed", "partly done", "to do"]
+STATES: Final[tuple[State, ...]] = ("complete", "failed", "partly done", "to do")
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How a replicate or prerequisite stands.
+
+    Attributes:
+        step: of its last checkpoint; 0 without one.
+        missing: the share of its evaluations that are not done.
+        timing: what its journal says; None without a journal.
+    """
+
+    task: Task
+    state: State
+    step: int = 0
+    missing: float = 1.0
+    timing: Timing | None = None
+    size_bytes: float = 0.0
+    checkpoint_bytes: float = 0.0
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether `run` would start it."""
+        return self.state in STATES[2:]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that a sweep asks for, and how it stands.
+
+    Attributes:
+        prerequisites: those that are done, or that something left needs.
+        num_undrawn: conditions that a search has still to draw.
+        undrawn: one replicate of such a condition, as far as the base says; None where there is none.
+    """
+
+    sweep: Sweep
+    replicates: tuple[RunStatus, ...]
+    prerequisites: tuple[RunStatus, ...]
+    num_undrawn: int
+    undrawn: Task | None
+
+
+def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, accept_code: bool) -> Snapshot:
+    """How everything that `sweep` asks for stands.
+
+    Raises:
+        RefusedError: if `run` would be refused on a machine of this size, or for another version of the code.
+    """
+    factory, study = TaskFactory(sweep, settings, num_gpus), _read_study(sweep, settings)
+    known = {replicate.key: replicate for replicate in study.replicates}
+    conditions = _drawn(factory, study) if sweep.search else list(sweep.conditions)
+    num_undrawn = max(0, sweep.search.num_settings() - len(conditions)) if sweep.search else 0
+    tasks: dict[str, Task] = {}
+    replicates: list[Task] = []
+    for condition in conditions + ([Condition("not drawn yet")] if num_undrawn else []):
+        prerequisites = factory.prerequisites(condition)
+        tasks |= {task.work.key: task for task in prerequisites.values()}
+        replicates += [factory.replicate(condition, seed, prerequisites) for seed in sweep.seeds]
+    undrawn = replicates[-1] if num_undrawn else None
+    replicates = replicates[: len(conditions) * len(sweep.seeds)]
+    admission, capacity = Admission(study, accept_code), Capacity(num_cpus, num_gpus)
+    wanted = [*tasks.values(), *replicates, *([undrawn] if undrawn else [])]
+    standings = []
+    for task, folder in zip(wanted, looked_at([folder_of(task) for task in wanted]), strict=True):
+        admission.check(task, summarise(folder.records()))
+        check_capacity(task, capacity)
+        standings.append(_status(task, folder, known.get(task.work.key)))
+    before = dict(zip(tasks, standings, strict=False))
+    stands = [_doomed(one, before) for one in standings[len(tasks) :][: len(replicates)]]
+    needed = {key for one in stands if one.is_left for key in one.task.needs} | set(undrawn.needs if undrawn else ())
+    shown = tuple(one for key, one in before.items() if key in needed or one.state == "complete")
+    return Snapshot(sweep, tuple(stands), shown, num_undrawn, undrawn)
+
+
+def _read_study(sweep: Sweep, settings: Settings) -> Study:
+    """What MLflow knows of the sweep; a local store that is not there is not made."""
+    file = settings.tracking_uri.removeprefix("sqlite:///")
+    if file != settings.tracking_uri and not Path(file).exists():
+        return Study(sweep.name, ())
+    from orchestrator.tracking.client import Tracking
+
+    tracking = Tracking(settings)
+    try:
+        return tracking.read_study(sweep.name)
+    except InputError:
+        return Study(sweep.name, ())
+
+
+def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
+    """The conditions that a search has drawn under the present base, from the configs in their journals."""
+    sweep = factory.sweep
+    firsts = [study.of(name)[0] for name in study.conditions]
+    folders = [folder_of_replicate(factory.settings, sweep.name, first.key) for first in firsts]
+    found = []
+    for name, first, folder in zip(study.conditions, firsts, looked_at(folders), strict=True):
+        configs = [record["config"] for record in folder.records() if record["kind"] == "started"]
+        if configs and sweep.search:
+            config = type(sweep.base).model_validate(configs[-1])
+            drawn = {path: reduce(getattr, path.split("."), config) for path in sweep.search.space}
+            condition = Condition(name, drawn)
+            task = factory.replicate(condition, first.seed, factory.prerequisites(condition))
+            found += [condition] if task.work.key == first.key else []
+    return found
+
+
+def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> RunStatus:
+    records, checkpoints, sizes = folder.records(), folder.checkpoints(), folder.checkpoint_sizes()
+    timing = time_journal(records, task.work.num_steps)
+    if timing.whole_s is None and known and known.state == "complete" and known.duration_s > 0:
+        timing = Timing(known.duration_s, known.duration_s)
+    done = folder.evaluations() | (known.evaluations if known else set())
+    is_trained = folder.last_step() >= task.work.num_steps
+    step = task.work.num_steps if is_trained else max(checkpoints, default=0)
+    return RunStatus(
+        task=task,
+        state=_state(task, folder, known, step),
+        step=step,
+        missing=len(task.evaluations - done) / max(1, len(task.evaluations)),
+        timing=timing,
+        size_bytes=folder.size_bytes() or (known.size_bytes if known else 0),
+        checkpoint_bytes=sum(sizes) / max(1, len(sizes)),
+        records=records,
+    )
+
+
+def _state(task: Task, folder: ReplicateFolder, known: Replicate | None, step: int) -> State:
+    """As a plan would judge it: complete, failed by a fault of its own, or left."""
+    if known and known.state == "complete" and task.evaluations <= known.evaluations:
+        return "complete"
+    if known and known.state == "failed" and not known.is_lost and known.code_version == task.work.code_version:
+        return "failed"
+    final = folder.state()
+    if is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= folder.evaluations()):
+        return "complete" if final["state"] == "complete" else "failed"
+    return "partly done" if step > 0 else "to do"
+
+
+def _doomed(status: RunStatus, prerequisites: dict[str, RunStatus]) -> RunStatus:
+    """Failed where a prerequisite that it waits for has failed for good."""
+    is_doomed = any(prerequisites[key].state == "failed" for key in status.task.needs)
+    return replace(status, state="failed") if is_doomed and status.is_left else status

@@ -1,0 +1,299 @@
+"""A replicate's folder: a journal of everything it reported, and its checkpoints. The one record that a crash leaves.
+
+Layout: `journal.jsonl`, one record a line, only ever appended to; `step_000012.<sha256>.pt`, whole or not there;
+`artifacts/`, files for people.
+The journal's line is written before the checkpoint of the same step, and the artifacts before both, so nothing behind a
+checkpoint is missing.
+
+Where the folder is shared by a URL, that is the truth: others read there and fetch what they need, and whoever writes
+begins with what is there and sends every change at once, in the same order. Of metrics without a checkpoint the last
+second may be missing there after a crash; they are made again.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from orchestrator.journal.bucket_reader import SharedReader, fetch_checkpoint, look
+from orchestrator.journal.bucket_writer import SharedWriter, leave_behind
+from orchestrator.journal.file_names import ARTIFACTS, CHECKPOINT, JOURNAL, digest_of, is_plain, is_whole, step_of
+
+Record = dict[str, Any]
+NUM_LAST_KEPT: Final = 2
+HUNG_FILE: Final = "threads.txt"
+"""Where a process that no longer reported says what its threads were doing."""
+ARTIFACTS_LIMIT_BYTES: Final = 64_000_000
+"""What the files for people of one replicate may take; larger things belong into checkpoints."""
+
+
+class ReplicateFolder:
+    """Journal and checkpoints of one replicate.
+
+    Args:
+        path: the folder; made when first written to.
+        selection: names of checkpoints to keep, each with the metric it minimises; beside them the last two are kept.
+        shared: URL of the folder that all machines see; empty where that is `path` itself. It is only read, until
+            `begin`.
+    """
+
+    def __init__(self, path: Path, selection: Mapping[str, str], shared: str = "") -> None:
+        self.path = path
+        self.selection = selection
+        self.shared = shared
+        self._reader = SharedReader(shared) if shared else None
+        self._writer: SharedWriter | None = None
+
+    def begin(self, attempt: str) -> None:
+        """Makes the session of `attempt` the one that writes here, with a local folder equal to the shared one."""
+        if self.shared:
+            writer = SharedWriter(self.shared, self.path, attempt)
+            writer.begin()
+            self._writer, self._reader = writer, None
+
+    def look(self) -> None:
+        """What is read from a URL is what is there now, until the next look."""
+        next(looked_at([self]))
+
+    def close(self) -> None:
+        """Sends what was not sent yet."""
+        if self._writer:
+            self._writer.flush()
+
+    @property
+    def _journal(self) -> Path:
+        return self.path / JOURNAL
+
+    def records(self) -> list[Record]:
+        """Every whole line of the journal; a line torn by a crash is not one."""
+        return self.records_after(0)[0]
+
+    def records_after(self, offset: int) -> tuple[list[Record], int]:
+        """The whole lines behind `offset` bytes of the journal, and the offset behind them.
+
+        All lines where the journal behind a URL is another one by now.
+        """
+        reader, local = self._reader, self._journal
+        content, start = reader.journal(offset) if reader else (_read_from(local, offset), offset)
+        whole = content[: content.rfind(b"\n") + 1]
+        return [json.loads(line) for line in whole.splitlines()], start + len(whole)
+
+    def append(self, record: Record) -> Record:
+        """Adds `record` with the present time and returns it; on disk before this returns.
+
+        Whoever is not the writer of a folder shared by a URL only leaves it there, for the next writer to add.
+        """
+        stamped = record | {"time_ms": time.time_ns() // 1_000_000}
+        if self._reader:
+            leave_behind(self._reader.folder, stamped)
+            return stamped
+        self.path.mkdir(parents=True, exist_ok=True)
+        with self._journal.open("a+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            if end and os.pread(file.fileno(), 1, end - 1) != b"\n":
+                file.truncate(_end_of_last_line(self._journal))
+            file.write(json.dumps(stamped).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if self._writer:
+            self._writer.wrote(record["kind"], is_followed=bool(record.get("kept")))
+        return stamped
+
+    def last_step(self) -> int:
+        """The last step reported in training; -1 where none was."""
+        return max((r["step"] for r in self.records() if r["kind"] == "metrics"), default=-1)
+
+    def state(self) -> Record:
+        """The newest record of kind `state`; `{"state": "new"}` where there is none."""
+        states = [r for r in self.records() if r["kind"] == "state"]
+        return states[-1] if states else {"state": "new"}
+
+    def started(self, attempt: str) -> Record:
+        """What the session of `attempt` wrote first; nothing where it has not."""
+        return next((r for r in self.records() if r["kind"] == "started" and r["attempt"] == attempt), {})
+
+    def evaluations(self) -> set[str]:
+        """Ids of those done."""
+        return {r.get("id", "") for r in self.records() if r["kind"] == "evaluation"}
+
+    def keep(self, source: Path, step: int) -> None:
+        """Copies the file `source` as the checkpoint of `step`, whole, and removes those no longer needed."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        partial = self.path / "checkpoint.partial"
+        try:
+            shutil.copyfile(source, partial)
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())
+            partial.rename(self.path / f"step_{step:06d}.{digest_of(partial)}.pt")
+        finally:
+            partial.unlink(missing_ok=True)
+        self._send_checkpoints()
+        self._prune(NUM_LAST_KEPT)
+
+    @property
+    def artifacts(self) -> Path:
+        """Files for people, in the local folder; it may not be there."""
+        return self.path / ARTIFACTS
+
+    @contextlib.contextmanager
+    def fetched_artifacts(self) -> Iterator[Path]:
+        """The folder with the files for people, for as long as the block lasts where they are fetched."""
+        if self._reader is None:
+            yield self.artifacts
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            self._reader.fetch_artifacts(Path(folder))
+            yield Path(folder)
+
+    def keep_artifacts(self, contents: Mapping[str, bytes]) -> None:
+        """Writes files by name, each whole or not at all; one of the same name is replaced.
+
+        Raises:
+            ValueError: if all of them would take more than the limit, or a name leads elsewhere.
+        """
+        if strange := [name for name in contents if not is_plain(name)]:
+            raise ValueError(f"An artifact's name must be that of a file alone, but got {strange[0]!r}.")
+        there = {file.name: file.stat().st_size for file in self.artifacts.glob("*")}
+        total = sum((there | {name: len(content) for name, content in contents.items()}).values())
+        if total > ARTIFACTS_LIMIT_BYTES:
+            raise ValueError(
+                f"The artifacts of a replicate may take {ARTIFACTS_LIMIT_BYTES / 1e6:.0f} MB, but these take "
+                f"{total / 1e6:.0f} MB; report fewer or smaller files."
+            )
+        for name, content in contents.items():
+            self.artifacts.mkdir(parents=True, exist_ok=True)
+            partial = self.artifacts / f".{name}.partial"
+            partial.write_bytes(content)
+            partial.rename(self.artifacts / name)
+            if self._writer:
+                self._writer.keep_artifact(name)
+
+    def checkpoints(self) -> dict[int, Path]:
+        """Those that are there by step, in order; of a folder that is read from a URL some may have to be fetched."""
+        if self._reader:
+            paths = [self.path / name for name in self._reader.sizes() if CHECKPOINT.fullmatch(name)]
+        else:
+            paths = list(self.path.glob("step_*.pt"))
+        return {step_of(path.name): path for path in sorted(paths, key=lambda path: step_of(path.name))}
+
+    def checkpoint_sizes(self) -> list[int]:
+        """The bytes of each checkpoint."""
+        if self._reader:
+            return [size for name, size in self._reader.sizes().items() if CHECKPOINT.fullmatch(name)]
+        return [path.stat().st_size for path in self.checkpoints().values()]
+
+    def size_bytes(self) -> int:
+        """What all its files take."""
+        return sum(self._reader.sizes().values()) if self._reader else size_bytes(self.path)
+
+    def product(self, name: str) -> Path | None:
+        """The checkpoint called `name`, fetched where that is needed; None where it is gone or damaged."""
+        return self._fetched(self.path / name) if CHECKPOINT.fullmatch(name) else None
+
+    def whole(self) -> dict[int, Path]:
+        """Checkpoints by step, fetched where that is needed, without those that are damaged."""
+        return {step: path for step, path in self.checkpoints().items() if self._fetched(path)}
+
+    def newest(self) -> Path | None:
+        """The last checkpoint to go on from: it is what was written, and so are the best ones up to it.
+
+        A damaged one is passed over; where it was the best so far, so are all behind it, for it has to be made again.
+        """
+        found = self.whole()
+        for step in reversed(found):
+            if all(best in found for best in self._best_steps(step).values()):
+                return found[step]
+        return None
+
+    def go_back(self) -> Path | None:
+        """`newest`, with all that lies behind it removed."""
+        newest = self.newest()
+        last = step_of(newest.name) if newest else -1
+        for step, path in self.checkpoints().items():
+            if step > last:
+                path.unlink()
+        self._send_checkpoints()
+        return newest
+
+    def is_trained(self, num_steps: int) -> bool:
+        """Whether the last step was reported and the best checkpoints are there."""
+        if self.last_step() < num_steps:
+            return False
+        kept = [r["step"] for r in self.records() if r["kind"] == "metrics" and r.get("kept", True)]
+        needed = set(self._best_steps(num_steps).values()) or {max(kept, default=-1)}
+        return needed <= set(self.whole())
+
+    def best(self, name: str) -> Path | None:
+        """The checkpoint with the lowest value of the metric that selects `name`, the earliest of equals.
+
+        None where no step has a value, or it is damaged.
+        """
+        step = self._best_steps(self.last_step()).get(name)
+        path = None if step is None else self.checkpoints().get(step)
+        return self._fetched(path) if path else None
+
+    def keep_best(self) -> None:
+        """Removes all checkpoints but the best ones; the last one where none is the best."""
+        self._prune(0 if self._best_steps(self.last_step()) else 1)
+
+    def _fetched(self, path: Path) -> Path | None:
+        """A checkpoint that lies in the local folder, whole; None where it cannot."""
+        is_there = fetch_checkpoint(self._reader.folder, path.name, self.path) if self._reader else is_whole(path)
+        return path if is_there else None
+
+    def _best_steps(self, until: int) -> dict[str, int]:
+        """For each name of the selection the best step up to `until` among those that had a checkpoint."""
+        rows = [r for r in self.records() if r["kind"] == "metrics" and r["step"] <= until and r.get("kept", True)]
+        best = {}
+        for name, metric in self.selection.items():
+            values = {r["step"]: r["metrics"][metric] for r in rows if metric in r["metrics"]}
+            if values:
+                best[name] = min(values, key=lambda step: (values[step], step))
+        return best
+
+    def _prune(self, num_last: int) -> None:
+        found = self.checkpoints()
+        last = list(found)[-num_last:] if num_last else []
+        needed = {*last, *self._best_steps(max(found, default=-1)).values()}
+        for step, path in found.items():
+            if step not in needed:
+                path.unlink()
+        self._send_checkpoints()
+
+    def _send_checkpoints(self) -> None:
+        if self._writer:
+            self._writer.keep_checkpoints(path.name for path in self.checkpoints().values())
+
+
+def looked_at(folders: Sequence[ReplicateFolder]) -> Iterator[ReplicateFolder]:
+    """Each of `folders`, in order, after it has looked; those behind a URL are asked for together."""
+    shared = look([folder._reader for folder in folders if folder._reader])
+    for folder in folders:
+        if folder._reader:
+            next(shared)
+        yield folder
+
+
+def _read_from(journal: Path, offset: int) -> bytes:
+    if not journal.exists():
+        return b""
+    with journal.open("rb") as file:
+        file.seek(offset)
+        return file.read()
+
+
+def _end_of_last_line(path: Path) -> int:
+    """The length of the file without what a crash tore off a last line."""
+    if not path.exists():
+        return 0
+    return path.read_bytes().rfind(b"\n") + 1
+
+
+def size_bytes(folder: Path) -> int:
+    """What all files below `folder` take."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -1,0 +1,66 @@
+"""A replicate's journal folded into what is known of the replicate: last metrics, time it ran, where, and its peaks."""
+
+from dataclasses import dataclass, field
+
+from orchestrator.journal.folder import Record
+
+
+@dataclass
+class JournalSummary:
+    """What the records so far say.
+
+    Attributes:
+        metrics: the last value of each.
+        duration_s: from the start of each session to its last record; the time between sessions does not count.
+        versions: of the code, of each session that produced something.
+        last_version: of the last session.
+        final: the newest record that says how it ended; `{"state": "new"}` where there is none.
+    """
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    evaluations: set[str] = field(default_factory=set)
+    versions: list[str] = field(default_factory=list)
+    asked_for: set[str] = field(default_factory=set)
+    last_version: str = ""
+    final: Record = field(default_factory=lambda: {"state": "new"})
+    step: int = -1
+    host: str = ""
+    device: str = ""
+    duration_s: float = 0.0
+    size_bytes: int = 0
+    peak_host_bytes: int = 0
+    peak_gpu_bytes: int = 0
+    _last_ms: int | None = None
+
+    def add(self, record: Record) -> None:
+        """Takes in the next record; one about the machine's load says nothing of the replicate."""
+        if record["kind"] == "system":
+            return
+        now_ms = record["time_ms"]
+        if record["kind"] == "started":
+            self.host, self.device = record["host"], record["device"]
+            self.last_version = record["code_version"]
+            self.asked_for |= set(record.get("evaluations", ()))
+        elif self._last_ms is not None:
+            self.duration_s += max(0, now_ms - self._last_ms) / 1000
+        self._last_ms = now_ms
+        if record["kind"] in ("metrics", "evaluation") and self.versions[-1:] != [self.last_version]:
+            self.versions.append(self.last_version)
+        self.metrics |= record.get("metrics", {})
+        if record["kind"] == "metrics":
+            self.step = max(self.step, record["step"])
+        if record["kind"] == "state":
+            self.final = record
+        if record["kind"] == "evaluation":
+            self.evaluations.add(record.get("id", ""))
+        self.size_bytes = record.get("size_bytes", self.size_bytes)
+        self.peak_host_bytes = max(self.peak_host_bytes, record.get("peak_host_bytes", 0))
+        self.peak_gpu_bytes = max(self.peak_gpu_bytes, record.get("peak_gpu_bytes", 0))
+
+
+def summarise(records: list[Record]) -> JournalSummary:
+    """All records of a journal."""
+    folded = JournalSummary()
+    for record in records:
+        folded.add(record)
+    return folded

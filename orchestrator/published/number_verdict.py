@@ -1,0 +1,100 @@
+"""What a study says of a published number."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrator.published.verdict import Finding, Verdict
+from orchestrator.statistics.equivalence import Difference
+from orchestrator.statistics.intervals import NONE
+from orchestrator.statistics.power import Design, equivalence_seeds_needed, seeds_needed
+from orchestrator.statistics.summary import Summary, summarise
+from search_spaces.claim import NumberClaim, sentence
+
+LEVEL: Final = 0.05
+UNDECIDABLE: Final = "no number of seeds below 1,000 would decide it with power 0.8"
+
+
+def number_verdict(claim: NumberClaim, values: Sequence[float]) -> Verdict:
+    """The verdict of `values`, one a seed, in the published unit.
+
+    Reproduced where two one-sided tests (5 %) find the difference within the margin, be it distinguishable from 0 or
+    not. Else better or worse where its 95 % interval leaves 0 out; a number without a better side deviates and counts
+    as worse. Else inconclusive. What has no spread on either side is compared as it is.
+    """
+    if len(values) < 2:
+        return _too_few(claim, values)
+    ours, published, needed = summarise(values), claim.published, None
+    difference = Difference.from_published(values, published.mean, _std(claim), published.n)
+    p_equal, p, interval = difference.equivalence_p(claim.margin), difference.p(), difference.interval()
+    if p_equal < LEVEL:
+        finding, p = Finding.reproduced, p_equal
+        reason = f"within the margin of {claim.margin:g}{_by(claim, difference, 'two one-sided t-tests', ours.n)}"
+    elif interval.low > 0 or interval.high < 0:
+        finding = _side(claim, difference.value)
+        reason = f"{_where(claim, difference.value)}{_by(claim, difference, 't-test', ours.n)}"
+    else:
+        finding = Finding.inconclusive
+        needed, reason = _still_needed(claim, difference.value, ours)
+    p = math.nan if difference.standard_error == 0 else p
+    return Verdict(claim, finding, ours, difference.value, interval, p, sentence(reason), needed)
+
+
+def more_seeds(count: int) -> str:
+    """`3 more seeds are needed`."""
+    return "1 more seed is needed" if count == 1 else f"{count} more seeds are needed"
+
+
+def _std(claim: NumberClaim) -> float | None:
+    return None if claim.published.std is None else claim.published.sample_std
+
+
+def _side(claim: NumberClaim, difference: float) -> Finding:
+    is_better = difference < 0 if claim.direction == "minimize" else difference > 0
+    return Finding.better if is_better and claim.direction != "none" else Finding.worse
+
+
+def _where(claim: NumberClaim, difference: float) -> str:
+    side = "above" if difference > 0 else "below"
+    return f"deviates: neither side is better, and it is {side}" if claim.direction == "none" else side
+
+
+def _by(claim: NumberClaim, difference: Difference, test: str, n: int) -> str:
+    """What decided, at the end of a sentence."""
+    if difference.standard_error == 0:
+        return ", without a spread on either side"
+    against = "a mean taken as exact" if claim.published.std is None else f"{claim.published.n}"
+    return f", by {test} of {n} seeds against {against}"
+
+
+def _still_needed(claim: NumberClaim, difference: float, ours: Summary) -> tuple[int | None, str]:
+    """Seeds for a decision if the difference and spread seen are the true ones, and the reason with it."""
+    design = Design.against_published(ours.std, _std(claim), claim.published.n)
+    is_near = abs(difference) < claim.margin
+    if is_near:
+        needed = equivalence_seeds_needed(difference, design, claim.margin, LEVEL)
+    else:
+        needed = seeds_needed(difference, design, LEVEL)
+    seen = f"the interval holds both 0 and more than the margin of {claim.margin:g}"
+    if needed is None:
+        return None, f"{seen}; {UNDECIDABLE}"
+    still = max(1, needed - ours.n)
+    goal = "that it is within the margin (equivalence)" if is_near else "a difference"
+    return still, f"{seen}; if it is as seen, {more_seeds(still)} to show {goal}"
+
+
+def _too_few(claim: NumberClaim, values: Sequence[float]) -> Verdict:
+    """One replicate has no spread; the published one says how many it may take."""
+    std, least, spread = _std(claim), 2 - len(values), ""
+    still: int | None = least
+    if std:
+        design = Design.against_published(std, std, claim.published.n)
+        needed = equivalence_seeds_needed(0.0, design, claim.margin, LEVEL)
+        still = None if needed is None else max(least, needed - len(values))
+        spread = " for equivalence, if ours spread as the published ones"
+    there = "one replicate says nothing of the spread" if values else "no complete replicate has it yet"
+    plan = UNDECIDABLE if still is None else f"{more_seeds(still)}{spread}"
+    ours = summarise(values) if values else None
+    difference = values[0] - claim.published.mean if values else math.nan
+    reason = sentence(f"{there}; {plan}")
+    return Verdict(claim, Finding.inconclusive, ours, difference, NONE, math.nan, reason, still)

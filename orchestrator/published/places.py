@@ -1,0 +1,92 @@
+"""Where the numbers of a claim are in a study, and whether they are of what was published."""
+
+import math
+from collections.abc import Iterator, Mapping
+
+from orchestrator.results.question import Question
+from orchestrator.results.study import Study
+from search_spaces.claim import Claim, NumberClaim, Place, Setting, sentence
+
+
+def values(place: Place, study: Study, question: Question) -> dict[int, float]:
+    """Of every seed with a complete replicate that has the number: it, in the published unit."""
+    condition = _named(place.condition, question) or place.condition
+    found = {
+        replicate.seed: replicate.metrics[place.column] * place.scale
+        for replicate in study.of(condition)
+        if replicate.state == "complete" and math.isfinite(replicate.metrics.get(place.column, math.nan))
+    }
+    if place.over is None:
+        return found
+    below = values(place.over, study, question)
+    return {seed: value / below[seed] for seed, value in found.items() if below.get(seed)}
+
+
+def obstacle(claim: Claim, study: Study, question: Question) -> str:
+    """Why the study is not comparable with what was published, as a sentence; empty where it is."""
+    conditions = list(dict.fromkeys(name for place in claim.places for name in place.conditions))
+    named = {name: _named(name, question) for name in conditions}
+    found = [
+        *_differences(claim.setting, [question.configs[given] for given in named.values() if given]),
+        *(f"there is no condition {name!r}" for name, given in named.items() if not given),
+        *_overrides(claim.setting, named),
+    ]
+    if found:
+        others = f" (differences in all: {len(found)})" if len(found) > 1 else ""
+        return f"Published {claim.setting.title}; here {found[0]}{others}."
+    if isinstance(claim, NumberClaim) and claim.bar:
+        return sentence(claim.bar)
+    return _missing_fact(claim.setting, study, question)
+
+
+def _differences(setting: Setting, configs: list[Mapping[str, str]]) -> Iterator[str]:
+    for path, wanted in setting.requires.items():
+        others = dict.fromkeys(config.get(path, "") for config in configs)
+        others.pop(wanted, None)
+        for other in others:
+            yield f"{path} is {other}, not {wanted}" if other else f"there is no {path}, which is {wanted} there"
+
+
+def _overrides(setting: Setting, named: Mapping[str, str | None]) -> Iterator[str]:
+    """Settings that the sweep was given by hand, and that are neither required nor free."""
+    allowed = {*setting.requires, *setting.free}
+    changes = dict.fromkeys(part for name, given in named.items() if given for part in _changes(name, given))
+    for change in changes:
+        if change.partition("=")[0] not in allowed:
+            yield f"it was run with {change}"
+
+
+def _missing_fact(setting: Setting, study: Study, question: Question) -> str:
+    fact = setting.fact
+    if fact is None:
+        return ""
+    published, where = f"Published {setting.title} with {fact.text}", fact.place.text
+    found = values(fact.place, study, question)
+    if not found:
+        return f"{published}; {where} will tell whether it is so here, but is not there yet."
+    other = next((value for value in found.values() if abs(value - fact.value) > fact.tolerance), None)
+    if other is None:
+        return ""
+    return f"{published}, which makes {where} {fact.value:,.0f}; here it is {other:,.0f}."
+
+
+def _named(condition: str, question: Question) -> str | None:
+    """The name that a shipped condition has in the question: its own, or that with overridden settings behind it."""
+    if condition in question.configs:
+        return condition
+    for name, config in question.configs.items():
+        changes = _changes(condition, name)
+        if changes and all(_is_path(change.partition("=")[0], config) for change in changes):
+            return name
+    return None
+
+
+def _changes(condition: str, name: str) -> list[str]:
+    """What was overridden: `path=value` each; empty where `name` is another condition, or the same."""
+    if not name.startswith(f"{condition},"):
+        return []
+    return name.removeprefix(f"{condition},").split(",")
+
+
+def _is_path(path: str, config: Mapping[str, str]) -> bool:
+    return any(known == path or known.startswith(f"{path}.") for known in config)

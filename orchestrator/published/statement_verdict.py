@@ -1,0 +1,146 @@
+"""What a study says of a published comparison."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from orchestrator.published.number_verdict import LEVEL, UNDECIDABLE, more_seeds
+from orchestrator.published.verdict import Finding, Verdict
+from orchestrator.statistics.equivalence import Difference
+from orchestrator.statistics.intervals import NONE
+from orchestrator.statistics.permutation_power import paired_seeds_needed
+from orchestrator.statistics.power import Design, equivalence_seeds_needed, seeds_needed
+from orchestrator.statistics.significance import paired_permutation_p
+from orchestrator.statistics.summary import Summary, summarise
+from search_spaces.claim import Place, StatementClaim
+
+Test = Literal["welch", "paired_permutation"]
+Values = Mapping[int, float]
+"""Of each seed."""
+
+PERMUTATION: Final = "an exact paired permutation test"
+
+
+@dataclass(frozen=True)
+class StatementTest:
+    """A statement and its test, before the other statements are known.
+
+    Attributes:
+        ours: the left side.
+        difference: left minus right.
+        surplus: how far it is on the claimed side of its margin; below 0 on the other side.
+        p: of the test that it is on the side on which it was seen; NaN without spread.
+        design: how its standard error falls with more seeds.
+        num_seeds: of the smaller group.
+        test: in words.
+    """
+
+    claim: StatementClaim
+    ours: Summary
+    difference: Difference
+    surplus: float
+    p: float
+    design: Design
+    num_seeds: int
+    test: str
+
+    def verdict(self, p: float, num_tests: int) -> Verdict:
+        """The verdict by the p-value adjusted for the family of so many tests; without one by what was seen."""
+        needed = None
+        if math.isnan(p):
+            finding, reason = self._without_spread()
+        elif p <= LEVEL:
+            finding = Finding.worse if self.surplus < 0 else Finding.reproduced
+            start = "Contradicted: the opposite is shown" if self.surplus < 0 else "Shown"
+            reason = f"{start} by {self._by(num_tests)}"
+        else:
+            finding, (needed, plan) = Finding.inconclusive, self._still_needed(num_tests)
+            seen = "as claimed" if self.surplus > 0 else "against the claim"
+            reason = f"What was seen is {seen}, but not shown by {self._by(num_tests)}; {plan}"
+        interval = self.difference.interval()
+        return Verdict(self.claim, finding, self.ours, self.difference.value, interval, p, f"{reason}.", needed)
+
+    def _without_spread(self) -> tuple[Finding, str]:
+        if self.surplus == 0 and self.claim.relation != "same":
+            return Finding.inconclusive, "Both sides are the same in every replicate"
+        if self.surplus < 0:
+            return Finding.worse, "Contradicted by every replicate, without any spread"
+        return Finding.reproduced, "So it is in every replicate, without any spread"
+
+    def _by(self, num_tests: int) -> str:
+        family = f", p adjusted for {num_tests} statements" if num_tests > 1 else ""
+        return f"{self.test} over n = {self.num_seeds}{family}"
+
+    def _still_needed(self, num_tests: int) -> tuple[int | None, str]:
+        """Seeds for a decision if what was seen is so, at the first step of Holm; and that in words."""
+        level = LEVEL / num_tests
+        if self.claim.relation == "same" and self.surplus > 0:
+            needed = equivalence_seeds_needed(self.difference.value, self.design, self.claim.margin, level)
+        elif self.test == PERMUTATION:
+            needed = paired_seeds_needed(self.surplus, self.design.stds[0], level)
+        else:
+            needed = seeds_needed(self.surplus, self.design, level)
+        if needed is None:
+            return None, UNDECIDABLE
+        still = max(1, needed - self.num_seeds)
+        return still, f"if it is as seen, {more_seeds(still)} to show it"
+
+
+def statement_test(claim: StatementClaim, left: Values, right: Values | float, test: Test) -> StatementTest | Verdict:
+    """The statement's test; or at once its verdict, where there are too few values.
+
+    Two evaluations or metrics of one condition are of the same replicates, and are compared replicate by replicate. So
+    are two conditions with the same seeds where the sweep promises the paired permutation test. Otherwise they are two
+    groups, compared by Welch's test. That both are within a margin is for two one-sided t-tests to show.
+    """
+    if not isinstance(right, Mapping):
+        if len(left) < 2:
+            return _too_few(claim, left, len(left))
+        values = list(left.values())
+        design = Design((summarise(values).std,))
+        return _tested(claim, values, Difference.from_published(values, right), design, "a one-sample t-test")
+    is_one = isinstance(claim.right, Place) and claim.left.condition == claim.right.condition
+    if is_one or (test == "paired_permutation" and left.keys() == right.keys()):
+        return _paired(claim, left, right, test)
+    if (least := min(len(left), len(right))) < 2:
+        return _too_few(claim, left, least)
+    a, b = list(left.values()), list(right.values())
+    design = Design((summarise(a).std, summarise(b).std))
+    found = _tested(claim, a, Difference.unpaired(a, b), design, "Welch's t-test")
+    return replace(found, num_seeds=least)
+
+
+def _paired(claim: StatementClaim, left: Values, right: Values, test: Test) -> StatementTest | Verdict:
+    seeds = sorted(left.keys() & right.keys())
+    if len(seeds) < 2:
+        return _too_few(claim, left, len(seeds))
+    a, b = ([group[seed] for seed in seeds] for group in (left, right))
+    design = Design((summarise([x - y for x, y in zip(a, b, strict=True)]).std,))
+    found = _tested(claim, a, Difference.paired(a, b), design, "a paired t-test")
+    if test != "paired_permutation" or claim.relation == "same" or math.isnan(found.p):
+        return found
+    shift = claim.margin if claim.relation == "below" else -claim.margin
+    return replace(found, p=paired_permutation_p(a, [y + shift for y in b]), test=PERMUTATION)
+
+
+def _tested(
+    claim: StatementClaim, left: list[float], difference: Difference, design: Design, test: str
+) -> StatementTest:
+    signs = {"below": -difference.value, "above": difference.value, "same": -abs(difference.value)}
+    surplus = claim.margin + signs[claim.relation]
+    if difference.standard_error == 0:
+        p = math.nan
+    elif claim.relation == "same" and surplus > 0:
+        p, test = difference.equivalence_p(claim.margin), f"two one-sided t-tests ({test})"
+    else:
+        p = Difference(surplus, difference.standard_error, difference.freedom).p()
+    return StatementTest(claim, summarise(left), difference, surplus, p, design, len(left), test)
+
+
+def _too_few(claim: StatementClaim, left: Values, least: int) -> Verdict:
+    """One replicate has no spread, so that nothing can be shown."""
+    there = "One replicate says nothing of the spread" if least else "No complete replicate has both sides yet"
+    reason = f"{there}; at least {more_seeds(2 - least)}."
+    ours = summarise(list(left.values())) if left else None
+    return Verdict(claim, Finding.inconclusive, ours, math.nan, NONE, math.nan, reason, 2 - least)

@@ -1,0 +1,276 @@
+"""Two points of a study held against each other: difference, tests, effect, and what so many seeds can show."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.pareto.front import Point
+from orchestrator.statistics import shape, student
+from orchestrator.statistics import warnings as cautions
+from orchestrator.statistics.intervals import Interval
+from orchestrator.statistics.pairwise import LEVEL, MOST_ORDERS, Groups, Test
+from orchestrator.statistics.significance import holm
+from orchestrator.statistics.summary import Summary
+from search_spaces.sweep import Objective
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Point `a` against point `b` in one metric.
+
+    Attributes:
+        a: name of a point: the condition, with `@evaluation` where the study has several.
+        is_paired: whether both have the same seeds, so that differences are taken seed by seed.
+        is_better: whether a's mean is on the good side of b's.
+        difference: mean of a minus mean of b.
+        interval: of the difference, 95 %, of the kind of the promised test: Welch's, or of paired differences where the
+            paired permutation test is promised and the seeds pair.
+        welch_p: NaN where it says nothing.
+        permutation_p: exact, of sign flips where paired, else of regroupings; NaN with fewer than two seeds.
+        least_p: the smallest p that the permutation test can give with so many seeds.
+        p: of the test that the sweep promises; Welch's where that is of pairs and the seeds do not pair. NaN where it
+            says nothing, and where the difference is certain.
+        p_holm: `p` adjusted for the family it is in.
+        effect: Hedges' g, the difference in units of the standard deviation; NaN without spread.
+        epsilon: of almost stochastic order, an upper bound of how far a is from being better throughout; NaN with fewer
+            than three seeds, without spread or difference, and among more than 2,000 comparisons.
+        improvement: probability that a replicate of a is better than one of b.
+        shown: the smallest difference that so many seeds show by the promised test with power 0.8, at the first step of
+            Holm; NaN where they show none, however large, and where the difference is certain.
+        seeds_needed: for the difference seen, as `shown`; None where no number below 1,000 does, where it is certain,
+            and with one seed, which says nothing of the spread.
+        can_decide: whether the promised test can reach 0.05 in its family at all with so many seeds.
+        warnings: what the reader must know: a test that cannot reach its level, skew, ties. Comparisons share them.
+        is_certain: whether neither point has any spread over two seeds or more, in a metric whose constant values are
+            no accident. Then there is no test, and `answer` follows from the difference.
+    """
+
+    a: str
+    b: str
+    metric: str
+    summary_a: Summary
+    summary_b: Summary
+    is_paired: bool
+    is_better: bool
+    difference: float
+    interval: Interval
+    welch_p: float
+    permutation_p: float
+    least_p: float
+    p: float
+    p_holm: float
+    effect: float
+    epsilon: float
+    improvement: float
+    shown: float
+    seeds_needed: int | None
+    can_decide: bool
+    warnings: tuple[str, ...] = ()
+    is_certain: bool = False
+
+    @property
+    def answer(self) -> str:
+        """`better`, `worse`, or `undecided`, by the adjusted p; of a certain difference by the difference."""
+        is_decided = self.difference != 0 if self.is_certain else self.p_holm <= 0.05
+        if not is_decided:
+            return "undecided"
+        return "better" if self.is_better else "worse"
+
+
+def compare(
+    a: Point, b: Point, objectives: Sequence[Objective], test: Test, points: Sequence[Point] = ()
+) -> tuple[Comparison, ...]:
+    """`a` against `b` in each objective; these comparisons are a family.
+
+    Args:
+        objectives: those that the points have values of, in their order.
+        test: the one that the sweep promises.
+        points: of the study, from which skew and ties of its noise are judged; default: of the two.
+    """
+    return _compared([(a, b)], objectives, test, points or (a, b))
+
+
+def compare_with_reference(
+    points: Sequence[Point], reference: str, objectives: Sequence[Objective], test: Test
+) -> tuple[Comparison, ...]:
+    """Every point against the reference's in each objective, in the order of both; all together are a family.
+
+    Points of the reference itself are not compared; there is nothing to compare where it has none.
+
+    Args:
+        reference: a condition.
+    """
+    rivals = reference_points(points, reference)
+    pairs = [(point, rivals[point.name]) for point in points if point.name in rivals]
+    return _compared(pairs, objectives, test, points)
+
+
+def reference_points(points: Sequence[Point], reference: str) -> dict[str, Point]:
+    """What each point is compared with, by its name: the reference under its evaluation.
+
+    Where it has none, under that of its own evaluations whose name comes first, whatever the results are.
+    """
+    own = {point.evaluation: point for point in points if point.condition == reference}
+    if not own:
+        return {}
+    first = own[min(own)]
+    return {point.name: own.get(point.evaluation, first) for point in points if point.condition != reference}
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Comparisons in one metric whose points have as many seeds, so that they are computed at once.
+
+    Attributes:
+        index: of the objective.
+        pairs: their points.
+        places: of each comparison in the family.
+        hides_noise: whether what is constant in this metric need not be certain.
+        warnings: about the metric.
+    """
+
+    objective: Objective
+    index: int
+    pairs: tuple[tuple[Point, Point], ...]
+    places: NDArray[np.intp]
+    groups: Groups
+    hides_noise: bool
+    warnings: tuple[str, ...]
+
+    def is_certain(self) -> NDArray[np.bool_]:
+        """Of each comparison whether there is no noise in it."""
+        return self.groups.is_constant() & (not self.hides_noise)
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What the comparisons know of one another.
+
+    Attributes:
+        p: of the promised test, in their order.
+        p_holm: the same, adjusted.
+        can_decide: of each, if it is tested.
+        num_tests: those that have a p, at least 1.
+        level: of the first step of Holm.
+        has_orders: whether they are few enough for almost stochastic order.
+    """
+
+    test: Test
+    p: list[float]
+    p_holm: list[float]
+    can_decide: list[bool]
+    num_tests: int
+    level: float
+    has_orders: bool
+
+
+def _compared(
+    pairs: Sequence[tuple[Point, Point]], objectives: Sequence[Objective], test: Test, points: Sequence[Point]
+) -> tuple[Comparison, ...]:
+    batches = list(_batches(pairs, objectives, points))
+    family = _family(batches, len(pairs) * len(objectives), test)
+    found = {place: one for batch in batches for place, one in _of_batch(batch, family)}
+    return tuple(found[place] for place in range(len(found)))
+
+
+def _batches(
+    pairs: Sequence[tuple[Point, Point]], objectives: Sequence[Objective], points: Sequence[Point]
+) -> Iterator[_Batch]:
+    sizes: dict[tuple[int, int, bool], list[int]] = {}
+    for i, (a, b) in enumerate(pairs):
+        sizes.setdefault((len(a.seeds), len(b.seeds), a.seeds == b.seeds), []).append(i)
+    for j, objective in enumerate(objectives):
+        noise = [point.values[j] for point in points]
+        warnings = tuple(f"{objective.metric}: {sentence}" for sentence in shape.warnings(noise))
+        hides_noise = shape.may_hide_noise(noise)
+        for (_, _, is_paired), members in sizes.items():
+            chosen = tuple(pairs[i] for i in members)
+            left, right = (np.array([pair[side].values[j] for pair in chosen], np.float64) for side in (0, 1))
+            places = np.array(members, np.intp) * len(objectives) + j
+            yield _Batch(objective, j, chosen, places, Groups(left, right, is_paired), hides_noise, warnings)
+
+
+def _family(batches: Sequence[_Batch], num_comparisons: int, test: Test) -> _Family:
+    p, least = np.full(num_comparisons, np.nan), np.full(num_comparisons, np.nan)
+    for batch in batches:
+        is_certain = batch.is_certain()
+        p[batch.places] = np.where(is_certain, np.nan, batch.groups.p(test))
+        least[batch.places] = np.where(is_certain, np.nan, batch.groups.least_p(test))
+    num_p = max(1, int((~np.isnan(p)).sum()))
+    return _Family(
+        test=test,
+        p=p.tolist(),
+        p_holm=holm(p.tolist()),
+        can_decide=[adjusted <= LEVEL for adjusted in holm(least.tolist())],
+        num_tests=num_p,
+        level=LEVEL / num_p,
+        has_orders=num_comparisons <= MOST_ORDERS,
+    )
+
+
+def _of_batch(batch: _Batch, family: _Family) -> Iterator[tuple[int, Comparison]]:
+    """Each comparison with its place in the family."""
+    columns, j = _columns(batch, family), batch.index
+    for i, (place, (a, b)) in enumerate(zip(batch.places.tolist(), batch.pairs, strict=True)):
+        own = {name: column[i] for name, column in columns.items()}
+        yield place, Comparison(a.name, b.name, batch.objective.metric, a.summaries[j], b.summaries[j], **own)
+
+
+def _columns(batch: _Batch, family: _Family) -> dict[str, Sequence[Any]]:
+    """Of each further field of `Comparison` the values in all of the batch."""
+    groups, direction, places = batch.groups, batch.objective.direction, batch.places.tolist()
+    difference, num_rows = groups.difference.value, len(batch.pairs)
+    half = student.half_width(groups.estimates(family.test), 0.95)
+    half = np.where(batch.groups.is_constant() & ~batch.is_certain(), np.nan, half)
+    orders = groups.almost_stochastic_order(direction) if family.has_orders else np.full(num_rows, np.nan)
+    is_certain = batch.is_certain()
+    shown, needed = (
+        np.where(groups.is_constant(), np.nan, found)
+        for found in (
+            groups.minimum_detectable_difference(family.test, family.level),
+            groups.seeds_needed(family.test, family.level),
+        )
+    )
+    columns = {
+        "is_better": difference > 0 if direction == "maximize" else difference < 0,
+        "difference": difference,
+        "welch_p": groups.welch_p,
+        "permutation_p": groups.permutation_p,
+        "effect": groups.hedges_g(),
+        "epsilon": orders,
+        "improvement": groups.improvement(direction),
+        "shown": shown,
+        "is_certain": is_certain,
+        "can_decide": is_certain | np.array([family.can_decide[place] for place in places]),
+    }
+    return {name: column.tolist() for name, column in columns.items()} | {
+        "is_paired": [groups.is_paired] * num_rows,
+        "interval": list(map(Interval, (difference - half).tolist(), (difference + half).tolist())),
+        "least_p": [groups.least_permutation_p()] * num_rows,
+        "p": [family.p[place] for place in places],
+        "p_holm": [family.p_holm[place] for place in places],
+        "seeds_needed": [None if math.isnan(n) else int(n) for n in needed.tolist()],
+        "warnings": _warnings(batch, family),
+    }
+
+
+def _warnings(batch: _Batch, family: _Family) -> list[tuple[str, ...]]:
+    """Of each comparison, those about its seeds first."""
+    groups, is_certain, is_constant = batch.groups, batch.is_certain(), batch.groups.is_constant()
+    can_decide = any(family.can_decide[place] for place in batch.places.tolist())
+    of_metric = batch.warnings if family.has_orders else (*batch.warnings, cautions.NO_ORDERS)
+    of_test = cautions.of_seeds(groups, family.test, can_decide, family.num_tests) + of_metric
+    has_one_difference = groups.is_paired & (groups.estimates(family.test).standard_error == 0)
+    found = []
+    for i in range(len(batch.pairs)):
+        if is_certain[i]:
+            found.append((cautions.NO_SPREAD, *of_metric))
+        elif is_constant[i]:
+            found.append((cautions.HIDDEN_SPREAD, *of_test))
+        else:
+            found.append((cautions.ONE_DIFFERENCE, *of_test) if has_one_difference[i] else of_test)
+    return found

@@ -1,0 +1,141 @@
+"""What a sweep has produced so far: frozen records and the queries on them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped]
+
+    from orchestrator.environment.settings import Settings
+    from orchestrator.statistics.summary import Summary
+
+State = Literal["running", "stopped", "complete", "failed"]
+
+
+@dataclass(frozen=True)
+class Replicate:
+    """A condition with a seed.
+
+    Attributes:
+        metrics: the last value of each; those of an evaluation are named `metric@evaluation`.
+        error: one line, where it failed.
+        evaluations: ids of those done, `name.hash`.
+        is_lost: failed for a reason outside the trainable, so that another attempt may succeed.
+        duration_s: time that it ran, over all attempts.
+        num_devices: GPUs that it held while it ran; CPUs where it held none.
+        size_bytes: what its folder takes on disk.
+        peak_host_bytes: the most memory that a process of it held.
+        peak_gpu_bytes: the most GPU memory that torch held for one of its workers; 0 without a GPU.
+    """
+
+    key: str
+    condition: str
+    seed: int
+    state: State
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    error: str = ""
+    is_lost: bool = False
+    code_version: str = ""
+    run_id: str = ""
+    evaluations: frozenset[str] = frozenset()
+    data_fingerprint: str = ""
+    duration_s: float = 0.0
+    num_devices: float = 0.0
+    size_bytes: int = 0
+    peak_host_bytes: int = 0
+    peak_gpu_bytes: int = 0
+    host: str = ""
+    device: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A sweep's replicates in the order of conditions and seeds.
+
+    Attributes:
+        updated_ms: when each condition last changed, in milliseconds since 1970, where that is known.
+
+    Example:
+        >>> study = Study.load("asr.demo")  # doctest: +SKIP
+        >>> study.to_dataframe().groupby("condition")["per@stochastic"].mean()  # doctest: +SKIP
+    """
+
+    sweep: str
+    replicates: tuple[Replicate, ...]
+    updated_ms: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, sweep: str, settings: "Settings | None" = None) -> "Study":
+        """What the sweep called `sweep` has produced so far, in the tracking store that `settings` name.
+
+        Args:
+            settings: default: those in force.
+
+        Raises:
+            InputError: if the sweep has not run.
+        """
+        from orchestrator.environment.settings import read_settings
+        from orchestrator.tracking import sqlite_reader
+        from orchestrator.tracking.study_cache import cache_folder
+
+        settings = settings or read_settings()
+        found = sqlite_reader.read_study(settings.tracking_uri, sweep, cache_folder())
+        if found is not None:
+            return found
+        from orchestrator.tracking.client import Tracking
+
+        return Tracking(settings).read_study(sweep)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Names in the order of their first replicate."""
+        return tuple(self._by_condition)
+
+    def of(self, condition: str) -> tuple[Replicate, ...]:
+        """The replicates of one condition by seed."""
+        return self._by_condition.get(condition, ())
+
+    def values(self, condition: str, metric: str) -> tuple[float, ...]:
+        """The finite values of `metric` over the complete replicates of `condition`, by seed."""
+        found = (r.metrics.get(metric, math.nan) for r in self.of(condition) if r.state == "complete")
+        return tuple(value for value in found if math.isfinite(value))
+
+    def summary(self, condition: str, metric: str) -> "Summary | None":
+        """Mean, standard deviation and number; None without a value."""
+        from orchestrator.statistics.summary import summarise
+
+        values = self.values(condition, metric)
+        return summarise(values) if values else None
+
+    def evaluations(self) -> tuple[str, ...]:
+        """Names of evaluations that some replicate has."""
+        return tuple(sorted({metric.partition("@")[2] for metric in self.metrics() if "@" in metric}))
+
+    def metrics(self) -> tuple[str, ...]:
+        """Names of all that some replicate reported, in the order first seen."""
+        return tuple(dict.fromkeys(metric for replicate in self.replicates for metric in replicate.metrics))
+
+    def to_dataframe(self) -> "pandas.DataFrame":
+        """One row a replicate: condition, seed, state, error and the other fields, then a column for each metric.
+
+        What a replicate has not reported is NaN. A metric with the name of a field has a column `metric NAME`.
+        """
+        import pandas
+
+        own = [f.name for f in fields(Replicate) if f.name not in ("condition", "seed", "state", "error", "metrics")]
+        own = ["condition", "seed", "state", "error", *own]
+        columns = {name: [getattr(replicate, name) for replicate in self.replicates] for name in own}
+        for metric in self.metrics():
+            name = f"metric {metric}" if metric in columns else metric
+            columns[name] = [replicate.metrics.get(metric, math.nan) for replicate in self.replicates]
+        return pandas.DataFrame(columns)
+
+    @cached_property
+    def _by_condition(self) -> dict[str, tuple[Replicate, ...]]:
+        found: dict[str, list[Replicate]] = {}
+        for replicate in self.replicates:
+            found.setdefault(replicate.condition, []).append(replicate)
+        return {name: tuple(sorted(listed, key=lambda r: r.seed)) for name, listed in found.items()}

@@ -1,0 +1,223 @@
+"""Which condition next: Optuna by ask and tell."""
+
+import contextlib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.exceptions import StorageInternalError
+from optuna.storages import RDBStorage
+from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
+
+from orchestrator.scheduler.outage import Outage
+from orchestrator.scheduler.stopping import StoppedError
+from orchestrator.tracking import store as database
+from orchestrator.tracking.probe import reason_of, redacted
+from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
+from search_spaces.sweep import Condition, Search, Sweep, condition_name
+from trainables.config import content_hash
+from trainables.errors import InputError
+
+AWAY: Final = (StorageInternalError, SQLAlchemyError)
+"""What Optuna raises while its database cannot be reached or written; the second where even giving up failed."""
+
+
+class SearchedConditions:
+    """Conditions that Optuna draws, one for each of its trials; the study is kept in a database, so a search goes on.
+
+    Args:
+        fingerprint: of the data; another corpus is another study.
+        evaluation: `@NAME` of the one under which objectives and constraints are taken; empty where there is none.
+        store: URI of Optuna's database, which any dashboard of Optuna opens.
+        lock: a file that one process of this machine at a time holds while the database's tables are made.
+        max_open: how many conditions may wait for their results at once.
+        tell: told once when the database goes away.
+    """
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        fingerprint: str,
+        evaluation: str,
+        store: str,
+        lock: Path,
+        max_open: int,
+        tell: Callable[[str], None],
+    ) -> None:
+        assert sweep.search is not None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._search, self._max_open, self._evaluation = sweep.search, max_open, evaluation
+        self._objectives = [objective.metric for objective in sweep.objectives]
+        self._identity = _identity(sweep, fingerprint, evaluation)
+        directions = [objective.direction for objective in sweep.objectives]
+        self._store, self._outage = store, Outage(tell)
+        self._study = _open(store, lock, f"{sweep.name}-{self._identity}", directions)
+        self._seen: set[int] = set()
+        self._numbers: dict[str, int] = {}
+        self._open: set[str] = set()
+        self._untold: dict[str, Mapping[str, float] | None] = {}
+
+    def more(self) -> Sequence[Condition]:
+        """Those of earlier drivers first, then one newly asked, unless as many as may be are open.
+
+        None while Optuna's database cannot be written, such as on a full disk, or is away.
+
+        Raises:
+            StoppedError: if it has been so for too long, and no condition waits for its result.
+        """
+        try:
+            for name, metrics in list(self._untold.items()):
+                self._tell(name, metrics)
+            found = self._more()
+        except AWAY as error:
+            reason = reason_of(error.__cause__ or error, self._store)
+            stopped = StoppedError(f"Optuna's database {redacted(self._store)} does not answer: {reason}.")
+            self._outage.tolerate(stopped, is_idle=not self._open)
+            return []
+        self._outage.is_over()
+        return found
+
+    def _more(self) -> Sequence[Condition]:
+        earlier = [t for t in self._study.get_trials(deepcopy=False) if t.number not in self._seen]
+        if earlier:
+            whole = [trial for trial in earlier if self._is_whole(trial)]  # all told of before any is taken as seen
+            return [self._condition(trial) for trial in whole]
+        if len(self._open) >= self._max_open or len(self._numbers) >= self._search.num_settings():
+            return []
+        self._study.sampler = _sampler(self._search, len(self._numbers))
+        trial = self._study.ask(_to_optuna(self._search.space))
+        return [self._condition(self._study.get_trials(deepcopy=False)[trial.number])]
+
+    def _is_whole(self, trial: FrozenTrial) -> bool:
+        """Whether all its values were drawn; a driver killed meanwhile leaves some, and another is drawn instead."""
+        if set(trial.params) == set(self._search.space):
+            return True
+        if not trial.state.is_finished():
+            self._study.tell(trial.number, state=TrialState.FAIL)
+        self._seen.add(trial.number)
+        return False
+
+    def is_exhausted(self) -> bool:
+        """Whether all trials were asked for, and told of."""
+        return len(self._numbers) >= self._search.num_settings() and not self._untold
+
+    def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
+        """The means of a condition whose replicates are all in; told only once, also over restarts."""
+        self._open.discard(condition.name)
+        self._untold[condition.name] = metrics
+        with contextlib.suppress(*AWAY):  # told again before the next is drawn
+            self._tell(condition.name, metrics)
+
+    def _tell(self, name: str, metrics: Mapping[str, float] | None) -> None:
+        frozen = self._study.get_trials(deepcopy=False)[self._numbers[name]]
+        if not frozen.state.is_finished():
+            self._tell_open(frozen, metrics)
+        del self._untold[name]
+
+    def _tell_open(self, frozen: FrozenTrial, metrics: Mapping[str, float] | None) -> None:
+        if metrics is None:
+            self._study.tell(frozen.number, state=TrialState.FAIL)
+            return
+        trial = optuna.trial.Trial(self._study, frozen._trial_id)
+        for constraint in self._search.constraints:
+            if constraint.metric not in trial.constraints:
+                trial.set_constraint(constraint.metric, self._mean(constraint.metric, metrics) - constraint.at_most)
+        if self._search.sampler == "grid":  # at its last point it would stop a study that nobody optimizes
+            self._study.sampler = optuna.samplers.RandomSampler()
+        self._study.tell(frozen.number, [self._mean(name, metrics) for name in self._objectives])
+
+    def _mean(self, name: str, metrics: Mapping[str, float]) -> float:
+        found = metrics.get(name + self._evaluation, metrics.get(name))
+        if found is None:
+            raise InputError(f"The metric {name!r} of the search is not among {', '.join(sorted(metrics))}.")
+        return found
+
+    def _condition(self, trial: FrozenTrial) -> Condition:
+        values = {path: _value(self._search.space[path], drawn) for path, drawn in trial.params.items()}
+        name = f"{trial.number:04d} {condition_name(values, num_digits=3)} {self._identity[:4]}"
+        self._seen.add(trial.number)
+        self._numbers[name] = trial.number
+        self._open.add(name)
+        return Condition(name, values)
+
+
+def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minimize", "maximize"]]) -> optuna.Study:
+    """Waits for an SQLite file that another process writes; asks whether a server's connection still lives."""
+    uri = database.address(store)
+    is_file = uri.startswith("sqlite:")
+    options: dict[str, Any] = {"connect_args": {"timeout": 60}} if is_file else {"pool_pre_ping": True}
+    try:
+        with database.made_once(uri, lock):
+            storage = RDBStorage(uri, engine_kwargs=options)
+            return optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
+    except (*AWAY, ImportError, ValueError) as error:
+        reason = reason_of(error.__cause__ or error, store)
+    except RuntimeError as error:  # Optuna's word on tables that are not those of its version
+        reason = f"{error} It must be a database of its own, not MLflow's."
+    raise InputError(f"Optuna's database {redacted(store)} cannot be opened: {reason}")
+
+
+def _identity(sweep: Sweep, fingerprint: str, evaluation: str) -> str:
+    """Of the study: whatever its values depend on; also in the names of its conditions, which start from 0 in each."""
+    assert sweep.search is not None
+    space = {path: repr(distribution) for path, distribution in sweep.search.space.items()}
+    asked = [vars(one) for one in (*sweep.objectives, *sweep.search.constraints)]
+    return content_hash(space, sweep.base, sweep.search.sampler, fingerprint, asked, evaluation)
+
+
+def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
+    """A sampler whose stream belongs to the trial's number, so that a restart does not draw the same points again."""
+    seed = int(content_hash(search.seed, number), 16) % 2**32
+    match search.sampler:
+        case "tpe":
+            return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
+        case "nsga2":
+            return optuna.samplers.NSGAIISampler(seed=seed)
+        case "random":
+            return optuna.samplers.RandomSampler(seed=seed)
+        case "gp":
+            return _quietly(optuna.samplers.GPSampler, seed=seed, warn_independent_sampling=False)
+        case "qmc":  # one sequence: its place in it is kept in the study
+            return _quietly(
+                optuna.samplers.QMCSampler, scramble=True, seed=search.seed, warn_independent_sampling=False
+            )
+        case "grid":
+            values = {path: listed(distribution) for path, distribution in search.space.items()}
+            return optuna.samplers.GridSampler(values, seed=search.seed)
+
+
+def _quietly(sampler: type[optuna.samplers.BaseSampler], **options: Any) -> optuna.samplers.BaseSampler:
+    """Optuna warns each time that these are young."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return sampler(**options)
+
+
+def _to_optuna(space: Any) -> dict[str, BaseDistribution]:
+    return {path: _one_to_optuna(distribution) for path, distribution in space.items()}
+
+
+def _one_to_optuna(distribution: Distribution) -> BaseDistribution:
+    match distribution:
+        case Real():
+            return FloatDistribution(distribution.low, distribution.high, log=distribution.log)
+        case Integer():
+            return IntDistribution(distribution.low, distribution.high, log=distribution.log)
+        case Exponential():
+            return FloatDistribution(0.0, 1.0)
+        case _:
+            return CategoricalDistribution(distribution.values)
+
+
+def _value(distribution: Distribution, drawn: Any) -> Any:
+    """What Optuna has drawn; of a distribution that it does not know it draws the quantile."""
+    return distribution.quantile(drawn) if isinstance(distribution, Exponential) else drawn

@@ -1,0 +1,246 @@
+"""What a user sees while a sweep runs: a live view on a terminal, plain lines in a log."""
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from orchestrator.journal.folder import Record
+from orchestrator.scheduler import progress_panel as panel
+from orchestrator.scheduler.progress_panel import LiveRun, Snapshot
+
+REFRESH_S: Final = 0.25
+RUN_QUIET_S: Final = 5.0
+STEP_QUIET_S: Final = 1.0
+SUMMARY_S: Final = 60.0
+
+
+class ProgressView:
+    """A panel that is drawn again and again; or a line for each event and now and then for a step.
+
+    Any thread may call it. Nothing that goes wrong in showing a sweep reaches its caller.
+
+    Args:
+        is_verbose: a line for every report with all its metrics, on a terminal too, instead of the panel.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        title: str,
+        is_verbose: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._console, self._title, self._is_verbose, self._clock = console, title, is_verbose, clock
+        self._live: Live | None = None
+        if console.is_interactive and not is_verbose:
+            self._live = Live(Text(""), console=console, auto_refresh=False, transient=True)
+        self._lock = threading.RLock()  # a signal handler may add a note while its thread is in here
+        self._done = threading.Event()
+        self._ticker = threading.Thread(target=self._tick_until_done, name="progress", daemon=True)
+        self._fault: BaseException | None = None
+        self._states: panel.States = {}
+        self._runs: dict[str, LiveRun] = {}
+        self._lost: dict[str, LiveRun] = {}
+        self._ended: set[str] = set()
+        self._front: tuple[str, ...] = ()
+        self._failures: deque[str] = deque(maxlen=panel.MAX_FAILURES)
+        self._notes: deque[str] = deque(maxlen=panel.MAX_NOTES)
+        self._opened_s = self._last_summary_s = clock()
+        self._first_run_s: float | None = None
+        self._changed_s = self._opened_s
+        self._finished = 0.0
+        self._unprinted: dict[str, None] = {}
+        self._line_s: dict[str, float] = {}
+        self._last_step_line_s = self._opened_s - STEP_QUIET_S
+
+    def __enter__(self) -> "ProgressView":
+        with self._guarded():
+            if self._live:
+                self._live.start()
+        self._ticker.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Takes the panel away; a summary stays."""
+        self._done.set()
+        self._ticker.join(timeout=1.0)
+        with self._guarded():
+            if self._live:
+                self._live.stop()
+        with self._guarded():
+            if self._states:
+                self._print(self._closing())
+            if self._fault:
+                self._print(f"the view of the sweep had a fault: {panel.one_line(repr(self._fault))}")
+
+    def conditions(self, states: Mapping[str, Mapping[str, int]]) -> None:
+        """How many replicates of each condition are waiting, live, complete and failed."""
+        with self._guarded():
+            self._states = dict(states)
+
+    def begin(self, key: str, label: str, num_steps: int, step: int) -> None:
+        """A run starts, or goes on after `step`; up to 0 means from the start."""
+        with self._guarded():
+            now_s, begun_step, label = self._clock(), max(step, 0), panel.one_line(label)
+            lost = self._lost.pop(key, None)
+            tries = lost.tries if lost else ""
+            self._runs[key] = LiveRun(label, num_steps, begun_step, begun_step, (now_s, begun_step), tries=tries)
+            self._ended.discard(key)
+            self._first_run_s = now_s if self._first_run_s is None else self._first_run_s
+            self._line_s[key] = self._changed_s = now_s
+            self._event(f"{label}: " + (f"goes on after step {step} of {num_steps}" if step > 0 else "started"))
+
+    def record(self, key: str, record: Record) -> None:
+        """A run reported."""
+        with self._guarded():
+            if key not in self._runs:
+                return
+            run, now_s = self._runs[key], self._clock()
+            run.report(record, now_s - _age_s(record))
+            if record["kind"] == "metrics":
+                self._changed_s = now_s
+                self._unprinted[key] = None
+                if self._is_verbose:
+                    self._event(self._step_text(run, record["metrics"]))
+
+    def end(self, key: str, state: str, error: str, duration_s: float) -> None:
+        """A run ended; a failure stays in sight."""
+        with self._guarded():
+            if key in self._ended:
+                return
+            self._ended.add(key)
+            run = self._take(key, state == "complete") or self._lost.pop(key, None)
+            label, why = run.label if run else key, f": {panel.one_line(error)}" if error else ""
+            text = f"{label}: {state} after {panel.duration_text(duration_s)}{why}"
+            if state == "failed":
+                self._failures.append(f"{label}{why}")
+                self._print(text)
+            elif run:
+                self._event(text)
+
+    def retry(self, key: str, error: str, tries: int, max_tries: int) -> None:
+        """A run lost its worker in one of its tries, counted from 1; it waits until it begins again."""
+        with self._guarded():
+            if run := self._take(key):
+                run.tries = f"try {tries + 1} of {max_tries}"
+                self._lost[key] = run
+                self._tell(f"{run.label}: lost its worker in try {tries} of {max_tries}: {panel.one_line(error)}")
+
+    def front(self, lines: Sequence[str]) -> None:
+        """The front so far, best first."""
+        with self._guarded():
+            self._front = tuple(map(panel.one_line, lines))
+
+    def note(self, text: str) -> None:
+        """Something to know; the same again says nothing new."""
+        with self._guarded():
+            self._tell(panel.one_line(text))
+
+    def tick(self) -> None:
+        """Shows what is due: the panel, or a step and a summary line. The view's own thread calls it."""
+        drawn = None
+        with self._guarded():
+            if self._live:
+                size = self._console.size
+                drawn = panel.draw(self._snapshot(), size.width, size.height - 1, self._console.encoding)
+            else:
+                self._print_due()
+        with self._watched():  # not under the lock: a terminal that stands still must not hold the sweep up
+            if self._live and drawn:
+                self._live.update(drawn, refresh=True)
+
+    def _take(self, key: str, is_complete: bool = False) -> LiveRun | None:
+        """The run of `key`, no longer in progress, or None; what it did counts as work done."""
+        run = self._runs.pop(key, None)
+        if run:
+            self._finished += run.gain() + (1 - run.fraction() if is_complete else 0)
+            self._changed_s = self._clock()
+        self._unprinted.pop(key, None)
+        self._line_s.pop(key, None)
+        return run
+
+    def _tick_until_done(self) -> None:
+        while not self._done.wait(REFRESH_S):
+            self.tick()
+
+    def _print_due(self) -> None:
+        """At most one step line a second, of the run that has waited longest; a summary each minute."""
+        now_s = self._clock()
+        if not self._is_verbose and now_s - self._last_step_line_s >= STEP_QUIET_S and self._unprinted:
+            key = min(self._unprinted, key=self._line_s.__getitem__)
+            if now_s - self._line_s[key] >= RUN_QUIET_S:
+                del self._unprinted[key]
+                self._line_s[key] = self._last_step_line_s = now_s
+                self._print(self._step_text(self._runs[key], self._runs[key].metrics))
+        if now_s - self._last_summary_s >= SUMMARY_S:
+            self._last_summary_s = now_s
+            self._print(panel.summary_text(panel.count(self._states), len(self._runs), self._eta_s()))
+
+    def _snapshot(self) -> Snapshot:
+        now_s = self._clock()
+        runs, states = list(self._runs.values()), self._states
+        front, failures, notes = self._front, tuple(self._failures), tuple(self._notes)
+        elapsed_s = now_s - self._opened_s
+        return Snapshot(self._title, states, runs, front, failures, notes, elapsed_s, self._eta_s(), now_s)
+
+    def _eta_s(self) -> float | None:
+        """By the pace up to the last report, lest it swing between reports."""
+        if self._first_run_s is None:
+            return None
+        num_waiting, elapsed_s = panel.count(self._states).waiting, self._changed_s - self._first_run_s
+        return panel.sweep_eta_s(num_waiting, list(self._runs.values()), self._finished, elapsed_s, self._clock())
+
+    def _step_text(self, run: LiveRun, metrics: Mapping[str, float]) -> str:
+        eta_s = run.eta_s(self._clock())
+        step = f"{run.label}: step {run.step}/{run.num_steps}"
+        pace = [panel.rate_text(run.steps_per_s()), f"ETA {panel.duration_text(eta_s)}"]
+        return "  ".join(filter(None, [step, *pace, panel.metrics_text(metrics)]))
+
+    def _closing(self) -> str:
+        total = panel.count(self._states)
+        left, took = total.total - total.done, panel.duration_text(self._clock() - self._opened_s)
+        return f"{total.done:,}/{total.total:,} done, {total.failed:,} failed, {left:,} left, after {took}"
+
+    def _tell(self, text: str) -> None:
+        stamped = f"{time.strftime('%H:%M:%S')} {text}"
+        if not self._notes or self._notes[-1].partition(" ")[2] != text:
+            self._notes.append(stamped)
+            self._event(text)
+
+    def _event(self, text: str) -> None:
+        """A line in a log; the panel shows it by itself."""
+        if not self._live:
+            self._print(text)
+
+    def _print(self, text: str) -> None:
+        """A line that stays. As Text it is no markup, whatever brackets it has."""
+        line = f"{time.strftime('%H:%M:%S')} {panel.one_line(self._title)}  {text}"
+        self._console.print(Text(panel.encodable(line, self._console.encoding)), soft_wrap=True)
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        with self._lock, self._watched():
+            yield
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Keeps the first fault for the end; where the console is gone, nothing more is written to it."""
+        try:
+            yield
+        except (Exception, SystemExit) as fault:  # rich leaves by SystemExit where a pipe's reader has gone
+            self._fault = self._fault or fault
+            if isinstance(fault, OSError | SystemExit):
+                self._console.quiet = True
+
+
+def _age_s(record: Record) -> float:
+    """How long ago a record was written: several may arrive together."""
+    return max(0.0, time.time() - record["time_ms"] / 1000) if "time_ms" in record else 0.0

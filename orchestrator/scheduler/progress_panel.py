@@ -1,0 +1,303 @@
+"""What of a running sweep fits on a screen: the runs' pace, the time left, and the rows that show them."""
+
+import heapq
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Group
+from rich.text import Text
+
+from orchestrator.journal.folder import Record
+
+States = Mapping[str, Mapping[str, int]]
+
+MAX_CONDITIONS: Final = 12
+MAX_RUNS: Final = 20
+MAX_FRONT: Final = 6
+MAX_FAILURES: Final = 5
+MAX_NOTES: Final = 3
+NUM_BAR_CELLS: Final = 10
+NUM_METRIC_CELLS: Final = 32
+
+_ESCAPE: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_BREAK: Final = re.compile(r"\s*[\r\n\t]\s*")
+_ASCII: Final = str.maketrans({"━": "=", "─": "-", "…": "~"})
+
+
+@dataclass
+class LiveRun:
+    """A run in progress and its pace, from its reports alone.
+
+    Attributes:
+        begun_step: where it went on; steps before it were done earlier.
+        start: time and step at which its worker started, after a loss the new one.
+        first: time and step of the first report since; start-up lies before it.
+        last: time and step of the last report since.
+        metrics: the last value of each validation metric.
+    """
+
+    label: str
+    num_steps: int
+    begun_step: int
+    step: int
+    start: tuple[float, int]
+    first: tuple[float, int] | None = None
+    last: tuple[float, int] | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    tries: str = ""
+
+    def restart(self, now_s: float) -> None:
+        """Forgets the pace: its worker starts only now."""
+        self.start, self.first, self.last = (now_s, self.step), None, None
+
+    def report(self, record: Record, now_s: float) -> None:
+        """Takes in a record of any kind."""
+        if record["kind"] == "started":
+            self.restart(now_s)
+        if record["kind"] == "metrics":
+            self.step = record["step"]
+            self.first, self.last = self.first or (now_s, self.step), (now_s, self.step)
+        metrics = record.get("metrics", {})
+        self.metrics |= {name: value for name, value in metrics.items() if "valid" in name}
+
+    def fraction(self) -> float:
+        """How much of it is done, 0 to 1."""
+        return _fraction(self.step, self.num_steps)
+
+    def gain(self) -> float:
+        """How much of it was done since it began, 0 to 1."""
+        return max(0.0, self.fraction() - _fraction(self.begun_step, self.num_steps))
+
+    def steps_per_s(self) -> float | None:
+        """The mean from its first report to its last; from its start while there is but one; None before."""
+        if self.first is None or self.last is None:
+            return None
+        since_s, since_step = self.first if self.last[1] > self.first[1] else self.start
+        duration_s, num_steps = self.last[0] - since_s, self.last[1] - since_step
+        return num_steps / duration_s if duration_s > 0 and num_steps > 0 else None
+
+    def eta_s(self, now_s: float) -> float | None:
+        """Seconds until its last step; between reports it counts down, by at most one step."""
+        rate = self.steps_per_s()
+        if rate is None or self.last is None:
+            return None
+        num_left = max(0, self.num_steps - self.last[1])
+        return max(0.0, num_left / rate - min(now_s - self.last[0], 1 / rate))
+
+
+@dataclass(frozen=True)
+class Count:
+    """Replicates by how they stand; done are the complete and the failed."""
+
+    waiting: int
+    live: int
+    complete: int
+    failed: int
+
+    @property
+    def done(self) -> int:
+        """Those that ended."""
+        return self.complete + self.failed
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.waiting + self.live + self.done
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that the panel shows at one moment."""
+
+    title: str
+    states: States
+    runs: Sequence[LiveRun]
+    front: Sequence[str]
+    failures: Sequence[str]
+    notes: Sequence[str]
+    elapsed_s: float
+    eta_s: float | None
+    now_s: float
+
+
+@dataclass(frozen=True)
+class _Section:
+    """Rows under a heading; `num_all` counts also those that were left out before."""
+
+    heading: str
+    rows: Sequence[str]
+    num_all: int
+    style: str = ""
+
+    def lines(self, height: int) -> list[tuple[str, str]]:
+        """At most `height` rows with their styles; what is left out is counted."""
+        if height < 2 or not self.rows:
+            return []
+        is_whole = self.num_all == len(self.rows) < height
+        shown = self.rows if is_whole else self.rows[: height - 2]
+        rest = [] if is_whole else [f"  ... and {self.num_all - len(shown):,} more"]
+        return [(self.heading, "bold"), *((f"  {row}", self.style) for row in shown), *((row, "dim") for row in rest)]
+
+
+def count(states: States) -> Count:
+    """The replicates of all conditions and the prerequisites."""
+    return Count(*(sum(s.get(name, 0) for s in states.values()) for name in ("waiting", "live", "complete", "failed")))
+
+
+def sweep_eta_s(
+    num_waiting: int, runs: Sequence[LiveRun], finished: float, elapsed_s: float, now_s: float
+) -> float | None:
+    """Seconds until all is done, a replicate being one unit of work; None before any work was done.
+
+    What is left, divided by the rate at which work was done; but no sooner than the slowest run in progress.
+
+    Args:
+        finished: units done in runs that have ended.
+        elapsed_s: time in which they and what is done of `runs` were done.
+    """
+    done = finished + sum(run.gain() for run in runs)
+    left = num_waiting + sum(1 - run.fraction() for run in runs)
+    if done <= 0 or elapsed_s <= 0:
+        return None
+    return max([left * elapsed_s / done, *(eta for run in runs if (eta := run.eta_s(now_s)) is not None)])
+
+
+def duration_text(seconds: float | None) -> str:
+    """`m:ss`, `h:mm:ss` or `2 d 5 h`; `?` for None."""
+    if seconds is None:
+        return "?"
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    if hours >= 24:
+        return f"{hours // 24} d {hours % 24} h"
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def rate_text(steps_per_s: float | None) -> str:
+    """Steps a second, or seconds a step where that is less than one; empty for None."""
+    if steps_per_s is None:
+        return ""
+    value, unit = (steps_per_s, "steps/s") if steps_per_s >= 1 else (1 / steps_per_s, "s/step")
+    return f"{value:.1f} {unit}" if value < 100 else f"{value:.0f} {unit}"
+
+
+def metrics_text(metrics: Mapping[str, float]) -> str:
+    """Names and values of 4 significant digits; a long name loses its middle."""
+    return "  ".join(f"{cut(one_line(name), NUM_METRIC_CELLS)} {value:.4g}" for name, value in metrics.items())
+
+
+def one_line(text: str) -> str:
+    """`text` without line breaks, control characters and colour codes, which would tear the screen."""
+    plain = _BREAK.sub(" ", _ESCAPE.sub("", text).strip("\r\n"))
+    return "".join(char if char.isprintable() else " " for char in plain).rstrip()
+
+
+def encodable(text: str, encoding: str) -> str:
+    """`text` with what `encoding` cannot write replaced."""
+    if encoding.lower().startswith("utf"):
+        return text
+    return text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
+
+
+def cut(text: str, num_cells: int) -> str:
+    """`text` in at most `num_cells` columns; its middle goes, since names differ at their ends."""
+    if cell_len(text) <= num_cells:
+        return text
+    head, tail = set_cell_size(text, num_cells // 2).rstrip(), text[-num_cells:]
+    while tail and cell_len(head) + 1 + cell_len(tail) > num_cells:
+        tail = tail[1:]
+    return f"{head}…{tail}"
+
+
+def summary_text(total: Count, num_live: int, eta_s: float | None) -> str:
+    """How much of the sweep is done, in one line."""
+    return (
+        f"{total.done:,}/{total.total:,} done  {total.failed:,} failed  {num_live:,} live  ETA {duration_text(eta_s)}"
+    )
+
+
+def draw(snapshot: Snapshot, width: int, height: int, encoding: str = "utf-8") -> Group:
+    """The panel in at most `height` rows (at least 1) of `width` columns; with too few, every section loses some."""
+    whole = summary_text(count(snapshot.states), len(snapshot.runs), snapshot.eta_s)
+    lines = [(f"{whole}  elapsed {duration_text(snapshot.elapsed_s)}  {one_line(snapshot.title)}", "bold")]
+    sections = _sections(snapshot, width - 2)
+    wanted = [min(len(s.rows), s.num_all) + 1 + (s.num_all > len(s.rows)) if s.rows else 0 for s in sections]
+    for section, num_rows in zip(sections, _share(wanted, height - 1), strict=True):
+        lines += section.lines(num_rows)
+    texts = [encodable(line, encoding) for line, _ in lines]
+    fitting = [text if cell_len(text) <= width else set_cell_size(text, width) for text in texts]
+    return Group(*(Text(text, style, no_wrap=True) for text, (_, style) in zip(fitting, lines, strict=True)))
+
+
+def _sections(snapshot: Snapshot, width: int) -> list[_Section]:
+    rows, num_conditions = _condition_rows(snapshot.states, width)
+    front, failures, notes = snapshot.front, snapshot.failures, snapshot.notes
+    return [
+        _Section("conditions", rows, num_conditions),
+        _Section("running", _run_rows(snapshot.runs[:MAX_RUNS], width, snapshot.now_s), len(snapshot.runs)),
+        _Section("front so far", front[:MAX_FRONT], len(front)),
+        _Section("last failures", failures[: -MAX_FAILURES - 1 : -1], min(len(failures), MAX_FAILURES), "red"),
+        _Section("notes", notes[: -MAX_NOTES - 1 : -1], min(len(notes), MAX_NOTES), "yellow"),
+    ]
+
+
+def _share(wanted: Sequence[int], height: int) -> list[int]:
+    """Rows for each, one more to each in turn until all have what they want or none are left."""
+    given = [0] * len(wanted)
+    while height > 0 and given != list(wanted):
+        for i in range(len(wanted)):
+            if height > 0 and given[i] < wanted[i]:
+                given[i], height = given[i] + 1, height - 1
+    return given
+
+
+def _condition_rows(states: States, width: int) -> tuple[list[str], int]:
+    """Those with live work first, then the undecided, then the rest; and how many there are."""
+
+    def rank(item: tuple[str, Mapping[str, int]]) -> int:
+        return 0 if item[1].get("live") else 1 if item[1].get("waiting") else 2
+
+    items = [item for item in states.items() if any(item[1].values())]
+    shown = heapq.nsmallest(MAX_CONDITIONS, items, key=rank)
+    names = [cut(one_line(name), max(10, width // 2)) for name, _ in shown]
+    column = max(map(cell_len, names), default=0)
+    return [f"{_pad(name, column)}  {_counts(s)}" for name, (_, s) in zip(names, shown, strict=True)], len(items)
+
+
+def _counts(states: Mapping[str, int]) -> str:
+    total = count({"": states})
+    others = [f"{number} {name}" for name, number in (("live", total.live), ("failed", total.failed)) if number]
+    return "  ".join([f"{total.done}/{total.total} done", *others])
+
+
+def _run_rows(runs: Sequence[LiveRun], width: int, now_s: float) -> list[str]:
+    """Label, step, bar, rate, ETA, metrics; a narrow screen has neither bar nor rate."""
+    columns = [
+        [cut(run.label, max(10, width * 2 // 5)) for run in runs],
+        [f"{max(run.step, 0)}/{run.num_steps}" for run in runs],
+        [_bar(run.fraction()) for run in runs] if width >= 78 else [],
+        [rate_text(run.steps_per_s()) for run in runs] if width >= 58 else [],
+        [f"ETA {duration_text(run.eta_s(now_s))}" for run in runs],
+        ["  ".join(filter(None, [run.tries, metrics_text(run.metrics)])) for run in runs],
+    ]
+    padded = []
+    for column in (column for column in columns if any(column)):
+        num_cells = max(map(cell_len, column))
+        padded.append([_pad(text, num_cells) for text in column])
+    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+
+
+def _bar(fraction: float) -> str:
+    num_full = int(fraction * NUM_BAR_CELLS)
+    return "━" * num_full + "─" * (NUM_BAR_CELLS - num_full)
+
+
+def _pad(text: str, num_cells: int) -> str:
+    return text + " " * (num_cells - cell_len(text))
+
+
+def _fraction(step: int, num_steps: int) -> float:
+    return min(1.0, max(0.0, step / num_steps)) if num_steps > 0 else 0.0

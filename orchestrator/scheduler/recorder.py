@@ -1,0 +1,242 @@
+"""Keeps the tracking store in step with a scheduler: condition runs, replicate runs, their metrics and ends.
+
+Every write brings something up to date with the journals and can be made again without doubling anything; all of them
+go through the queue, so a scheduler never waits for the store.
+"""
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from orchestrator.journal.bucket import UnavailableError, ask_once
+from orchestrator.journal.summary import summarise
+from orchestrator.results.curves import Curve, mean_curves
+from orchestrator.results.study import Replicate, Study
+from orchestrator.scheduler.task_factory import Task, TaskFactory
+from orchestrator.scheduler.task_journals import folder_of, folder_of_replicate
+from orchestrator.tracking import notes as descriptions
+from orchestrator.tracking import sources as provenance
+from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.names import stored_name
+from orchestrator.tracking.pages import Ranked, changed_settings, view_tags
+from orchestrator.tracking.replicate_tags import encode
+from orchestrator.tracking.run_filters import FILTERS
+from orchestrator.tracking.write_queue import WriteQueue
+from search_spaces.sweep import Condition
+from trainables.config import Config, content_hash, flatten
+from trainables.errors import InputError
+
+PREREQUISITES: Final = "prerequisites"
+MOST_AWAY: Final = 2
+"""So many requests to a bucket fail before a driver that stops asks for no more."""
+
+
+class Recorder:
+    """What a driver writes into MLflow about one sweep.
+
+    Attributes:
+        unfinished_conditions: names of those whose summary an earlier driver may not have written.
+    """
+
+    def __init__(self, tracking: Tracking, factory: TaskFactory, queue: WriteQueue) -> None:
+        self._tracking, self._factory, self._queue = tracking, factory, queue
+        self._experiment = tracking.open_experiment(factory.sweep.name)
+        tracking.remove_orphans(self._experiment)
+        self.unfinished_conditions = tracking.unfinished_conditions(self._experiment)
+        self._run_ids: dict[str, str] = {}
+        self._offsets: dict[str, int] = {}
+        self._conditions: dict[str, str] = {}
+        self._live: dict[str, Task] = {}
+        self._unwritten: dict[str, dict[int, Replicate]] = {}
+        self._lock = threading.Lock()
+        queue.put("description", self._describe_sweep)
+        diff = provenance.git_diff()
+        queue.put("diff", partial(tracking.store_diff, factory.sweep.name, factory.attempt, diff))
+
+    def known(self) -> Study:
+        """What earlier drivers of this sweep left."""
+        return self._tracking.read_study(self._factory.sweep.name)
+
+    def begin(self, task: Task, replicate: Replicate | None) -> None:
+        """Opens the task's run, with its condition's as parent, and logs what its journal already holds."""
+        self._live[task.work.key] = task
+        self.changed(task)
+        self._write_state(task, replicate)
+
+    def changed(self, task: Task) -> None:
+        """Logs what is new in its journal."""
+        self._queue.put(("run", task.work.key), partial(self._bring_up, task, "running", ""))
+
+    def end(self, task: Task, replicate: Replicate | None, state: str, traceback: str) -> None:
+        """Closes the task's run, complete, failed or stopped, once all that its journal holds is in the store."""
+        self._live.pop(task.work.key, None)
+        self._queue.put(("run", task.work.key), partial(self._bring_up, task, state, traceback))
+        self._write_state(task, replicate)
+
+    def end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str = "") -> None:
+        """Writes the condition's means and closes its run."""
+        self._queue.put(("end", condition.name), partial(self._end_condition, condition, replicates, decision))
+
+    def close(self, timeout_s: float) -> int:
+        """Leaves nothing RUNNING; returns how many things could not be written within `timeout_s`."""
+        try:
+            self._hear_last(list(self._live.values()))
+            for task in list(self._live.values()):
+                self.end(task, task.replicate("stopped", {}) if task.condition else None, "stopped", "")
+            self._queue.put("stop", partial(self._tracking.stop_running, self._experiment))
+            return self._queue.drain(timeout_s)
+        finally:
+            self._queue.close()
+
+    def _hear_last(self, live: Sequence[Task]) -> None:
+        """What their journals say; where that cannot be read now, what was last heard stands."""
+        if live and self._factory.settings.storage:
+            ask_once(self._factory.settings.storage)
+        num_away = 0
+        for task in live:
+            try:
+                task.summary = summarise(folder_of(task).records())
+            except (OSError, InputError) as error:
+                num_away += isinstance(error, UnavailableError)
+            if num_away == MOST_AWAY:
+                return
+
+    def give_up(self) -> int:
+        """Writes no more, because another driver now does."""
+        self._queue.close()
+        return 0
+
+    def _write_state(self, task: Task, replicate: Replicate | None) -> None:
+        if task.condition is None or replicate is None:
+            return
+        with self._lock:
+            self._unwritten.setdefault(task.condition.name, {})[task.seed] = replicate
+        self._queue.put(("condition", task.condition.name), partial(self._write_states, task.condition))
+
+    def _bring_up(self, task: Task, state: str, traceback: str) -> None:
+        key, folder = task.work.key, folder_of(task)
+        if key not in self._run_ids:
+            self._run_ids[key] = self._open_run(task)
+        run_id = self._run_ids[key]
+        records, offset = folder.records_after(self._offsets.get(key, 0))
+        self._tracking.log(run_id, records, self._end_tags(task) if state != "running" else {})
+        self._offsets[key] = offset
+        if state != "running":
+            with folder.fetched_artifacts() as artifacts:
+                self._tracking.finish(run_id, state, traceback, artifacts)
+            del self._run_ids[key]
+
+    def _open_run(self, task: Task) -> str:
+        tags = self._tags(task)
+        if task.condition is None:
+            experiment, kind = self._tracking.open_experiment(PREREQUISITES), "prerequisite"
+        else:
+            experiment, kind = self._experiment, "replicate"
+            tags |= self._place(task.seed, task.condition)
+        run_id = self._tracking.open_run(experiment, kind, task.work.key, task.work.label, tags)
+        self._tracking.log(run_id, params=flatten(task.work.typed_config()))
+        return run_id
+
+    def _place(self, seed: int, condition: Condition) -> dict[str, str]:
+        parent = self._condition_run(condition)
+        note = descriptions.of_replicate(seed, condition.name, self._factory.sweep.name, self._experiment, parent)
+        return {"mlflow.parentRunId": parent, descriptions.TAG: note}
+
+    def _write_states(self, condition: Condition) -> None:
+        run_id = self._condition_run(condition)
+        with self._lock:
+            replicates = dict(self._unwritten[condition.name])
+        tags: dict[str, str] = {}
+        for replicate in replicates.values():
+            tags |= encode(replace(replicate, run_id=self._run_of(replicate)))
+        self._tracking.write_replicates(self._experiment, run_id, tags)
+        with self._lock:
+            states = self._unwritten[condition.name]
+            for seed, replicate in replicates.items():
+                if states.get(seed) is replicate:
+                    del states[seed]
+
+    def _end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
+        run_id = self._condition_run(condition)
+        sweep, experiment = self._factory.sweep, self._experiment
+        listed = [replace(one, run_id=self._run_of(one)) for one in replicates]
+        note = descriptions.of_condition(sweep.description, experiment, run_id, listed)
+        tags = {descriptions.TAG: note} | ({"ponderay.decision": decision} if decision else {})
+        self._tracking.log(run_id, tags=tags)
+        self._tracking.write_curves(run_id, self._curves(condition, replicates))
+        self._tracking.summarise_condition(run_id, replicates)
+        del self._conditions[condition.name]
+
+    def _run_of(self, replicate: Replicate) -> str:
+        return self._tracking.find_run(self._experiment, "replicate", replicate.key) or replicate.run_id
+
+    def _curves(self, condition: Condition, replicates: Sequence[Replicate]) -> tuple[Curve, ...]:
+        """Over the complete replicates; none where one has no journal here, because it ran on storage of its own."""
+        settings, sweep = self._factory.settings, self._factory.sweep.name
+        keys = [replicate.key for replicate in replicates if replicate.state == "complete"]
+        try:
+            journals = [folder_of_replicate(settings, sweep, key).records() for key in keys]
+        except UnavailableError:  # written once the bucket is back
+            raise
+        except (OSError, ValueError):
+            return ()
+        return mean_curves(condition.name, journals) if all(journals) else ()
+
+    def _describe_sweep(self) -> None:
+        """Writes the experiment's description and saved views."""
+        factory, sweep = self._factory, self._factory.sweep
+        condition = sweep.conditions[0] if sweep.conditions else Condition("base")
+        end = factory.first_evaluation(condition)
+        ranked = [Ranked(stored_name(one.metric + end), one.direction == "minimize") for one in sweep.objectives]
+        words = zip(("error", "cost"), ranked, strict=False)
+        limits = {word: one.metric for word, one in words if one.is_smaller_better}
+        filters = [one.filled(limits) for one in FILTERS]
+        note = descriptions.of_experiment(sweep.name, sweep.description, self._experiment, filters)
+        views = view_tags(ranked, changed_settings(sweep))
+        self._tracking.describe(self._experiment, views | {descriptions.TAG: note})
+
+    def _condition_run(self, condition: Condition) -> str:
+        if condition.name not in self._conditions:
+            sweep = self._factory.sweep
+            config: Config = sweep.config(condition, sweep.seeds[0])
+            key = content_hash(sweep.name, condition.name, config)
+            tags = {
+                "ponderay.sweep": sweep.name,
+                "ponderay.condition": condition.name,
+                descriptions.TAG: descriptions.opening(sweep.description),
+            }
+            run_id = self._tracking.open_run(self._experiment, "condition", key, condition.name, tags)
+            self._tracking.log(run_id, params=flatten(config))
+            self._conditions[condition.name] = run_id
+        return self._conditions[condition.name]
+
+    def _tags(self, task: Task) -> dict[str, str]:
+        return {
+            "ponderay.sweep": self._factory.sweep.name,
+            "ponderay.condition": task.condition.name if task.condition else "",
+            "ponderay.seed": str(task.seed),
+            "ponderay.code_version": task.work.code_version,
+            "ponderay.data_fingerprint": task.fingerprint,
+            "ponderay.git_commit": provenance.git_commit(),
+            "ponderay.packages": provenance.package_versions(),
+            "ponderay.command": provenance.command(),
+        }
+
+    def _end_tags(self, task: Task) -> dict[str, str]:
+        known = task.summary
+        return {
+            "ponderay.error": task.error[:500],
+            "ponderay.lost": str(task.is_lost).lower(),
+            "ponderay.tries": str(task.tries),
+            "ponderay.evaluations": json.dumps(sorted(known.evaluations)),
+            "ponderay.code_version": task.code_version,
+            "ponderay.host": known.host,
+            "ponderay.device": known.device,
+            "ponderay.duration_s": f"{known.duration_s:.1f}",
+            "ponderay.peak_host_bytes": str(known.peak_host_bytes),
+            "ponderay.peak_gpu_bytes": str(known.peak_gpu_bytes),
+            "ponderay.size_bytes": str(known.size_bytes),
+        }

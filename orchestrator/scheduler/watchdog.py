@@ -1,0 +1,139 @@
+"""Looks after a running scheduler from a thread of its own: ends what hangs, and stops the driver at its limit."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from orchestrator.journal.folder import HUNG_FILE, Record
+from orchestrator.machine.processes import start_time
+from orchestrator.scheduler.scheduler import Scheduler
+from orchestrator.scheduler.task_factory import Task
+from orchestrator.worker.work import Work
+from trainables.errors import InputError
+
+LOOK_S: Final = 0.5
+PLACE_S: Final = 300.0
+"""After so long without a place it is said, once, that work waits for one."""
+
+ASK_S: Final = 10.0
+"""How often a journal behind a URL is asked for, of work that has not said that it has started."""
+
+JOIN_S: Final = 5.0
+"""How long the driver's end waits for a look that a bucket which is away may hold up."""
+
+End = Callable[[Record], str | None]
+"""Ends the process that wrote a `started` record, wherever it is, and returns what it said of where it hangs."""
+
+
+class Watchdog:
+    """A context manager around the running of `scheduler`.
+
+    Args:
+        end: None where work runs in the driver's own process, which nobody but its user may end.
+        max_device_s: what this driver's tasks may use of devices, in device seconds.
+        tell: told of work for which the cluster finds no place.
+    """
+
+    def __init__(self, scheduler: Scheduler, end: End | None, max_device_s: float, tell: Callable[[str], None]) -> None:
+        self._scheduler, self._end, self._max_device_s, self._tell = scheduler, end, max_device_s, tell
+        self._told: set[str] = set()
+        self._asked_s: dict[str, float] = {}
+        self._closed = threading.Event()
+        self._is_ending = False
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+
+    def __enter__(self) -> "Watchdog":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._closed.set()
+        self._thread.join(JOIN_S)
+        if self._is_ending:  # takes a time that is limited, and needs the cluster
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closed.wait(LOOK_S):
+            if self._scheduler.device_s() >= self._max_device_s:
+                self._scheduler.stopping.stop(f"Stopped at the limit of {self._max_device_s / 3600:g} device hours.")
+                return
+            for task in list(self._scheduler.tasks.live.values()):
+                with contextlib.suppress(OSError, InputError):  # a journal that cannot be read now
+                    self._look_at(task)
+
+    def _look_at(self, task: Task) -> None:
+        """Ends it where it has been silent for too long.
+
+        Where that brings nothing, whatever drives its workers is ended too after as long, for it may be what hangs.
+        """
+        limit_s = task.work.resources.report_timeout_s
+        if not task.running_s and self._may_ask(task.work):
+            self._scheduler.hear(task)
+        if self._closed.is_set():
+            return
+        if not task.running_s:
+            self._say_waiting(task)
+        if self._end is None or not task.running_s or time.monotonic() - task.heard_s < limit_s:
+            return
+        self._is_ending = True
+        try:
+            self._end_silent(task, self._end, limit_s)
+        finally:
+            self._is_ending = False
+
+    def _end_silent(self, task: Task, end: End, limit_s: float) -> None:
+        was_ended = bool(task.lost_because)
+        task.lost_because = f"it reported nothing for {limit_s:g} s, so its process was ended"
+        said = end(task.started)
+        if was_ended and task.driving and not self._closed.is_set():
+            end(task.driving)
+        task.lost_because += where_it_hung(said or _read(task.work.folder / HUNG_FILE))
+        task.heard_s = time.monotonic()
+
+    def _say_waiting(self, task: Task) -> None:
+        """A node may have gone whose place is needed, or others have taken it."""
+        work = task.work
+        if time.monotonic() - task.heard_s >= PLACE_S and work.attempt + work.key not in self._told:
+            self._told.add(work.attempt + work.key)
+            minutes = (time.monotonic() - task.heard_s) / 60
+            self._tell(f"{work.label} has had no place for {minutes:.0f} min; `ray status` says what is taken.")
+
+    def _may_ask(self, work: Work) -> bool:
+        """Whether its journal may be looked at again: requests to a bucket cost."""
+        now = time.monotonic()
+        if work.shared and now - self._asked_s.get(work.attempt, -ASK_S) < ASK_S:
+            return False
+        self._asked_s[work.attempt] = now
+        return True
+
+
+def where_it_hung(said: str) -> str:
+    """The innermost line of the thread that was at work, as far as the process could still say it."""
+    lines = said.splitlines()
+    frames = [line.strip() for line in lines if line.startswith("  File") and "/orchestrator/" not in line]
+    own = [frame for frame in frames if "site-packages" not in frame and "/lib/python" not in frame]
+    return f" ({(own or frames)[0]})" if frames else ""
+
+
+def end_process(started: Record) -> str:
+    """Asks a process of this machine where it hangs, and kills it, unless it has ended and another has its number.
+
+    Returns:
+        What it said.
+    """
+    if start_time(started["pid"]) != started["process_started"]:
+        return ""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(started["pid"], signal.SIGUSR1)
+        time.sleep(0.5)
+        os.kill(started["pid"], signal.SIGKILL)
+    return _read(Path(started["hung_file"])) if "hung_file" in started else ""
+
+
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""

@@ -1,0 +1,76 @@
+"""MLflow's server for tracking alone, with all artifacts in its own store: nobody can name another place.
+
+Whoever makes an experiment or a model's version may tell MLflow where its files lie, and MLflow would make, write and
+read them there as the server's user. `mlflow server --app-name` finds what is here by the package's metadata.
+"""
+
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from flask import Response, jsonify, request
+from mlflow.exceptions import MlflowException
+from mlflow.protos.model_registry_pb2 import CreateModelVersion
+from mlflow.protos.service_pb2 import CreateExperiment
+from mlflow.server import app, fastapi_app
+from mlflow.server.handlers import _get_request_message
+
+from orchestrator.server.routes import OnlyTracking
+
+PLACES: Final = {
+    "/mlflow/experiments/create": (CreateExperiment, "artifact_location", {"mlflow-artifacts"}),
+    "/mlflow/model-versions/create": (CreateModelVersion, "source", {"mlflow-artifacts", "models", "runs"}),
+}
+"""By the end of a rule: the request, the field that names a place, and the schemes that lead to the server's own store.
+
+A `source` without a scheme is the text of a prompt, or a path, which MLflow itself refuses outside of its run's folder.
+"""
+
+
+def create_app() -> Any:
+    """The server of `ponderay serve`, behind passwords, as FastAPI's app."""
+    from mlflow.server import auth  # reads its settings as it is imported
+
+    made = auth.create_app(app)
+    app.before_request(_refuse_other_places)  # after MLflow's own, so that strangers learn nothing
+    made.add_middleware(OnlyTracking)
+    return made
+
+
+def create_open_app() -> Any:
+    """The server of `ponderay ui`, which whoever has an account on this machine can reach."""
+    app.before_request(_refuse_other_places)
+    fastapi_app.app.add_middleware(OnlyTracking)
+    return fastapi_app.app
+
+
+def _refuse_other_places() -> Response | None:
+    rule = request.url_rule.rule if request.url_rule else ""
+    for ending, (message, field, schemes) in PLACES.items():
+        if rule.endswith(ending):
+            try:
+                place = str(getattr(_get_request_message(message()), field))  # type: ignore[no-untyped-call]
+            except MlflowException:
+                return None  # MLflow says what is wrong with it
+            return None if not place or _is_own(place, schemes) else _refusal(field, place)
+    return None
+
+
+def _is_own(place: str, schemes: set[str]) -> bool:
+    """Whether it lies in the server's own store."""
+    try:
+        parts = urlsplit(place)
+    except ValueError:
+        return False
+    if not parts.scheme:
+        return "models" in schemes
+    if parts.scheme == "mlflow-artifacts":
+        return not parts.netloc and not any(sign in place for sign in ("..", "%"))  # another server; a way out of it
+    return parts.scheme in schemes
+
+
+def _refusal(field: str, place: str) -> Response:
+    sentence = f"{field} must be left out or begin with mlflow-artifacts:/, this server's own store, not {place!r}."
+    answer: Response = jsonify({"error_code": "INVALID_PARAMETER_VALUE", "message": sentence})
+    answer.status_code = HTTPStatus.BAD_REQUEST
+    return answer

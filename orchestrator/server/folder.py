@@ -1,0 +1,207 @@
+"""The folder of a tracking server: who serves from it, so that there is one at most, and how that one is ended."""
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from orchestrator.machine.network import free_port, is_free, link
+from orchestrator.machine.process_lock import Lease
+from orchestrator.machine.processes import process_space, start_time
+from orchestrator.server.postgres import Postgres
+from trainables.errors import InputError
+
+MARK: Final = "_PONDERAY_SERVES_FROM"
+"""In the environment of every process that serves MLflow, so that it is found whatever became of the one above it."""
+END_S: Final = 15.0
+STOP_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Serving:
+    """The process that serves from a folder; it looks after all others.
+
+    Attributes:
+        started: when, by its operating system, which is named by `space`.
+        is_ready: whether requests are answered.
+    """
+
+    pid: int
+    started: str
+    space: str
+    host: str
+    port: int
+    is_ready: bool
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is there, as far as this machine can see."""
+        return self.space == process_space() and start_time(self.pid) == self.started
+
+    @property
+    def link(self) -> str:
+        """Its address on this machine."""
+        return link(self.host, self.port)
+
+    def end(self) -> None:
+        """Has it end in order, and waits for that.
+
+        Raises:
+            InputError: if it does not, or is another user's.
+        """
+        try:
+            os.kill(self.pid, signal.SIGTERM)
+        except PermissionError:
+            raise InputError(f"The server at {self.link} is another user's (process {self.pid}).") from None
+        except ProcessLookupError:
+            return
+        deadline = time.monotonic() + STOP_S
+        while self.is_alive:
+            if time.monotonic() > deadline:
+                raise InputError(f"The server at {self.link} (process {self.pid}) does not end within {STOP_S:.0f} s.")
+            time.sleep(0.1)
+
+
+@dataclass(frozen=True)
+class ServerFolder:
+    """What a server needs to be found again, below `path`."""
+
+    path: Path
+
+    def make(self) -> None:
+        """For its owner; where root serves, PostgreSQL's user may pass through."""
+        try:
+            if not self.path.exists():
+                self.path.mkdir(parents=True)
+                self.path.chmod(0o711 if os.geteuid() == 0 else 0o700)
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be made: {error.strerror}; name a folder by `--folder`.") from None
+        if not os.access(self.path, os.W_OK | os.X_OK):
+            raise InputError(f"`--folder` must be one that you can write to, but {self.path} is not.")
+
+    @property
+    def log(self) -> Path:
+        """What a server in the background has to say."""
+        return self.path / "server.log"
+
+    def serving(self) -> Serving | None:
+        """Who serves here now."""
+        try:
+            found = Serving(**json.loads(self._state.read_text(encoding="utf-8")))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+        return found if found.is_alive else None
+
+    @contextmanager
+    def held(self, host: str, port: int) -> Iterator[None]:
+        """Makes this process the one that serves here.
+
+        Raises:
+            InputError: if there is one already.
+        """
+        lease = Lease(self._lock)
+        if not lease.acquire():
+            where = f" at {serving.link}" if (serving := self.serving()) else ""
+            raise InputError(
+                f"A server of {self.path} runs already{where} ({lease.holder()}); `ponderay serve --stop` ends it."
+            )
+        try:
+            self.write(host, port, is_ready=False)
+            yield
+        finally:
+            self._state.unlink(missing_ok=True)
+            lease.release()
+
+    def write(self, host: str, port: int, is_ready: bool) -> None:
+        """Has this process found as the one that serves here."""
+        own = Serving(os.getpid(), start_time(os.getpid()), process_space(), host, port, is_ready)
+        part = self._state.with_suffix(".part")
+        part.write_text(json.dumps(asdict(own)), encoding="utf-8")
+        part.replace(self._state)
+
+    def stop(self) -> bool:
+        """Ends whoever serves here, and what one that was killed has left; returns whether there was anything.
+
+        Raises:
+            InputError: if it does not end, is another user's or runs on another machine.
+        """
+        try:
+            serving, is_there = self.serving(), self._lock.exists()
+        except PermissionError:
+            raise InputError(f"{self.path} is another user's, who alone can end its server.") from None
+        if serving:
+            serving.end()
+        if not is_there:
+            return False
+        lease = Lease(self._lock)
+        if not lease.acquire():
+            raise InputError(f"{self.path} is in use by {lease.holder()}; end it there.")
+        try:
+            return self.end_left_over() or serving is not None
+        finally:
+            lease.release()
+
+    def end_left_over(self) -> bool:
+        """Ends processes of MLflow and PostgreSQL that nobody looks after; returns whether there were any."""
+        found = self.end_processes()
+        if not self._postgres.exists():
+            return found
+        postgres = self.postgres()
+        found = found or postgres.is_running()
+        postgres.stop()
+        return found
+
+    def end_processes(self) -> bool:
+        """Ends every process that serves MLflow from here; returns whether there were any."""
+        found = self._marked()
+        for number, limit_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, END_S)):
+            deadline = time.monotonic() + limit_s
+            _send(self._marked(), number)
+            while self._marked() and time.monotonic() < deadline:
+                time.sleep(0.1)
+        return bool(found)
+
+    def postgres(self) -> Postgres:
+        """Its own PostgreSQL, on the port that it had before unless another has that now."""
+        file = self.path / "postgres.port"
+        port = int(file.read_text(encoding="ascii")) if file.exists() else 0
+        postgres = Postgres(self._postgres, port)
+        if port and (postgres.is_running() or is_free("127.0.0.1", port)):
+            return postgres
+        port = free_port()
+        file.write_text(str(port), encoding="ascii")
+        return Postgres(postgres.folder, port)
+
+    @property
+    def _state(self) -> Path:
+        return self.path / "server.json"
+
+    @property
+    def _lock(self) -> Path:
+        return self.path / "server.lock"
+
+    @property
+    def _postgres(self) -> Path:
+        return self.path / "postgres"
+
+    def _marked(self) -> list[int]:
+        import psutil  # type: ignore[import-untyped]
+
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                if process.environ().get(MARK) == str(self.path):
+                    found.append(int(process.pid))
+        return found
+
+
+def _send(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)

@@ -1,0 +1,276 @@
+"""MLflow: one experiment a sweep, a run a condition, a nested run a replicate.
+
+Only files named `tracking*` import mlflow. A run is found by its key through a registry (`registry`), never by tags.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mlflow import MlflowClient
+from mlflow.entities import Experiment, Metric
+from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
+
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.folder import Record
+from orchestrator.results.curves import Curve
+from orchestrator.results.study import Replicate, Study
+from orchestrator.tracking import batches as tracking_batches
+from orchestrator.tracking import condition_curves as tracking_curves
+from orchestrator.tracking import condition_metrics as tracking_summaries
+from orchestrator.tracking import store as database
+from orchestrator.tracking.mlflow_reader import read_study
+from orchestrator.tracking.names import LOAD_PREFIX, stored_name
+from orchestrator.tracking.probe import reason_of, redacted, store_kind
+from orchestrator.tracking.recorded_sweeps import RecordedSweep, recorded_sweeps
+from orchestrator.tracking.registry import Registry, open_registry
+from orchestrator.tracking.runs import RUNNING, KeyedRuns, matching
+from orchestrator.tracking.study_cache import cache_folder
+from trainables.errors import InputError
+
+ENDED: Final = {"complete": "FINISHED", "failed": "FAILED", "stopped": "KILLED"}
+CLIENT: Final = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
+"""Whoever writes tries again anyway, and says so meanwhile; by itself MLflow is silent for minutes.
+
+And it would print two lines for each run that ends.
+"""
+
+AWAY_STATUS: Final = (401, 403, 429, 499, 500, 502, 503, 504)
+
+
+class Tracking:
+    """The tracking store; opened by the driver, and by commands that read."""
+
+    def __init__(self, settings: Settings) -> None:
+        logging.getLogger("mlflow").setLevel(logging.WARNING)
+        logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # whoever writes says it in one line
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+        for name, value in CLIENT.items():
+            os.environ.setdefault(name, value)
+        self._settings = settings
+        self._books: dict[str, Registry] = {}
+        self._revision = 0
+        uri = database.address(settings.tracking_uri)
+        try:
+            with database.made_once(uri, settings.runs / "mlflow.lock"):
+                self._client = MlflowClient(tracking_uri=uri)
+                self._client.search_experiments(max_results=1)
+        except (MlflowException, SQLAlchemyError, ImportError, ValueError) as error:  # a database needs its own package
+            reason = reason_of(error, settings.tracking_uri)
+            raise InputError(
+                f"The tracking store {redacted(settings.tracking_uri)} cannot be opened: {reason}"
+            ) from None
+        self._runs = KeyedRuns(self._client, self.registry)
+
+    @staticmethod
+    def is_unavailable(error: Exception) -> bool:
+        """Whether the store could not be reached or could not serve, so that the same call may succeed later."""
+        if isinstance(error, MlflowException):
+            status: int = error.get_http_status_code()  # type: ignore[no-untyped-call]
+            return status in AWAY_STATUS
+        return isinstance(error, (OSError, OperationalError, InterfaceError))  # from giving up on a broken connection
+
+    def registry(self, name: str) -> Registry:
+        """The one registry called `name`."""
+        if name not in self._books:
+            self._books[name] = open_registry(self._client, name)
+        return self._books[name]
+
+    def open_experiment(self, name: str) -> str:
+        """The id of the experiment `name`, made where it is not there."""
+        found = self._client.get_experiment_by_name(name)
+        if found is None:
+            has_server = store_kind(self._settings.tracking_uri) in ("http", "https")
+            location = None if has_server else (self._settings.artifacts / name).as_uri()
+            try:
+                return str(self._client.create_experiment(name, artifact_location=location))
+            except MlflowException:
+                found = self._client.get_experiment_by_name(name)
+                if found is None:
+                    raise
+        return str(found.experiment_id)
+
+    def find_experiment(self, name: str) -> Experiment:
+        """The experiment of a sweep that has run before.
+
+        Raises:
+            InputError: if it has not.
+        """
+        found = self._client.get_experiment_by_name(name)
+        if found is None:
+            raise InputError(
+                f"{name} has not run here yet ({redacted(self._settings.tracking_uri)}); `ponderay run {name}` does."
+            )
+        return found
+
+    def describe(self, experiment_id: str, tags: Mapping[str, str]) -> None:
+        """Sets those tags of an experiment that are not so yet."""
+        known = self._client.get_experiment(experiment_id).tags
+        for name, value in tags.items():
+            if known.get(name) != value:
+                self._client.set_experiment_tag(experiment_id, name, value)
+
+    def sweeps(self) -> tuple[RecordedSweep, ...]:
+        """Those with a condition's run, by name."""
+        return recorded_sweeps(self._client)
+
+    def open_run(self, experiment_id: str, kind: str, key: str, name: str, tags: Mapping[str, str]) -> str:
+        """The id of the one run with this kind and key, set RUNNING; made, with `tags`, where it is not there."""
+        return self._runs.open(experiment_id, kind, key, name, tags)
+
+    def find_run(self, experiment_id: str, kind: str, key: str) -> str:
+        """The id of the run with this kind and key; empty where there is none."""
+        return self._runs.find(experiment_id, kind, key)
+
+    def log(
+        self,
+        run_id: str,
+        records: Sequence[Record] = (),
+        tags: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Adds the metrics of journal records, tags, and parameters not logged before; twice is as good as once.
+
+        A record's time and step are its own. Parameters stay as they were first logged: those that may differ, such as
+        paths, are not part of the key.
+        """
+        metrics = [
+            Metric(name, value, record["time_ms"], record["step"])
+            for record in records
+            for name, value in _metrics(record).items()
+        ]
+        tracking_batches.write(self._client, run_id, metrics, tags, self._new_params(run_id, params or {}))
+
+    def _new_params(self, run_id: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not params or self._runs.is_new(run_id):
+            return params
+        logged = self._client.get_run(run_id).data.params
+        return {path: value for path, value in params.items() if path not in logged}
+
+    def finish(self, run_id: str, state: str, traceback: str = "", artifacts: Path | None = None) -> None:
+        """Ends a run, complete, failed or stopped, with its files; a traceback becomes an artifact."""
+        if traceback:
+            self._client.log_text(run_id, tracking_batches.plain(traceback), "traceback.txt")
+        if artifacts and artifacts.is_dir():
+            self._client.log_artifacts(run_id, str(artifacts))
+        self._client.set_tag(run_id, "ponderay.state", state)
+        self._client.set_terminated(run_id, ENDED[state])
+
+    def write_replicates(self, experiment_id: str, run_id: str, tags: Mapping[str, str]) -> None:
+        """Writes states of replicates into their condition's run, and then that this was done: readers look for it."""
+        self.log(run_id, tags=tags)
+        revision = self._next_revision(experiment_id)
+        self._client.log_batch(run_id, [Metric(UPDATED, revision, revision, 0)])  # MLflow takes the latest by its time
+
+    def _next_revision(self, experiment_id: str) -> int:
+        if not self._revision:
+            order = [f"metrics.`{UPDATED}` DESC"]
+            last = self._client.search_runs([experiment_id], f"metrics.`{UPDATED}` > 0", order_by=order, max_results=1)
+            self._revision = int(last[0].data.metrics[UPDATED]) if last else 0
+        self._revision = max(self._revision + 1, _now_ms())
+        return self._revision
+
+    def summarise_condition(self, run_id: str, replicates: Sequence[Replicate]) -> None:
+        """Writes what its replicates come to, as `tracking_summaries` says, and ends the condition's run."""
+        tracking_summaries.write_summaries(self._client, run_id, replicates, _now_ms())
+        complete = all(replicate.state == "complete" for replicate in replicates)
+        self.finish(run_id, "complete" if complete else "failed")
+
+    def write_curves(self, run_id: str, curves: Sequence[Curve]) -> None:
+        """Writes learning curves into the run of their condition; twice is as good as once."""
+        tracking_curves.write_curves(self._client, run_id, curves)
+
+    def read_curves(self, sweep: str, conditions: Sequence[str]) -> tuple[Curve, ...]:
+        """The learning curves of these conditions, each over the most replicates for which there are any.
+
+        Raises:
+            InputError: if the sweep has not run.
+        """
+        return tracking_curves.read_curves(self._client, self.find_experiment(sweep).experiment_id, conditions)
+
+    def sweep_run(self, sweep: str) -> str:
+        """The sweep's own run, named as the sweep, for what belongs to no condition."""
+        experiment_id = self.open_experiment(sweep)
+        return self.open_run(experiment_id, "sweep", sweep, sweep, {"ponderay.sweep": sweep})
+
+    def store_front(
+        self, sweep: str, files: Iterable[Path], metrics: Mapping[str, float], tags: Mapping[str, str]
+    ) -> None:
+        """Stores a front on the sweep's own run: its figures, its numbers, and what they rest on."""
+        self._store(sweep, "figures", files, metrics, tags)
+
+    def store_figures(self, sweep: str, files: Iterable[Path]) -> None:
+        """Stores figures on the sweep's own run."""
+        self._store(sweep, "figures", files, {}, {})
+
+    def store_report(self, sweep: str, files: Iterable[Path]) -> None:
+        """Stores a report on the sweep's own run."""
+        self._store(sweep, "report", files, {}, {})
+
+    def _store(
+        self, sweep: str, folder: str, files: Iterable[Path], metrics: Mapping[str, float], tags: Mapping[str, str]
+    ) -> None:
+        run_id, now_ms = self.sweep_run(sweep), _now_ms()
+        for file in files:
+            self._client.log_artifact(run_id, str(file), folder)
+        logged = [Metric(stored_name(name), value, now_ms, 0) for name, value in metrics.items()]
+        tracking_batches.write(self._client, run_id, logged, tags)
+        self.finish(run_id, "complete")
+
+    def store_diff(self, sweep: str, name: str, diff: str) -> None:
+        """Stores what was changed and not committed when the driver `name` started."""
+        if diff:
+            run_id = self.sweep_run(sweep)
+            self._client.log_text(run_id, tracking_batches.plain(diff), f"uncommitted/{name}.diff")
+            self.finish(run_id, "complete")
+
+    def unfinished_conditions(self, experiment_id: str) -> set[str]:
+        """Names of conditions whose run has not ended well."""
+        wanted = "attributes.status != 'FINISHED' and tags.`ponderay.kind` = 'condition'"
+        return {run.data.tags["ponderay.condition"] for run in matching(self._client, experiment_id, wanted)}
+
+    def stop_running(self, experiment_id: str) -> None:
+        """Leaves no run of an experiment RUNNING; for the holder of the lease."""
+        self.remove_orphans(experiment_id)
+        for run in list(matching(self._client, experiment_id, RUNNING)):
+            self.finish(run.info.run_id, "stopped")
+
+    def remove_orphans(self, experiment_id: str) -> None:
+        """Removes runs that were made and never entered into the registry: a driver died, or the store went away.
+
+        For the holder of the lease.
+        """
+        self._runs.remove_unentered(experiment_id)
+
+    def read_study(self, name: str) -> Study:
+        """Every replicate of the sweep `name`, as the store has it.
+
+        Raises:
+            InputError: if the sweep has not run.
+        """
+        return read_study(self._client, name, self.find_experiment(name).experiment_id, cache_folder())
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _metrics(record: Record) -> Mapping[str, float]:
+    """What a journal's record says in numbers, named as in MLflow."""
+    if record["kind"] == "system":
+        return {LOAD_PREFIX + name: value for name, value in record["values"].items()}
+    if record["kind"] in ("metrics", "evaluation"):
+        return {stored_name(name): value for name, value in record["metrics"].items()}
+    return {}
+
+
+UPDATED: Final = "ponderay.updated"
+"""Metric of a condition's run: the revision of the replicates' states in its tags."""

@@ -1,0 +1,85 @@
+"""Reads studies from MLflow: runs of conditions only, and of those only what changed since it was last read.
+
+A condition's run carries its replicates in tags (`replicate_tags`); then its metric `ponderay.updated` is set to a
+revision, which grows over the experiment and is the time in ms unless two fall together.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.results.study import Study
+from orchestrator.tracking import study_cache
+from orchestrator.tracking.probe import redacted
+from orchestrator.tracking.replicate_tags import decode
+from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+UPDATED: Final = "ponderay.updated"
+PAGE: Final = 200
+
+
+def read_study(client: "MlflowClient", name: str, experiment_id: str, cache: Path | None) -> Study:
+    """The study of the sweep `name`, conditions in the order of their runs' start, seeds in order.
+
+    Args:
+        cache: folder of what was read before; None: everything is read.
+    """
+    experiment = client.get_experiment(experiment_id)
+    origin = Origin(redacted(client.tracking_uri), str(experiment_id), int(experiment.creation_time or 0))
+    before = study_cache.load(cache, origin)
+    snapshot = _read(client, experiment_id, before)
+    if snapshot != before:
+        study_cache.save(cache, origin, snapshot)
+    return snapshot.study(name)
+
+
+def _read(client: "MlflowClient", experiment_id: str, before: Snapshot) -> Snapshot:
+    """The present state.
+
+    The last revision is asked for first: all that it covers is there when the runs are read. Runs deleted or restored
+    shift the pages and leave no revision: then everything is read again.
+    """
+    deleted = frozenset(run.info.run_id for run in _changed(client, experiment_id, 0, is_deleted=True))
+    revision = _last_revision(client, experiment_id)
+    if revision < before.revision or deleted != before.deleted:
+        before = Snapshot()
+    conditions = dict(before.conditions)
+    if revision > before.revision:
+        for run in _changed(client, experiment_id, before.revision):
+            conditions[run.info.run_id] = _condition(run)
+    return Snapshot(revision, conditions, deleted)
+
+
+def _last_revision(client: "MlflowClient", experiment_id: str) -> int:
+    order = [f"metrics.`{UPDATED}` DESC"]
+    last = client.search_runs([experiment_id], _filter(0), max_results=1, order_by=order)
+    return int(last[0].data.metrics[UPDATED]) if last else 0
+
+
+def _changed(client: "MlflowClient", experiment_id: str, since: int, is_deleted: bool = False) -> Iterator["Run"]:
+    from mlflow.entities import ViewType
+
+    view = ViewType.DELETED_ONLY if is_deleted else ViewType.ACTIVE_ONLY
+    token = None
+    while True:
+        page = client.search_runs(
+            [experiment_id], _filter(since), view, PAGE, ["attributes.start_time ASC"], page_token=token
+        )
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _filter(since: int) -> str:
+    return f"metrics.`{UPDATED}` > {since} and tags.`ponderay.kind` = 'condition'"
+
+
+def _condition(run: "Run") -> ReadCondition:
+    name = run.data.tags["ponderay.condition"]
+    replicates = tuple(decode(name, run.data.tags))
+    return ReadCondition(name, int(run.info.start_time or 0), int(run.data.metrics[UPDATED]), replicates)

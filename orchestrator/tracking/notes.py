@@ -1,0 +1,100 @@
+"""Descriptions in MLflow, in Markdown with relative links: of a sweep's experiment, its conditions and replicates.
+
+MLflow shows the first line of an experiment's description, and the rest when it is unfolded.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from orchestrator.results.study import Replicate
+from orchestrator.tracking.pages import VIEWS
+from orchestrator.tracking.run_filters import RunFilter
+from orchestrator.tracking.run_links import filter_page, run_page
+
+TAG: Final = "mlflow.note.content"
+MAX_LENGTH: Final = 5000
+"""Of what is stored; servers differ in how much they take."""
+
+MAX_DESCRIPTION: Final = 1000
+MAX_ERROR: Final = 200
+"""Of what is written into one, in characters."""
+
+COMMANDS: Final = ("status", "pareto", "compare", "report", "run")
+REWRITTEN: Final = "_Ponderay writes this description; changes are lost when the sweep runs again._"
+_MARKS: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!~|])")
+_ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def escaped(text: str) -> str:
+    """Markdown that shows `text` itself, in one line."""
+    return _MARKS.sub(r"\\\1", " ".join(text.split()).translate(_ENTITIES))
+
+
+def opening(description: str) -> str:
+    """The first line of all of them: what the sweep is."""
+    return escaped(description[:MAX_DESCRIPTION])
+
+
+def of_experiment(name: str, description: str, experiment_id: str, filters: Sequence[RunFilter]) -> str:
+    """What the sweep is, its views, the commands that answer, and the searches."""
+    pages = [f"- {_link(view.name, view.page(experiment_id))}: {escaped(view.meaning)}" for view in VIEWS]
+    commands = [f"    ponderay {command} {_argument(name)}" for command in COMMANDS]
+    searches = [_search(one) for one in filters]
+    return _whole(
+        [opening(description or name), "", "**Pages**", "", *pages, "", "**Commands**", ""],
+        commands,
+        ["", "**Searches** for the box above the table; what stands in braces is yours to fill in.", "", *searches],
+    )
+
+
+def of_condition(description: str, experiment_id: str, run_id: str, replicates: Sequence[Replicate]) -> str:
+    """What it belongs to, and its replicates.
+
+    Args:
+        run_id: of the condition.
+    """
+    table = filter_page(experiment_id, f"tags.\"mlflow.parentRunId\" = '{run_id}'")
+    listed = [_replicate(experiment_id, one) for one in sorted(replicates, key=lambda one: one.seed)]
+    return _whole([opening(description), "", _link("Its replicates as a table", table), ""], listed)
+
+
+def of_replicate(seed: int, condition: str, sweep: str, experiment_id: str, condition_run: str) -> str:
+    """Which condition it is of."""
+    parent = _link(condition, run_page(experiment_id, condition_run))
+    return f"Seed {seed} of condition {parent} of {escaped(sweep)}"
+
+
+def _argument(name: str) -> str:
+    """A sweep as a command takes it."""
+    words = shlex.quote(" ".join(name.removesuffix(".smoke").split()))
+    return f"{words} --smoke" if name.endswith(".smoke") else words
+
+
+def _replicate(experiment_id: str, replicate: Replicate) -> str:
+    name = f"seed {replicate.seed}"
+    shown = _link(name, run_page(experiment_id, replicate.run_id)) if replicate.run_id else name
+    error = f": {escaped(replicate.error[:MAX_ERROR])}" if replicate.error else ""
+    return f"- {shown}, {replicate.state}{error}"
+
+
+def _search(one: RunFilter) -> str:
+    return f"- {escaped(one.name)}: {escaped(one.meaning)}\n\n        {' '.join(one.text.split())}\n"
+
+
+def _link(text: str, page: str) -> str:
+    return f"[{escaped(text)}]({page})"
+
+
+def _whole(*parts: Iterable[str]) -> str:
+    """Lines up to MAX_LENGTH, and the remark that closes them."""
+    lines: list[str] = []
+    room = MAX_LENGTH - len(REWRITTEN) - 20
+    for line in (line for part in parts for line in part):
+        if room < len(line) + 1:
+            lines.append("- and more")
+            break
+        lines.append(line)
+        room -= len(line) + 1
+    return "\n".join([*lines, "", REWRITTEN])

@@ -1,0 +1,74 @@
+"""Replicates as tags of their condition's run, so that a study can be read from the runs of conditions alone.
+
+Tag `ponderay.replicate.SEED` is a JSON object: the number of chunks, then every field of `Replicate` but condition and
+seed. Where the text is longer than CHUNK it goes on in `ponderay.replicate.SEED.1`, `.2` and so on. Numbers that JSON
+does not know are written as Python does: NaN, Infinity, -Infinity.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+from orchestrator.results.study import Replicate
+
+PREFIX: Final = "ponderay.replicate."
+CHUNK: Final = 7500
+"""Characters in a tag; MLflow allows 8,000."""
+
+_HEADER: Final = '{"chunks": %4d, '
+_FIRST: Final = re.compile(re.escape(PREFIX) + r"(-?\d+)")
+_NUM_CHUNKS: Final = re.compile(r'\{"chunks": *(\d+), ')
+_FIELDS: Final = tuple(field.name for field in fields(Replicate) if field.name not in ("condition", "seed"))
+
+
+def encode(replicate: Replicate) -> dict[str, str]:
+    """The tags that hold all of `replicate` but its condition.
+
+    The first says how many there are, so that those of a longer state before it do no harm.
+    """
+    body = json.dumps(to_record(replicate))[1:]
+    num_chunks = -(-(len(_HEADER % 0) + len(body)) // CHUNK)
+    text = _HEADER % num_chunks + body
+    return {_name(replicate.seed, i): text[i * CHUNK : (i + 1) * CHUNK] for i in range(num_chunks)}
+
+
+def decode(condition: str, tags: Mapping[str, str]) -> list[Replicate]:
+    """The replicates of `condition` by seed, from all tags of its run.
+
+    Raises:
+        ValueError: if a tag is missing or not whole.
+    """
+    seeds = sorted(int(found[1]) for name in tags if (found := _FIRST.fullmatch(name)))
+    return [_decode_one(condition, seed, tags) for seed in seeds]
+
+
+def to_record(replicate: Replicate) -> dict[str, Any]:
+    """Every field but condition and seed, as JSON has them."""
+    record = {name: getattr(replicate, name) for name in _FIELDS}
+    return record | {"metrics": dict(replicate.metrics), "evaluations": sorted(replicate.evaluations)}
+
+
+def from_record(condition: str, seed: int, record: Mapping[str, Any]) -> Replicate:
+    """The replicate that `to_record` was given; fields of other versions are passed over."""
+    values = {name: record[name] for name in _FIELDS if name in record}
+    values["evaluations"] = frozenset(values.get("evaluations", ()))
+    return Replicate(condition=condition, seed=seed, **values)
+
+
+def _decode_one(condition: str, seed: int, tags: Mapping[str, str]) -> Replicate:
+    first = tags[_name(seed, 0)]
+    counted = _NUM_CHUNKS.match(first)
+    names = [_name(seed, i) for i in range(int(counted[1]) if counted else 1)]
+    try:
+        return from_record(condition, seed, json.loads("".join(tags[name] for name in names)))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"Tag `{names[0]}` of condition {condition!r} must hold a replicate in {len(names)} chunks, "
+            f"but it cannot be read: {error!r}."
+        ) from None
+
+
+def _name(seed: int, chunk: int) -> str:
+    return f"{PREFIX}{seed}.{chunk}" if chunk else f"{PREFIX}{seed}"

@@ -1,0 +1,110 @@
+"""Runs of MLflow by kind and key, through the registry of their experiment: one run for each key, whoever asks."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from mlflow.entities import Run, ViewType
+from mlflow.exceptions import MlflowException
+
+from orchestrator.tracking.batches import plain
+from orchestrator.tracking.registry import Registry, storable
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+PAGE: Final = 1000
+RUNNING: Final = "attributes.status = 'RUNNING'"
+NAME_LIMIT: Final = 250
+SHARED: Final = "prerequisite"
+"""The kind of runs of which several drivers make some in one experiment: there none removes what others made."""
+
+
+def matching(client: "MlflowClient", experiment_id: str, wanted: str) -> Iterator[Run]:
+    """The runs of an experiment that a filter lets through."""
+    token = None
+    while True:
+        page = client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, PAGE, page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+class KeyedRuns:
+    """The runs that this process knows of, and those that others enter into the registry."""
+
+    def __init__(self, client: "MlflowClient", registry: Callable[[str], Registry]) -> None:
+        self._client, self._registry = client, registry
+        self._runs: dict[str, dict[str, str]] = {}
+        self._new: set[str] = set()
+        self._begun: set[tuple[str, str]] = set()
+
+    def open(self, experiment_id: str, kind: str, key: str, name: str, tags: Mapping[str, str]) -> str:
+        """The id of the one run with this kind and key, set RUNNING; made where it is not there.
+
+        Several drivers may ask at once: the experiment's registry takes one run for each key, the others are removed.
+        """
+        runs, claim = self.known(experiment_id), storable(f"{kind} {key}")
+        while claim in runs:
+            if self._reopen(runs[claim]):
+                return runs[claim]
+            claim += " again"  # that run was removed for good
+        identity = {"ponderay.key": key, "ponderay.kind": kind}
+        may_be_left = kind == SHARED or (experiment_id, claim) in self._begun
+        self._begun.add((experiment_id, claim))  # a store may go away when it has made the run and not yet said so
+        given = {tag: plain(value) for tag, value in tags.items()} | identity | {"ponderay.state": "running"}
+        made = self._client.create_run(experiment_id, tags=given, run_name=plain(name)[:NAME_LIMIT])
+        mine = str(made.info.run_id)
+        runs[claim] = self._book_of(experiment_id).enter(claim, mine)
+        self._begun.discard((experiment_id, claim))
+        if runs[claim] == mine:
+            self._new.add(mine)
+        else:
+            self._client.delete_run(mine)
+        if may_be_left:  # not sooner: another driver may be about to enter one
+            self.remove_unentered(experiment_id, identity)
+        return runs[claim]
+
+    def find(self, experiment_id: str, kind: str, key: str) -> str:
+        """The id of the run with this kind and key; empty where there is none."""
+        runs, claim = self.known(experiment_id), storable(f"{kind} {key}")
+        while f"{claim} again" in runs:
+            claim += " again"
+        return runs.get(claim, "")
+
+    def known(self, experiment_id: str) -> dict[str, str]:
+        """Ids of runs by what they were claimed for."""
+        if experiment_id not in self._runs:
+            self._runs[experiment_id] = self._book_of(experiment_id).entries()
+        return self._runs[experiment_id]
+
+    def remove_unentered(self, experiment_id: str, identity: Mapping[str, str] | None = None) -> None:
+        """Removes running runs, those with the tags `identity`, that are not in the registry.
+
+        For the holder of the lease, or once the registry has the run for these tags: others in the making are in vain.
+        """
+        entered = set(self._book_of(experiment_id).entries().values())
+        for run in list(matching(self._client, experiment_id, RUNNING)):
+            if run.info.run_id not in entered and (identity or {}).items() <= run.data.tags.items():
+                self._client.delete_run(run.info.run_id)
+
+    def is_new(self, run_id: str) -> bool:
+        """Whether this process made the run; once."""
+        is_new = run_id in self._new
+        self._new.discard(run_id)
+        return is_new
+
+    def _book_of(self, experiment_id: str) -> Registry:
+        return self._registry(f"runs of experiment {experiment_id}")
+
+    def _reopen(self, run_id: str) -> bool:
+        """Sets a run RUNNING, taking it out of the bin; False where it is not even there."""
+        try:
+            if self._client.get_run(run_id).info.lifecycle_stage == "deleted":
+                self._client.restore_run(run_id)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+            return False
+        self._client.update_run(run_id, status="RUNNING")
+        return True

@@ -1,0 +1,103 @@
+"""Reads studies from a local SQLite store without MLflow, whose import alone takes seconds.
+
+It reads four of MLflow's tables and writes none. What it does not understand it leaves to `tracking_reader`.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from orchestrator.results.study import Study
+from orchestrator.tracking import study_cache
+from orchestrator.tracking.replicate_tags import PREFIX, decode
+from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
+
+SCHEME: Final = "sqlite:///"
+WAIT_S: Final = 2.0
+EXPERIMENT: Final = "SELECT experiment_id, creation_time FROM experiments WHERE name = ? AND lifecycle_stage = 'active'"
+RUNS: Final = """
+    SELECT runs.run_uuid, runs.start_time, runs.lifecycle_stage, latest_metrics.value
+    FROM latest_metrics JOIN runs ON runs.run_uuid = latest_metrics.run_uuid
+    WHERE latest_metrics.key = 'ponderay.updated' AND runs.experiment_id = ?
+"""
+TAGS: Final = """
+    SELECT key, value FROM tags
+    WHERE run_uuid = ? AND (key = 'ponderay.condition' OR substr(key, 1, ?) = ?)
+"""
+
+
+class Row(NamedTuple):
+    """A condition's run."""
+
+    run_id: str
+    started_ms: int
+    is_deleted: bool
+    revision: int
+    tags: dict[str, str] | None
+
+
+def read_study(store: str, name: str, cache: Path | None) -> Study | None:
+    """The study of the sweep `name`, as `tracking_reader.read_study` gives it.
+
+    None where the store is no SQLite file that can be read, or has no such sweep.
+    """
+    if not store.startswith(SCHEME) or "?" in store:
+        return None
+    try:
+        with _opened(Path(store.removeprefix(SCHEME))) as database:
+            found = database.execute(EXPERIMENT, (name,)).fetchall()
+            if len(found) != 1:
+                return None
+            origin = Origin(store, str(found[0][0]), int(found[0][1] or 0))
+            before = study_cache.load(cache, origin)
+            rows = _changed(database, origin.experiment_id, before)
+    except sqlite3.Error:
+        return None
+    snapshot = _merged(rows, before)
+    if snapshot != before:
+        study_cache.save(cache, origin, snapshot)
+    return snapshot.study(name)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    database = sqlite3.connect(
+        f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, timeout=WAIT_S, isolation_level=None
+    )
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _changed(database: sqlite3.Connection, experiment_id: str, before: Snapshot) -> list[Row]:
+    """Runs with their tags, which are None where nothing has changed; all of one moment, for it is one transaction.
+
+    Writers wait meanwhile, so nothing is decoded here.
+    """
+    database.execute("BEGIN")
+    rows = []
+    for run_id, started_ms, stage, revision in database.execute(RUNS, (experiment_id,)).fetchall():
+        known = before.conditions.get(run_id)
+        is_known = stage == "deleted" or (known is not None and known.revision == revision)
+        tags = None if is_known else dict(database.execute(TAGS, (run_id, len(PREFIX), PREFIX)).fetchall())
+        rows.append(Row(run_id, int(started_ms or 0), stage == "deleted", int(revision), tags))
+    database.execute("COMMIT")
+    return rows
+
+
+def _merged(rows: list[Row], before: Snapshot) -> Snapshot:
+    active = [row for row in rows if not row.is_deleted]
+    conditions = {
+        row.run_id: before.conditions[row.run_id] if row.tags is None else _condition(row, row.tags) for row in active
+    }
+    deleted = frozenset(row.run_id for row in rows if row.is_deleted)
+    return Snapshot(max((row.revision for row in active), default=0), conditions, deleted)
+
+
+def _condition(row: Row, tags: dict[str, str]) -> ReadCondition:
+    name = tags["ponderay.condition"]
+    return ReadCondition(name, row.started_ms, row.revision, tuple(decode(name, tags)))

@@ -1,0 +1,153 @@
+"""Writes to the tracking store from a thread of its own, in order, and tries again for as long as the store is away.
+
+What waits here is only *what* has to be brought up to date; the facts themselves lie in the replicates' journals, on
+disk. So nothing is lost when the driver dies meanwhile: the next one reads the journals.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+from typing import Final
+
+from orchestrator.environment.redaction import redacted_text
+from orchestrator.journal.bucket import UnavailableError
+from trainables.errors import InputError
+
+WAITS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
+GATHER_S: Final = 0.1
+"""Changes of one thing within this time are written at once."""
+
+
+class WriteQueue:
+    """Jobs by name, each done once after the last change to it.
+
+    Args:
+        is_unavailable: whether an exception says that the store cannot be reached now.
+        tell: told when the store goes away, and when it is back.
+        may_write: asked before each job and after one that was refused; where it says no, all that wait are dropped. It
+            may raise what `is_unavailable` knows.
+    """
+
+    def __init__(
+        self,
+        is_unavailable: Callable[[Exception], bool],
+        tell: Callable[[str], None],
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._is_unavailable, self._tell, self._may_write = is_unavailable, tell, may_write
+        self._jobs: dict[Hashable, Callable[[], None]] = {}
+        self._changed = threading.Condition()
+        self._is_writing = self._is_closed = False
+        self._error: Exception | None = None
+        self._away_since: float | None = None
+        self._thread = threading.Thread(target=self._run, name="tracking", daemon=True)
+        self._thread.start()
+
+    def put(self, name: Hashable, job: Callable[[], None]) -> None:
+        """Has `job` done after all that waits already; it takes the place of one of the same name.
+
+        Raises:
+            InputError: if the store has refused what was written before, which trying again would not mend.
+        """
+        with self._changed:
+            self._raise_error()
+            self._jobs.pop(name, None)
+            self._jobs[name] = job
+            self._changed.notify_all()
+
+    def drain(self, timeout_s: float) -> int:
+        """Waits until all is written, `timeout_s` at most; returns how much is not."""
+        with self._changed:
+            self._changed.wait_for(self._is_idle, timeout_s)
+            self._raise_error()
+            return len(self._jobs) + self._is_writing
+
+    def close(self) -> None:
+        """Ends the thread after the job at hand; `drain` first."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        self._thread.join(timeout=5.0)
+
+    @property
+    def is_unavailable(self) -> bool:
+        """Whether the store could not be reached lately."""
+        return self._away_since is not None
+
+    def _is_idle(self) -> bool:
+        return self._error is not None or not (self._jobs or self._is_writing)
+
+    def _raise_error(self) -> None:
+        if isinstance(self._error, InputError):  # of the bucket, where the journals are
+            raise self._error
+        if self._error:
+            raise InputError(
+                f"The tracking store refuses a write: {_line(self._error)}. What happened is kept in the journals; "
+                "mend the store (was something deleted there?) and run the sweep again."
+            ) from self._error
+
+    def _run(self) -> None:
+        while job := self._take():
+            self._do(*job)
+            with self._changed:
+                self._is_writing = False
+                self._changed.notify_all()
+
+    def _take(self) -> tuple[Hashable, Callable[[], None]] | None:
+        with self._changed:
+            while not self._jobs and not self._is_closed:
+                self._changed.wait()
+                self._changed.wait_for(lambda: self._is_closed, GATHER_S)
+            if self._is_closed:
+                return None
+            name = next(iter(self._jobs))
+            self._is_writing = True
+            return name, self._jobs.pop(name)
+
+    def _do(self, name: Hashable, job: Callable[[], None]) -> None:
+        """Does one job, again and again while the store is away; gives up only when it is asked to close."""
+        tries = 0
+        while not self._is_closed:
+            try:
+                self._do_or_drop(job)
+            except Exception as error:
+                if not self._is_unavailable(error):
+                    self._error = error
+                    return
+                self._say_away(error)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._is_closed, WAITS_S[min(tries, len(WAITS_S) - 1)])
+                tries += 1
+            else:
+                self._say_back()
+                return
+        with self._changed:
+            self._jobs = {name: job} | self._jobs
+
+    def _do_or_drop(self, job: Callable[[], None]) -> None:
+        """Drops all that waits where another may write by now: before the job, or when it is refused for that."""
+        try:
+            if self._may_write():
+                job()
+                return
+        except Exception as error:
+            if self._is_unavailable(error) or self._may_write():
+                raise
+        with self._changed:
+            self._jobs.clear()
+
+    def _say_away(self, error: Exception) -> None:
+        if self._away_since is None:
+            self._away_since = time.monotonic()
+            what = "The bucket" if isinstance(error, UnavailableError) else "The tracking store"
+            self._tell(f"{what} is away; what happens is kept in the journals meanwhile ({_line(error)}).")
+
+    def _say_back(self) -> None:
+        if self._away_since is not None:
+            away_s = time.monotonic() - self._away_since
+            self._away_since = None
+            self._tell(f"The tracking store is back after {away_s:.0f} s; what had waited is being written.")
+
+
+def _line(error: Exception) -> str:
+    return redacted_text(str(error)).partition("\n")[0][:200]

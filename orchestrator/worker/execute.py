@@ -1,0 +1,294 @@
+"""One piece of work from start to end, wherever it runs: train, evaluate, and say how it ended.
+
+Every process of a distributed run executes this; rank 0 writes, all pass each record on.
+"""
+
+import contextlib
+import gc
+import math
+import platform
+import re
+import socket
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import torch
+
+from orchestrator.environment.redaction import redacted_text, redacted_traceback
+from orchestrator.journal.folder import Record, ReplicateFolder, size_bytes
+from orchestrator.machine.process_lock import Lease
+from orchestrator.machine.processes import forget_peak_memory, peak_memory_bytes
+from orchestrator.worker.system_metrics import SystemMetrics
+from orchestrator.worker.work import Work, evaluation_id, evaluation_ids
+from trainables import distributed
+from trainables.config import Config
+from trainables.errors import InputError
+
+LEASE_TIMEOUT_S: Final = 120.0
+"""How long to wait for a folder that another machine holds."""
+
+OUTSIDE_CAUSES: Final = (OSError, MemoryError, torch.OutOfMemoryError)
+"""What may not happen again: a full disk, a lost mount, a crowded card."""
+
+OUT_OF_MEMORY: Final = ("can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+"""How torch says so in a RuntimeError."""
+
+METRIC_NAME: Final = re.compile(r"^[\w.:/@ -]+$")
+LEFTOVER_S: Final = 20.0
+"""A worker of a driver that died ends by itself within seconds; one that still holds the folder then hangs."""
+
+NOWHERE: Final[Mapping[str, Any]] = {}
+Send = Callable[[Record], None]
+
+
+class JournalTrial:
+    """A `Trial` that writes to the replicate's folder and passes what is new on to `send`."""
+
+    def __init__(self, folder: ReplicateFolder, work: Work, send: Send, is_writer: bool) -> None:
+        self._folder, self._work, self._send, self._is_writer = folder, work, send, is_writer
+        self._last_step = folder.last_step()
+        self._load = SystemMetrics(folder.path)
+
+    def report(
+        self,
+        metrics: Mapping[str, float],
+        *,
+        step: int,
+        checkpoint: Path | None = None,
+        artifacts: Sequence[Path] = (),
+    ) -> None:
+        """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint` and `artifacts`."""
+        values = {_checked(name): float(value) for name, value in metrics.items()}
+        record: Record = {"kind": "metrics", "step": step, "metrics": values, "kept": checkpoint is not None}
+        if self._is_writer:
+            self._folder.keep_artifacts(_read(artifacts))
+            if step > self._last_step:
+                self._note_load(step)
+                record = self._folder.append(record)
+            if checkpoint:
+                self._folder.keep(checkpoint, step)
+        if step > self._last_step:
+            self._last_step = step
+            self._send(record)
+
+    def _note_load(self, step: int) -> None:
+        """In the journal only, where the driver reads it: processes that report in step must send alike."""
+        if values := self._load.sample():
+            self._folder.append({"kind": "system", "step": step, "values": values})
+
+    def restore(self) -> Path | None:
+        """The newest checkpoint from which everything that is missing will be made again."""
+        return self._folder.go_back() if self._is_writer else self._folder.newest()
+
+    def prerequisite(self, name: str) -> Path:
+        """The best checkpoint of the prerequisite `name`."""
+        products = self._work.products
+        if name not in products:
+            raise KeyError(f"There is no prerequisite {name!r}; there are {', '.join(products) or 'none'}.")
+        return best_product(products[name], self._work.shared_products.get(name, ""))
+
+
+class EvaluationTrial(JournalTrial):
+    """A `Trial` for `evaluate`: what it reports is kept aside until the best checkpoint is known."""
+
+    reported: tuple[int, dict[str, float], dict[str, bytes]]
+
+    def report(
+        self,
+        metrics: Mapping[str, float],
+        *,
+        step: int,
+        checkpoint: Path | None = None,
+        artifacts: Sequence[Path] = (),
+    ) -> None:
+        """Keeps `metrics` and `artifacts` in memory."""
+        self.reported = (step, dict(metrics), _read(artifacts))
+
+
+def _checked(name: str) -> str:
+    if not METRIC_NAME.match(name):
+        raise ValueError(f"A metric's name may have letters, digits, spaces and any of _ . : / - @, but got {name!r}.")
+    return name
+
+
+def _read(files: Sequence[Path]) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in files}
+
+
+def best_product(folder: Path, shared: str = "") -> Path:
+    """The checkpoint named `best` of a finished prerequisite; fetched, where its folder is shared by a URL.
+
+    Raises:
+        OSError: if it can no longer be fetched whole.
+    """
+    place = ReplicateFolder(folder, {}, shared)
+    name: str = place.state()["products"]["best"]
+    if not shared:
+        return folder / name
+    if found := place.product(name):
+        return found
+    raise OSError(f"The checkpoint {name} at {shared} is gone or damaged.")
+
+
+def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str, Any] = NOWHERE) -> None:
+    """Runs `work` to its end; the last record passed on has kind `state`: complete or failed.
+
+    `process` tells the driver where to find this one.
+
+    An exception of the trainable is recorded with its traceback and makes the work failed for good, because running it
+    once more would end the same way; it is raised again only to take the other processes of a distributed run down.
+    The loss of another process is no fault of the work: it is raised, so that Ray Train starts all of them again.
+    """
+    module, config = work.module(), work.typed_config()
+    folder = ReplicateFolder(work.folder, module.selection(config), work.shared)
+    forget_peak_memory()
+    lease = Lease(work.folder / "in_use")
+    if is_writer:
+        _take(lease)
+    try:
+        _execute(work, module, config, folder, send, is_writer, process)
+    finally:
+        with contextlib.suppress(OSError, InputError):  # what could not be sent is made again
+            folder.close()
+        lease.release()
+        _free_memory()
+
+
+def _take(lease: Lease) -> None:
+    """Waits for the folder; ends a worker of a dead driver that does not let go of it.
+
+    No other worker can have a right to it: a driver hands work out only under the lease of its sweep or prerequisite.
+    """
+    try:
+        lease.wait(LEFTOVER_S)
+    except TimeoutError:
+        lease.end_holder()
+        lease.wait(LEASE_TIMEOUT_S)
+
+
+def _free_memory() -> None:
+    """The process may go on to the next piece of work; on the CPU Python's own collection does, at no cost."""
+    if torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+def _execute(
+    work: Work,
+    module: ModuleType,
+    config: Config,
+    folder: ReplicateFolder,
+    send: Send,
+    is_writer: bool,
+    process: Mapping[str, Any],
+) -> None:
+    is_one_of_many = distributed.world_size() > 1
+    under_test = ""
+
+    def write(record: Record) -> None:
+        send(folder.append(record) if is_writer else record)
+
+    try:
+        if is_writer:
+            folder.begin(work.attempt)
+        distributed.gather("the writer holds the lease, so all processes read the same journal")
+        folder.look()
+        if folder.state().get("attempt") == work.attempt:
+            return
+        trial, done = JournalTrial(folder, work, send, is_writer), folder.evaluations()
+        asked_for = {"evaluations": sorted(evaluation_ids(config))}
+        identity = {"attempt": work.attempt, "code_version": work.code_version, "config": work.config}
+        write({"kind": "started"} | identity | asked_for | _place() | dict(process))
+        if not folder.is_trained(work.num_steps):
+            module.train(config, trial)
+            distributed.gather("the writer has kept the last checkpoint")
+            folder.look()
+        for evaluation in getattr(config, "evaluations", ()):
+            if (under_test := evaluation_id(evaluation)) not in done:
+                step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
+                write({"kind": "evaluation", "id": under_test, "step": step, "metrics": metrics})
+        under_test = ""
+        products = {n: path.name for n in folder.selection if (path := folder.best(n))} if is_writer else {}
+        if is_writer and not work.keep_last:
+            folder.keep_best()
+        final = {"kind": "state", "state": "complete", "attempt": work.attempt, "products": products}
+        write(final | _peaks() | {"size_bytes": size_bytes(folder.path)})
+    except Exception as error:
+        if is_one_of_many and distributed.is_peer_failure(error):
+            raise
+        failure = {
+            "kind": "state",
+            "state": "failed",
+            "attempt": work.attempt,
+            "code_version": work.code_version,
+            "is_lost": _is_outside(error),
+            "error": _in_one_line(error),
+            "evaluation": under_test,
+            "is_input_error": isinstance(error, InputError),
+            "traceback": redacted_traceback(traceback.format_exc()),
+        }
+        failure |= _peaks() | {"size_bytes": size_bytes(folder.path)}
+        failure = _append_if_possible(folder, failure)
+        if is_one_of_many:
+            raise RuntimeError(failure["error"]) from None  # Ray logs it, so without secrets
+        send(failure)
+
+
+def _is_outside(error: Exception) -> bool:
+    return isinstance(error, OUTSIDE_CAUSES) or any(text in str(error) for text in OUT_OF_MEMORY)
+
+
+def _append_if_possible(folder: ReplicateFolder, record: Record) -> Record:
+    """A full disk, or a bucket, may not take the record that says so; the driver still hears of it."""
+    try:
+        return folder.append(record)
+    except (OSError, InputError):
+        return record | {"time_ms": time.time_ns() // 1_000_000}
+
+
+def _peaks() -> dict[str, int]:
+    gpu = torch.cuda.max_memory_reserved() if torch.cuda.is_available() else 0
+    return {"peak_host_bytes": peak_memory_bytes(), "peak_gpu_bytes": gpu}
+
+
+def _evaluate(
+    work: Work, folder: ReplicateFolder, evaluation: Any, send: Send, is_writer: bool
+) -> tuple[int, dict[str, float]]:
+    """Tests the checkpoint that was best under `evaluation`; one added later tries every kept checkpoint."""
+    name: str = evaluation.name
+    best = folder.best(name)
+    tried = []
+    for candidate in [best] if best else folder.whole().values():
+        trial = EvaluationTrial(folder, work, send, is_writer)
+        work.module().evaluate(work.typed_config(), candidate, evaluation, trial)
+        tried.append(trial.reported)
+    selecting = folder.selection[name].partition("@")[0]
+    step, metrics, artifacts = min(tried, key=lambda reported: reported[1][selecting])
+    bad = [metric for metric, value in metrics.items() if not math.isfinite(value)]
+    if bad:
+        raise ArithmeticError(f"The metric {bad[0]}@{name} is {metrics[bad[0]]} at step {step}.")
+    if is_writer:
+        folder.keep_artifacts(artifacts)
+    return step, {f"{metric}@{name}": float(value) for metric, value in metrics.items()}
+
+
+def _in_one_line(error: Exception) -> str:
+    text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    return redacted_text(text.replace("\n", " "))
+
+
+def _place() -> dict[str, Any]:
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else _processor()
+    return {"host": socket.gethostname(), "device": device, "threads": torch.get_num_threads()}
+
+
+def _processor() -> str:
+    """Its name, and which of its instructions torch uses: others round sums in another way."""
+    info = Path("/proc/cpuinfo")
+    names = re.findall(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE) if info.exists() else []
+    return f"{names[0] if names else platform.machine()} ({torch.backends.cpu.get_cpu_capability()})"

@@ -1,0 +1,136 @@
+"""What Lugosch, Nowrouzezahrai and Meyer say, or their numbers show, of one model against another.
+
+A statement is about the models: `per`, the corrected error rate, must bear it out, and costs count valid frames unless
+a statement is about the printed ones.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, NamedTuple
+
+from search_spaces.asr_published import PADDED, PER_MARGIN
+from search_spaces.asr_published_sizes import CORPORA, MINI_LIBRISPEECH, PAPER, TIMIT, Corpus, flops, of_flags
+from search_spaces.claim import Place, Source, StatementClaim, sentence
+
+
+class Line(NamedTuple):
+    """What is said: of which condition or row, its relation to which other, and whether it is "no more than"."""
+
+    text: str
+    left: str
+    relation: Literal["below", "above"]
+    right: str
+    is_no_more: bool = False
+
+
+TABLE_2: Final = (
+    Line("surprisal routing errs less than random routing", "surprisal", "below", "random"),
+    Line("surprisal routing errs no more than big only", "surprisal", "below", "always_big", is_no_more=True),
+    Line("random routing errs more than big only", "random", "above", "always_big"),
+    Line("small only errs more than big only", "always_small", "above", "always_big"),
+)
+CHEAPER_THAN_BIG: Final = Line("surprisal routing costs less than big only", "surprisal", "below", "always_big")
+CHEAPER_THAN_RANDOM: Final = Line(
+    "surprisal routing costs less than random routing, as printed", "surprisal", "below", "random"
+)
+UNDER_SURPRISAL: Final = Line(
+    "trained with surprisal, testing with random routing errs more than with surprisal", "yy-", "above", "yyy"
+)
+ALONE: Final = Line(
+    "trained with random routing, testing with surprisal errs no more than with random", "y-y", "below", "y--", True
+)
+IN_BOTH: Final = Line("surprisal in training and testing errs less than random routing in both", "yyy", "below", "y--")
+SMALL_AND_BIG: Final = Line("small only errs more than big only", "small", "above", "big")
+FEATURES: Final = (
+    Line("under random routing AR features lower the error", "y--", "below", "---"),
+    Line("under surprisal routing AR features lower the error", "yyy", "below", "-yy"),
+)
+ABLATIONS: Final = (
+    ("Table 3", TIMIT.sweep("ablation"), TIMIT, "recurrent", (IN_BOTH, UNDER_SURPRISAL, ALONE, *FEATURES)),
+    ("Table 4", MINI_LIBRISPEECH.sweep("ablation"), MINI_LIBRISPEECH, "recurrent", (IN_BOTH, UNDER_SURPRISAL, ALONE)),
+    ("Appendix A, Model 1", "asr.model1", MINI_LIBRISPEECH, "model1", (UNDER_SURPRISAL, ALONE, SMALL_AND_BIG)),
+    ("Appendix A, Model 2", "asr.model2", MINI_LIBRISPEECH, "model2", (UNDER_SURPRISAL, ALONE, SMALL_AND_BIG)),
+    ("Appendix A, Model 3", "asr.model3", MINI_LIBRISPEECH, "model3", (IN_BOTH, UNDER_SURPRISAL, ALONE, SMALL_AND_BIG)),
+)
+
+NO_MORE: Final = f"no more is {PER_MARGIN[1]}"
+
+
+def statements() -> Iterator[StatementClaim]:
+    """Every comparison."""
+    for corpus in CORPORA:
+        yield from _of_table_2(corpus)
+    for table, sweep, corpus, network, lines in ABLATIONS:
+        for line in lines:
+            yield _line(line, table, (sweep,), corpus, (_of_row(line.left), _of_row(line.right)), network)
+    for corpus in CORPORA:
+        yield from _of_appendix_c(corpus)
+    yield from _of_appendix_d()
+
+
+def _of_table_2(corpus: Corpus) -> Iterator[StatementClaim]:
+    table, sweeps = f"Table 2, {corpus.title}", (corpus.sweep("table2"), corpus.laptop)
+    for line in TABLE_2:
+        yield _line(line, table, sweeps, corpus, (_per(line.left), _per(line.right)))
+    costs = flops("surprisal"), flops("always_big")
+    yield _line(CHEAPER_THAN_BIG, table, sweeps, corpus, costs)
+    printed = flops("surprisal", "released_flops_per_frame"), flops("random", "released_flops_per_frame")
+    note = f"{PADDED} Counted on valid frames, surprisal does not cost less."
+    yield _line(CHEAPER_THAN_RANDOM, table, sweeps, corpus, printed, note=note)
+
+
+def _of_appendix_c(corpus: Corpus) -> Iterator[StatementClaim]:
+    table, sweeps = f"Appendix C, {corpus.title}", (corpus.bare_sweep("deterministic"),)
+    net, other = "train_deterministic", "train_stochastic"
+    errs = Line("training deterministically errs more, tested stochastically", net, "above", other)
+    yield _line(errs, table, sweeps, corpus, (_per(net), _per(other)))
+    loss = Line("training deterministically has a higher test loss, tested stochastically", net, "above", other)
+    nats = (Place(name, "test_loss_nats", "stochastic") for name in (net, other))
+    yield _line(loss, table, sweeps, corpus, nats)
+    fits = Line("training deterministically has a lower training loss", net, "below", other)
+    yield _line(fits, table, sweeps, corpus, (Place(name, "train_loss_nats") for name in (net, other)))
+    text = "trained deterministically, the loss is lower when tested so than when tested stochastically"
+    same_net = (Place(net, "test_loss_nats", routing) for routing in ("deterministic", "stochastic"))
+    yield _line(Line(text, f"{net}.itself", "below", net), table, sweeps, corpus, same_net)
+
+
+def _of_appendix_d() -> Iterator[StatementClaim]:
+    table, sweeps = "Appendix D and Table 2, TIMIT", ("asr.lambda_grid_timit",)
+    low, published = "released,lambda=0.0001", "released,lambda=0.001"
+    worse = Line("the learned controller errs more with lambda .0001 than with .001", low, "above", published)
+    yield _line(worse, table, sweeps, TIMIT, (_per(low), _per(published)))
+    dearer = Line("the learned controller costs more with lambda .0001 than with .001", low, "above", published)
+    costs = (flops(name, "released_flops_per_frame") for name in (low, published))
+    yield _line(dearer, table, sweeps, TIMIT, costs, note=PADDED)
+
+
+def _line(
+    line: Line,
+    table: str,
+    sweeps: tuple[str, ...],
+    corpus: Corpus,
+    places: Iterable[Place],
+    network: str = "recurrent",
+    note: str = "",
+) -> StatementClaim:
+    left, right = places
+    return StatementClaim(
+        id=f"{sweeps[0]}.{line.left}.{line.relation}.{line.right}.{left.metric}",
+        sweeps=sweeps,
+        text=sentence(line.text),
+        left=left,
+        relation=line.relation,
+        right=right,
+        source=Source(PAPER, table),
+        setting=corpus.setting(network),
+        margin=PER_MARGIN[0] if line.is_no_more else 0.0,
+        margin_reason=NO_MORE if line.is_no_more else "",
+        note=note,
+    )
+
+
+def _per(condition: str, evaluation: str = "stochastic") -> Place:
+    return Place(condition, "per", evaluation, scale=100)
+
+
+def _of_row(flags: str) -> Place:
+    return _per(*of_flags(flags))

@@ -1,0 +1,129 @@
+"""What is said of Ray and its nodes, each check made to pass and to fail without a cluster."""
+
+import socket
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.checks import nodes as preflight_nodes
+from orchestrator.environment.settings import read_settings
+from tests.orchestrator.checks.test_sweep import closed_port
+
+
+def fake_process(folder: Path, pid: int, *arguments: str) -> None:
+    (folder / str(pid)).mkdir(parents=True)
+    (folder / str(pid) / "cmdline").write_bytes("\0".join((*arguments, "")).encode())
+
+
+def test_other_instances_are_read_off_the_processes(tmp_path):
+    fake_process(tmp_path, 1, "/usr/bin/python", "--gcs-address=10.0.0.9:1")
+    assert preflight_nodes.other_instances(tmp_path) == []
+    fake_process(tmp_path, 2, "/x/ray/core/src/ray/raylet/raylet", "--gcs-address=10.0.0.1:6379", "--y=1")
+    fake_process(tmp_path, 3, "/x/gcs_server", "--gcs_server_port=6379", "--node-ip-address=10.0.0.1")
+    fake_process(tmp_path, 4, "/x/gcs_server", "--gcs_server_port=7000", "--node-ip-address=10.0.0.1")
+    assert preflight_nodes.other_instances(tmp_path) == ["10.0.0.1:6379", "10.0.0.1:7000"]
+
+
+@pytest.mark.parametrize(
+    ("address", "others", "state"),
+    [
+        (None, [], "ok"),
+        (None, ["10.0.0.1:6379"], "warning"),
+        ("local", ["10.0.0.1:6379"], "ok"),
+        ("auto", ["10.0.0.1:6379"], "warning"),
+        ("auto", [], "failed"),
+        ("", ["10.0.0.1:6379"], "warning"),
+        ("ray://10.0.0.1:10001", [], "failed"),
+        ("10.0.0.1", [], "failed"),
+    ],
+)
+def test_the_cluster_must_be_the_only_one_or_be_named(workplace, monkeypatch, address, others, state):
+    monkeypatch.setattr(preflight_nodes, "other_instances", lambda: others)
+    if address is not None:
+        monkeypatch.setenv("RAY_ADDRESS", address)
+    check = preflight_nodes.check_ray()
+    assert check.state == state
+    assert bool(check.remedy) == (state != "ok")
+    assert all(other in check.found for other in others if address != "local")
+
+
+def test_an_address_where_nothing_listens_is_known_in_seconds(workplace, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{closed_port()}")
+    started = time.monotonic()
+    check = preflight_nodes.check_ray()
+    assert time.monotonic() - started < 4
+    assert check.state == "failed"
+    assert "Connection refused" in check.found
+
+
+def test_a_listener_that_is_not_ray_is_not_waited_for():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        fault = preflight_nodes.address_fault(f"127.0.0.1:{silent.getsockname()[1]}", answer_s=0.5)
+    assert fault == "what listens there does not answer as Ray within 0.5 s"
+
+
+def test_upload_is_what_a_runtime_environment_names(tmp_path):
+    assert preflight_nodes.check_upload({"env_vars": {"A": "1"}}).found == "nothing is uploaded"
+    for name, num_bytes in (
+        ("a", 600_000),
+        ("sub/b", 400_000),
+        (".git/c", 10**9),
+        ("runs/d", 10**9),
+        ("data/e", 10**9),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(num_bytes)
+    check = preflight_nodes.check_upload({"working_dir": str(tmp_path)})
+    assert check.state == "ok" and check.found.startswith("1.0 MB")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(100_000_001)
+    assert preflight_nodes.check_upload({"py_modules": [str(tmp_path)]}).state == "warning"
+    assert preflight_nodes.check_upload({"working_dir": "s3://bucket/code.zip"}).state == "ok"
+
+
+def report(fault: str = "", **versions: str) -> dict[str, object]:
+    return {"fault": fault, "versions": versions}
+
+
+def test_all_nodes_must_have_the_same_versions():
+    here = {"python": "3.11.1", "torch": "2.11"}
+    same = {"a": report(python="3.11.1", torch="2.11"), "b": report(python="3.11.1", torch="2.11")}
+    assert preflight_nodes.check_versions(here, same).state == "ok"
+    assert preflight_nodes.check_versions(here, {"a": same["a"]}).found == "one machine"
+    check = preflight_nodes.check_versions(here, same | {"c": report(python="3.11.1", torch="2.10")})
+    assert check.state == "failed"
+    assert check.found == "c has torch 2.10 (here 2.11)"
+    assert "c has torch not at all" in preflight_nodes.check_versions(here, {"c": report(python="3.11.1")}).found
+    assert (
+        preflight_nodes.check_versions(here, same | {"c": report("No module named 'orchestrator'")}).state == "failed"
+    )
+
+
+def test_all_nodes_must_write_the_same_folder(tmp_path):
+    mark = tmp_path / "mark"
+    assert "is not the folder that the driver writes" in preflight_nodes._storage_fault(mark, "")
+    mark.touch()
+    assert preflight_nodes._storage_fault(mark, "") == ""
+    assert list(tmp_path.iterdir()) == [mark]
+    assert preflight_nodes.check_shared_storage(tmp_path, {"a": report(), "b": report()}).state == "ok"
+    check = preflight_nodes.check_shared_storage(tmp_path, {"a": report(), "b": report("no answer within 60 s")})
+    assert (check.state, check.found) == ("failed", "b: no answer within 60 s")
+
+
+def test_with_a_bucket_each_node_has_a_folder_of_its_own_and_must_write_the_bucket(tmp_path):
+    mark = tmp_path / "runs" / "mark"
+    assert preflight_nodes._storage_fault(mark, "memory://bucket/runs") == ""
+    assert mark.parent.is_dir()
+    (tmp_path / "file").touch()
+    assert preflight_nodes._storage_fault(mark, f"file://{tmp_path}/file/runs")
+
+
+def test_sqlite_beside_several_nodes_is_a_warning(workplace):
+    settings = read_settings()
+    assert preflight_nodes.check_shared_tracking(settings, 1).state == "ok"
+    assert preflight_nodes.check_shared_tracking(settings, 2).state == "warning"
+    server = replace(settings, tracking_uri="http://server:5000")
+    assert preflight_nodes.check_shared_tracking(server, 2).state == "ok"

@@ -1,0 +1,324 @@
+"""Each check made to pass and to fail, and what is said of it."""
+
+import shutil
+import socket
+import sqlite3
+import time
+from collections import namedtuple
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.checks import sweep as preflight
+from orchestrator.checks.sweep import Check
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import read_settings
+from orchestrator.results.study import Replicate, Study
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking import probe as tracking_probe
+from search_spaces.distributions import Integer, Real
+from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
+from tests.integration import tiny as tiny_trainable
+from trainables.errors import InputError
+
+
+def tiny(conditions: dict[str, dict[str, object]], **changes) -> Sweep:
+    """A sweep of the tiny trainable."""
+    listed = tuple(Condition(name, values) for name, values in conditions.items())
+    fields = {
+        "name": "tiny.sweep",
+        "description": "For tests.",
+        "trainable": "tests.integration.tiny",
+        "base": tiny_trainable.TinyConfig(),
+        "conditions": listed,
+        "objectives": (Objective("error"), Objective("cost")),
+        "seeds": (1, 2),
+        "prerequisites": (Prerequisite("first", "tests.integration.tiny_first", "first"),),
+        "resources": Resources(num_workers=0),
+    }
+    return Sweep(**fields | changes)
+
+
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def compared(num_conditions: int, num_seeds: int, test: str, **changes) -> Sweep:
+    """A sweep whose other conditions are compared with the first."""
+    conditions = {f"c{i}": {"x": i / 100} for i in range(num_conditions)}
+    seeds = tuple(range(1, num_seeds + 1))
+    return tiny(conditions, seeds=seeds, reference="c0", test=test, **changes)
+
+
+def study_of(*replicates: Replicate) -> Study:
+    return Study("tiny.sweep", replicates)
+
+
+def on_data(condition: str, fingerprint: str, size_bytes: int = 0, seed: int = 1) -> Replicate:
+    return Replicate("k", condition, seed, "complete", data_fingerprint=fingerprint, size_bytes=size_bytes)
+
+
+# Tracking
+
+
+@pytest.mark.parametrize(
+    "uri", ["mlruns", "/srv/mlruns", "file:/srv/mlruns", "sqlite://", "databricks", "nonsense://x"]
+)
+def test_stores_that_are_not_supported_are_refused_with_the_remedy(settings, uri):
+    check = preflight.check_tracking(replace(settings, tracking_uri=uri))
+    assert check.state == "failed"
+    assert uri in check.found
+    assert "PONDERAY_TRACKING_URI" in check.remedy
+
+
+def test_a_server_that_is_away_is_known_in_seconds(settings):
+    uri = f"http://me:secret@127.0.0.1:{closed_port()}"
+    import mlflow  # noqa: F401  # whose import is not measured
+
+    started = time.monotonic()
+    check = preflight.check_tracking(replace(settings, tracking_uri=uri))
+    assert time.monotonic() - started < 5
+    assert check.state == "failed"
+    assert "Connection refused" in check.found
+    assert "secret" not in str(check) and "me:***@127.0.0.1" in check.found
+
+
+def test_a_server_that_is_silent_is_not_waited_for(settings):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        assert tracking_probe.fault(uri, limit_s=0.5) == "no answer within 0.5 s"
+
+
+def test_limits_on_requests_end_with_the_check(monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "77")
+    monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
+    tracking_probe.fault(f"http://127.0.0.1:{closed_port()}")
+    import os
+
+    assert os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "77"
+    assert "MLFLOW_HTTP_REQUEST_MAX_RETRIES" not in os.environ
+
+
+def test_sqlite_that_no_run_has_made_is_left_unmade(settings):
+    assert preflight.check_tracking(settings).state == "ok"
+    assert not settings.runs.exists()
+
+
+def test_sqlite_below_a_file_cannot_be_written(settings, workplace):
+    (workplace / "file").touch()
+    check = preflight.check_tracking(replace(settings, tracking_uri=f"sqlite:///{workplace}/file/mlflow.db"))
+    assert check.state == "failed"
+    assert "cannot be written" in check.found
+
+
+def test_a_file_that_is_no_database_is_named(settings, workplace):
+    (workplace / "mlflow.db").write_text("text " * 1000)
+    check = preflight.check_tracking(replace(settings, tracking_uri=f"sqlite:///{workplace}/mlflow.db"))
+    assert check.state == "failed"
+    assert "not a database" in check.found
+
+
+def test_a_database_without_tables_stays_so(settings, workplace):
+    with sqlite3.connect(workplace / "mlflow.db") as database:
+        database.execute("CREATE TABLE other (x)")
+    assert preflight.check_tracking(replace(settings, tracking_uri=f"sqlite:///{workplace}/mlflow.db")).state == "ok"
+    with sqlite3.connect(workplace / "mlflow.db") as database:
+        assert database.execute("SELECT name FROM sqlite_master").fetchall() == [("other",)]
+
+
+def test_sqlite_on_a_network_file_system_is_a_warning(settings, monkeypatch):
+    monkeypatch.setattr(preflight, "file_system", lambda path: "nfs4")
+    check = preflight.check_tracking(settings)
+    assert check.state == "warning"
+    assert "nfs4" in check.found and "server" in check.remedy
+
+
+def test_the_file_system_is_the_one_of_the_longest_mount():
+    assert preflight.file_system(Path("/proc/self/nothing/below")) == "proc"
+    assert preflight.file_system(Path("/proc")) != preflight.file_system(Path("/"))
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("sqlite:////tmp/a.db", "sqlite:////tmp/a.db"),
+        ("http://host:5000/path", "http://host:5000/path"),
+        ("https://me:pw@host", "https://me:***@host"),
+        ("postgresql+psycopg2://me:p@s/s:w@host:5432/db", "postgresql+psycopg2://me:***@host:5432/db"),
+        ("postgresql://host/db?user=me&password=pw&sslmode=require", "postgresql://host/db?user=me&password=***&sslmode=require"),
+    ],
+)  # fmt: skip
+def test_passwords_are_masked(uri, shown):
+    assert tracking_probe.redacted(uri) == shown
+
+
+# Storage and disk
+
+
+def test_storage_can_be_written_or_not(settings, workplace):
+    assert preflight.check_storage(settings).state == "ok"
+    assert list(workplace.iterdir()) == []
+    (workplace / "file").touch()
+    check = preflight.check_storage(replace(settings, runs=workplace / "file" / "runs"))
+    assert check.state == "failed"
+    assert "Not a directory" in check.found and "PONDERAY_RUNS" in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("free", "sizes", "state"),
+    [
+        (2_000_000_000, [], "ok"),
+        (999_999_999, [], "warning"),
+        (3_000_000_000, [900_000_000, 1_100_000_000], "ok"),  # 3 of 5 are left, of 1 GB each
+        (2_999_999_999, [900_000_000, 1_100_000_000], "failed"),
+        (999_999_999, [1, 1], "warning"),
+    ],
+)
+def test_disk_must_hold_what_is_left(settings, monkeypatch, free, sizes, state):
+    usage = namedtuple("usage", "free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(free))
+    sweep = tiny({"a": {}}, seeds=(1, 2, 3, 4, 5))
+    study = study_of(*(on_data("a", "tiny", size, seed) for seed, size in enumerate(sizes)))
+    assert preflight.check_disk(settings, sweep, study).state == state
+
+
+# Data
+
+
+def test_data_are_as_before_or_not():
+    sweep = tiny({"a": {}, "b": {"x": 0.25}})
+    now = {"a": "new", "b": "new"}
+    assert preflight.check_fingerprints(sweep, now, None).state == "ok"
+    assert preflight.check_fingerprints(sweep, now, study_of(on_data("a", "new"), on_data("c", "old"))).state == "ok"
+    check = preflight.check_fingerprints(sweep, now, study_of(on_data("a", "new"), on_data("b", "old")))
+    assert check.state == "failed"
+    assert all(word in check.found for word in ("'b'", "old", "new"))
+
+
+def test_a_search_on_other_data_is_a_warning_for_it_starts_anew():
+    sweep = tiny({}, search=Search({"x": Real(0.1, 1.0)}, 3))
+    study = study_of(on_data("0000 x=0.5", "old"))
+    assert preflight.check_fingerprints(sweep, {"": "old"}, study).state == "ok"
+    assert preflight.check_fingerprints(sweep, {"": "new"}, study).state == "warning"
+    over_data = replace(sweep, search=Search({"num_epochs": Integer(1, 2), "x": Real(0, 1)}, 3))
+    assert not preflight._searches_data(over_data)
+
+
+def test_broken_data_fail_the_check_with_their_own_words():
+    check = preflight.check_fingerprints(tiny({"a": {}}), InputError("tiny.flac is broken."), None)
+    assert check == Check("data", "failed", "tiny.flac is broken.", "Mend the data, or name others with `--set`.")
+
+
+def test_each_fingerprint_is_computed_once_and_kept(settings, monkeypatch):
+    asked = []
+    monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: asked.append(config) or "tiny")
+    factory = TaskFactory(tiny({"a": {}, "b": {"x": 0.25}}, prerequisites=()), settings, 0)
+    assert preflight.read_fingerprints(factory) == {"a": "tiny", "b": "tiny"}
+    preflight.before_ray(factory.sweep, settings, factory)
+    assert len(asked) == 1
+
+
+def test_broken_data_are_a_users_mistake_before_a_run(settings, monkeypatch):
+    def broken(config):
+        raise InputError("tiny.flac is broken.")
+
+    monkeypatch.setattr(tiny_trainable, "fingerprint", broken)
+    with pytest.raises(InputError, match=r"^tiny.flac is broken.$"):
+        preflight.before_ray(tiny({"a": {}}), settings)
+    assert not settings.runs.exists()
+
+
+# Seeds
+
+
+@pytest.mark.parametrize(("num_conditions", "enough"), [(2, 7), (3, 8), (4, 8), (5, 9), (9, 10)])
+def test_a_paired_test_needs_seeds_by_the_number_of_comparisons(num_conditions, enough):
+    num_comparisons = (num_conditions - 1) * 2  # objectives
+    assert num_comparisons * 2 / 2**enough <= 0.05 < num_comparisons * 2 / 2 ** (enough - 1)
+    few = preflight.check_seeds(compared(num_conditions, enough - 1, "paired_permutation"))
+    assert few.state == "failed"
+    assert f"--seeds {enough}" in few.remedy
+    assert preflight.check_seeds(compared(num_conditions, enough, "paired_permutation")).state == "ok"
+
+
+def test_welch_needs_two_seeds_where_there_is_a_reference():
+    assert preflight.check_seeds(compared(3, 1, "welch")).state == "warning"
+    assert "fewer than 6" in preflight.check_seeds(compared(3, 5, "welch")).found
+    assert "fewer than" not in preflight.check_seeds(compared(3, 6, "welch")).found
+    assert {preflight.check_seeds(compared(3, n, "welch")).state for n in (2, 5, 6)} == {"ok"}
+    assert preflight.check_seeds(replace(compared(3, 1, "welch"), reference=None)).state == "ok"
+
+
+def test_a_smoke_sweep_promises_no_test():
+    assert preflight.check_seeds(compared(3, 1, "welch", name="tiny.sweep.smoke")).state == "ok"
+
+
+# GPUs
+
+
+@pytest.mark.parametrize(
+    ("resources", "num_gpus", "state"),
+    [
+        (Resources(), 0, "ok"),
+        (Resources(), 2, "ok"),
+        (Resources(num_workers="all"), 0, "ok"),
+        (Resources(num_workers=0, gpus_per_worker=1), 0, "ok"),
+        (Resources(gpus_per_worker=1), 0, "failed"),
+        (Resources(gpus_per_worker=0.5), 1, "ok"),
+        (Resources(num_workers=4, gpus_per_worker=1), 2, "failed"),
+        (Resources(num_workers=(2, 4), gpus_per_worker=1), 2, "ok"),
+    ],
+)
+def test_gpus_that_are_asked_for_must_be_there(workplace, monkeypatch, resources, num_gpus, state):
+    monkeypatch.setattr(preflight, "gpu_names", lambda: ["card"] * num_gpus)
+    monkeypatch.setattr(preflight, "has_nvidia_driver", lambda: num_gpus > 0)
+    assert preflight.check_gpu(tiny({"a": {}}, resources=resources)).state == state
+
+
+def test_a_condition_of_its_own_resources_counts_too(workplace, monkeypatch):
+    monkeypatch.setattr(preflight, "gpu_names", list)
+    sweep = tiny({"a": {}, "b": {"x": 0.25}})
+    own = replace(sweep.conditions[1], resources=Resources(gpus_per_worker=1))
+    assert preflight.check_gpu(sweep).state == "ok"
+    assert preflight.check_gpu(replace(sweep, conditions=(sweep.conditions[0], own))).state == "failed"
+
+
+def test_a_driver_without_a_torch_that_suits_it_is_a_warning(workplace, monkeypatch):
+    monkeypatch.setattr(preflight, "gpu_names", list)
+    monkeypatch.setattr(preflight, "has_nvidia_driver", lambda: True)
+    check = preflight.check_gpu()
+    assert check.state == "warning"
+    assert "torch" in check.remedy
+
+
+# All of them
+
+
+def test_a_failed_check_refuses_with_what_was_found_and_the_remedy():
+    passed, warned = Check("disk", "ok", "much"), Check("ray", "warning", "two", "Pin it.")
+    preflight.refuse_failed([passed, warned])
+    failed = [Check("gpu", "failed", "none is there.", "Buy one."), Check("seeds", "failed", "few", "More.")]
+    with pytest.raises(RefusedError, match=r"^gpu: none is there\. Buy one\. \(1 more failed"):
+        preflight.refuse_failed([passed, warned, *failed])
+
+
+def test_a_sweep_that_can_run_passes_everything_and_leaves_no_trace(settings, workplace):
+    checks = preflight.before_ray(tiny({"a": {}, "b": {"x": 0.25}}), settings)
+    assert {check.name: check.state for check in checks} == dict.fromkeys(
+        ("tracking", "storage", "data", "disk", "seeds", "gpu"), "ok"
+    )
+    assert list(workplace.iterdir()) == []
+
+
+def test_results_of_a_job_may_not_lie_in_its_copy_of_the_sources(workplace, monkeypatch):
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    check = preflight.check_storage(read_settings())
+    assert check.state == "failed" and "PONDERAY_RUNS" in check.remedy
+    monkeypatch.setenv("PONDERAY_STORAGE", "memory://bucket/runs")
+    assert preflight.check_storage(read_settings()).state == "ok"
+    monkeypatch.delenv("PONDERAY_STORAGE")
+    monkeypatch.setenv("PONDERAY_RUNS", str(workplace.parent / "shared"))
+    assert preflight.check_storage(read_settings()).state == "ok"

@@ -1,0 +1,212 @@
+"""`compare` on recorded studies: who is held against whom, how it is printed, what is refused."""
+
+import csv
+import io
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from orchestrator.cli import compare_summary
+from orchestrator.cli.compare import compare
+from orchestrator.console.printing import Format
+from orchestrator.results.study import Study
+from search_spaces import find
+from tests.orchestrator.recorded import replicate
+from tests.orchestrator.report.studies import small_study
+from trainables.errors import InputError
+
+
+@pytest.fixture
+def study(workplace, monkeypatch):
+    """The small study, for whatever sweep is asked."""
+    found = small_study()
+    monkeypatch.setattr(Study, "load", lambda *_: found)
+    return found
+
+
+@pytest.fixture
+def records(capsys):
+    """What `compare asr.demo` gives to programs."""
+
+    def call(*names, **options):
+        capsys.readouterr()
+        compare("asr.demo", *names, format=Format.json, **options)
+        return json.loads(capsys.readouterr().out)
+
+    return call
+
+
+def pairs(records):
+    return [(one["a"], one["b"]) for one in records if one["metric"] == "per"]
+
+
+def test_without_names_all_stand_against_the_reference_under_each_evaluation(study, records):
+    found = records()
+    assert {(one["a"], one["b"], one["metric"]) for one in found} == {
+        (f"{condition}@{evaluation}", f"random@{evaluation}", metric)
+        for condition in ("surprisal", "always_big")
+        for evaluation in ("greedy", "stochastic")
+        for metric in ("per", "macs_per_frame")
+    }
+    one = next(one for one in found if one["a"] == "surprisal@greedy" and one["metric"] == "per")
+    ours, theirs = (study.values(condition, "per@greedy") for condition in ("surprisal", "random"))
+    assert one["a_mean"] == pytest.approx(sum(ours) / 3) and (one["a_n"], one["b_n"]) == (3, 3)
+    assert one["difference"] == pytest.approx(sum(ours) / 3 - sum(theirs) / 3)
+    assert one["low"] < one["difference"] < one["high"] and one["p_holm"] >= one["p"] == one["welch_p"]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["surprisal"], [("surprisal@greedy", "random@greedy"), ("surprisal@stochastic", "random@stochastic")]),
+        (["surprisal", "always_big"], [("surprisal@greedy", "always_big@greedy"),
+                                       ("surprisal@stochastic", "always_big@stochastic")]),
+        (["surprisal@greedy"], [("surprisal@greedy", "random@greedy")]),
+        (["surprisal@greedy", "always_big"], [("surprisal@greedy", "always_big@greedy")]),
+        (["surprisal", "always_big@greedy"], [("surprisal@greedy", "always_big@greedy")]),
+        (["surprisal@greedy", "surprisal@stochastic"], [("surprisal@greedy", "surprisal@stochastic")]),
+        (["random", "surprisal@greedy"], [("random@greedy", "surprisal@greedy")]),
+    ],
+)  # fmt: skip
+def test_names_say_who_is_held_against_whom(study, records, names, expected):
+    assert pairs(records(*names)) == expected
+
+
+def test_the_family_is_what_is_printed(study, records):
+    one = records("surprisal@greedy", metric=["per"])
+    assert [row["metric"] for row in one] == ["per"] and one[0]["p_holm"] == one[0]["p"]
+    more = records("surprisal@greedy")
+    (smaller, larger) = sorted(more, key=lambda row: row["p"])
+    assert smaller["p_holm"] == 2 * smaller["p"] and larger["p_holm"] == max(2 * smaller["p"], larger["p"])
+    assert larger["p"] == one[0]["p"]
+
+
+def test_metrics_have_the_direction_that_their_family_gives_them(study, records, monkeypatch):
+    changed = [replace(r, metrics=r.metrics | {"real_time_factor@greedy": r.seed / 10}) for r in study.replicates]
+    monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", tuple(changed)))
+    found = records("surprisal", metric=["real_time_factor", "real_time_factor"])
+    assert [(one["a"], one["metric"], one["difference"]) for one in found] == [
+        ("surprisal@greedy", "real_time_factor", 0.0)
+    ]
+
+
+def test_csv_is_what_the_report_writes(study, capsys):
+    compare("asr.demo", "surprisal", format=Format.csv)
+    listed = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert len(listed) == 4 and listed[0]["is_paired"] == "true" and listed[0]["seeds_needed"].isdigit()
+
+
+@pytest.fixture
+def printed(capsys, monkeypatch):
+    """What people are shown on a terminal of some width."""
+
+    def call(*names, width=300, **options):
+        monkeypatch.setenv("COLUMNS", str(width))
+        capsys.readouterr()
+        compare("asr.demo", *names, **options)
+        return capsys.readouterr().out
+
+    return call
+
+
+HEADINGS = (
+    "difference", "95 % interval", "p", "p (Holm)", "Welch p", "permutation p", "answer", "effect g", "ASO ε",
+    "P(better)", "smallest shown", "n needed",
+)  # fmt: skip
+
+
+def headings(text):
+    return [cell.strip() for line in text.splitlines() if line.startswith("┃") for cell in line.strip("┃").split("┃")]
+
+
+def test_people_see_tests_effects_power_and_notes(study, printed):
+    text = printed("surprisal", "always_big")
+    assert set(HEADINGS) <= set(headings(text)) and headings(text).count("metric") == 1
+    assert "Welch's t-test" in text and "power 0.8" in text
+
+
+def test_on_a_narrow_terminal_each_comparison_is_a_paragraph(study, printed):
+    text = printed("surprisal@greedy", width=80, metric=["per"])
+    first, *others = text.splitlines()
+    assert first == "surprisal@greedy against random@greedy, per: better"
+    paragraph = " ".join(line.strip() for line in others if line.startswith("  "))
+    assert all(f"{heading} " in paragraph for heading in HEADINGS if heading != "answer")
+    assert max(len(line) for line in others if line.startswith("  ")) <= 80
+
+
+def test_of_many_the_decided_ones_are_shown_first(workplace, monkeypatch, printed):
+    """Conditions of which the last ones differ by far."""
+    numbers = random.Random(0)
+    metrics = [
+        (f"c{i}" if i else "random", seed, 0.5 + numbers.gauss(0, 0.001) + 0.1 * (i > 70))
+        for i in range(80)
+        for seed in (1, 2, 3, 4, 5)
+    ]
+    replicates = [replicate(c, seed, metrics={"per@e": per, "macs_per_frame@e": 1e6}) for c, seed, per in metrics]
+    monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", tuple(replicates)))
+    monkeypatch.setattr(compare_summary, "MAX_ROWS", 9)
+    text = printed(metric=["per"])
+    names = {line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│")}
+    assert names == {f"c{i}" for i in range(71, 80)}
+    assert "Shown: 9 of 79 comparisons, those decided first; --format csv lists all.\n" in text
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (["nobody"], "has no results of a condition 'nobody'; there are random, surprisal, always_big"),
+        (["surprisal", "nobody@greedy"], "has no results of a condition 'nobody'"),
+        (["surprisal@slow"], "has no evaluation 'slow'; there are greedy, stochastic"),
+        (["@greedy"], "has no results of a condition '@greedy'"),
+        (["random"], "must be two, but both are random; name another B"),
+        (["random@greedy"], "must be two, but both are random@greedy; name another B"),
+    ],
+)
+def test_what_is_not_there_is_said_with_what_is(study, names, reason):
+    with pytest.raises(InputError, match=reason):
+        compare("asr.demo", *names)
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason"),
+    [
+        ("nothing", "'nothing' is no metric with a direction; there are .*per"),
+        ("per@greedy", "must be a name without an evaluation, but got 'per@greedy'; give CONDITION@EVALUATION"),
+        ("released_per", "No complete replicate of asr.demo has released_per; see `ponderay status asr.demo`"),
+    ],
+)
+def test_metrics_that_are_not_there_are_refused(study, metric, reason):
+    with pytest.raises(InputError, match=reason):
+        compare("asr.demo", metric=[metric])
+
+
+def test_without_a_reference_names_are_asked_for(study, records, monkeypatch):
+    plain = replace(find.find_sweep("asr.demo"), reference=None)
+    monkeypatch.setattr(find, "find_sweep", lambda *_: plain)
+    with pytest.raises(InputError, match="names no reference; name two conditions: `ponderay compare asr"):
+        compare("asr.demo")
+    with pytest.raises(InputError, match="names no reference; name both conditions"):
+        compare("asr.demo", "surprisal")
+    assert len(records("surprisal", "random")) == 4
+
+
+def test_a_condition_with_nothing_complete_is_named(study, monkeypatch):
+    failed = (*study.replicates, replicate("learned", 1, state="failed", metrics={}))
+    monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", failed))
+    with pytest.raises(InputError, match="learned must have a complete replicate with these metrics, but has none"):
+        compare("asr.demo", "learned")
+
+
+def test_it_is_typed_like_other_commands(study):
+    app = typer.Typer()
+    app.command()(compare)
+    arguments = ["asr.demo", "surprisal@greedy", "always_big", "--metric", "per", "--smoke", "--format", "json"]
+    found = CliRunner().invoke(app, arguments)
+    assert found.exit_code == 0 and len(json.loads(found.stdout)) == 1
+    assert "Comparing surprisal@greedy ...\n" in found.stderr
+    assert not Path("runs").exists()

@@ -1,0 +1,166 @@
+"""Exit codes and messages, as a user meets them."""
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli import main as cli
+from orchestrator.machine.network import free_port
+from tests.trainables.asr.data.test_examples import write_utterance
+
+
+def call(monkeypatch, *arguments: str) -> int:
+    """The exit code of `ponderay ARGUMENTS` in this process."""
+    monkeypatch.setattr(sys, "argv", ["ponderay", *arguments])
+    with pytest.raises(SystemExit) as raised:
+        cli.main()
+    return int(raised.value.code or 0)
+
+
+def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = str(Path(sys.executable).parent / "ponderay")
+    return subprocess.run([command, *arguments], capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def test_help_comes_in_half_a_second_and_names_the_commands():
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        done = run_command("--help")
+        times.append(time.perf_counter() - started)
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in ("sweeps", "show", "run", "train", "status", "pareto", "ui"))
+    assert min(times) < 0.5
+
+
+def test_the_command_starts_without_its_heavy_libraries():
+    code = "import sys, orchestrator.cli.main; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert {"torch", "ray", "mlflow", "optuna", "numpy", "pandas", "scipy", "pydantic"}.isdisjoint(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "asr.nothing"], "There is no sweep 'asr.nothing'; there are asr.ablation"),
+        (["run", "asr.demo", "--set", "network.depth=3"], "`network.depth` is no config path: 'depth' is not one of"),
+        (["run", "asr.demo", "--set", "network.dropout=1.2"], "`network.dropout`: Input should be less than 1"),
+        (["run", "asr.demo", "--set", "network.dropout"], "--set must be PATH=VALUE"),
+        (
+            ["run", "asr.laptop_librispeech", "--set", "data.root=nowhere"],
+            "nowhere does not exist; give `--set data.root=PATH`",
+        ),
+        (["run", "asr.demo", "--set", "seed=3"], "`--seeds N` asks for seeds"),
+        (["train", "asr.demo", "--condition", "x"], "asr.demo has no condition 'x'; it has surprisal, random"),
+        (["status", "asr.demo"], "asr.demo has not run here yet"),
+        (["pareto", "asr.demo"], "asr.demo has not run here yet"),
+        (
+            ["pareto", "asr.demo", "--x", "speed"],
+            "'speed' is no metric with a direction; there are per, substitution_rate",
+        ),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_code_2(workplace, monkeypatch, capsys, arguments, said):
+    assert call(monkeypatch, *arguments) == 2
+    message = capsys.readouterr().err
+    assert said in message
+    assert message.count("\n") == 1
+
+
+def test_wrong_usage_is_exit_code_2():
+    assert run_command("run").returncode == 2
+    assert run_command("fly").returncode == 2
+
+
+@pytest.mark.parametrize("fault", ["missing", "broken", "rate", "empty"])
+def test_bad_recordings_are_named_before_anything_starts(workplace, monkeypatch, capsys, fault):
+    for speaker in range(5):
+        audio = write_utterance(workplace, "train-clean-5", speaker, 0, "THE CAT")
+    write_utterance(workplace, "test-clean", 9, 0, "A DOG")
+    match fault:
+        case "missing":
+            audio.unlink()
+        case "broken":
+            audio.write_text("no audio")
+        case "rate":
+            import numpy
+            import soundfile
+
+            soundfile.write(audio, numpy.zeros(8000), 8000)
+        case "empty":
+            audio = workplace / "test-clean"
+            next(audio.rglob("*.trans.txt")).unlink()
+    assert call(monkeypatch, "run", "asr.laptop_librispeech", "--smoke", "--set", f'data.root="{workplace}"') == 2
+    assert audio.name in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_audio_that_breaks_off_is_found_in_the_work_and_is_exit_code_2(workplace, monkeypatch, capsys):
+    for speaker in range(5):
+        audio = write_utterance(workplace, "train-clean-5", speaker, 0, "THE CAT")
+    write_utterance(workplace, "test-clean", 9, 0, "A DOG")
+    audio.write_bytes(audio.read_bytes()[: audio.stat().st_size // 2])
+    small = ["--condition", "always_small", "--smoke", "--set", f'data.root="{workplace}"']
+    assert call(monkeypatch, "train", "asr.laptop_librispeech", *small) == 2
+    assert f"ponderay: {audio} cannot be read as audio" in capsys.readouterr().err
+
+
+def test_one_replicate_trains_without_ray_and_shows_in_every_query(workplace, monkeypatch, capsys):
+    tiny = ["--smoke", "--set", "training.num_epochs=1"]
+    assert call(monkeypatch, "train", "asr.demo", "--condition", "always_small", *tiny) == 0
+    capsys.readouterr()
+    assert call(monkeypatch, "status", "asr.demo", "--smoke", "--format", "json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["condition"], row["seed"], row["state"]) == ("always_small,training.num_epochs=1", 1, "complete")
+    assert call(monkeypatch, "pareto", "asr.demo", "--smoke", "--format", "json") == 0
+    (point,) = json.loads(capsys.readouterr().out)["points"]
+    assert point["n"] == 1 and point["per"] > 0 and point["macs_per_frame"] > 0
+    assert Path("runs/figures/asr.demo.smoke.front.html").exists()
+    assert Path("runs/figures/asr.demo.smoke.front.png").exists()
+    assert call(monkeypatch, "pareto", "asr.demo", "--smoke", "--x", "eval_frames_per_s", "--format", "csv") == 0
+    assert ",n,per,per_std,eval_frames_per_s,eval_frames_per_s_std,per_low," in capsys.readouterr().out.splitlines()[0]
+    assert call(monkeypatch, "pareto", "asr.demo", "--smoke", "--x", "train_frames_per_s", "--format", "csv") == 0
+    capsys.readouterr()
+    stored = [path.name for path in Path("runs/artifacts/asr.demo.smoke").rglob("*.front.*")]
+    assert sorted(stored) == [f"asr.demo.smoke.front.{end}" for end in ("html", "json", "png")]
+
+
+def test_show_and_sweeps_say_what_would_run(monkeypatch, capsys):
+    assert call(monkeypatch, "sweeps", "--format", "json") == 0
+    names = [row["sweep"] for row in json.loads(capsys.readouterr().out)]
+    assert {"asr.demo", "asr.table2_timit", "asr.search"} <= set(names)
+    assert call(monkeypatch, "show", "asr.search") == 0
+    shown = capsys.readouterr().out
+    assert "training.learning_rate: Real(low=0.0001, high=0.01, log=True)" in shown
+    assert "minimize per, minimize macs_per_frame" in shown
+
+
+@pytest.mark.slow
+def test_ui_serves_mlflow_on_loopback(workplace):
+    port = free_port()
+    command = [str(Path(sys.executable).parent / "ponderay"), "ui", "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
+                    assert answer.status == 200
+                    break
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.3)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def test_a_tracking_store_that_cannot_be_opened_is_one_line(workplace, monkeypatch, capsys):
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", "nonsense://somewhere")
+    assert call(monkeypatch, "status", "asr.demo") == 2
+    assert "The tracking store nonsense://somewhere cannot be opened" in capsys.readouterr().err

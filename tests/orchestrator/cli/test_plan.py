@@ -1,0 +1,278 @@
+"""`ponderay plan` of tiny sweeps: before, in the middle and after; what it must leave alone; its calibration."""
+
+import csv
+import hashlib
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from orchestrator.cli import plan as plan_command
+from orchestrator.cli.options import find
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import read_settings
+from orchestrator.forecast.remaining_work import look
+from orchestrator.forecast.summary import describe
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.worker.execute import execute
+from search_spaces.sweep import Resources, Sequential, Sweep
+from tests.integration.sweeps import run_quietly, searched, tiny
+from tests.integration.tiny import TinyEvaluation
+from trainables.errors import InputError
+
+ROOT = Path(__file__).parents[3]
+CONDITIONS = {"a": {"sleep_s": 0.02}, "b": {"x": 0.25, "sleep_s": 0.02}}
+SHIPPED = {
+    "tiny.sweep": lambda smoke=False: tiny(CONDITIONS),
+    "tiny.long": lambda smoke=False: tiny({"a": {}}, name="tiny.long").with_values(
+        {"num_epochs": 500, "sleep_s": 0.05}
+    ),
+    "tiny.reference": lambda smoke=False: tiny(CONDITIONS, reference="a"),
+}
+FOR_CHILD = (
+    "import search_spaces.find as find; from tests.orchestrator.cli.test_plan import SHIPPED; "
+    "find.sweep_functions = lambda: SHIPPED; from orchestrator.cli.main import main; main()"
+)
+
+
+@pytest.fixture
+def shipped(workplace, monkeypatch):
+    """The sweeps above, as if they were shipped; here and in the processes started from here."""
+    monkeypatch.setattr("search_spaces.find.sweep_functions", lambda: SHIPPED)
+    monkeypatch.setattr(plan_command, "TRAIN", (sys.executable, "-c", FOR_CHILD, "train"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def planned(sweep: Sweep, num_cpus: int = 2, num_gpus: int = 0, accept_code: bool = False) -> dict:
+    settings = read_settings()
+    snapshot = look(sweep, settings, num_cpus, num_gpus, accept_code)
+    return describe(snapshot, settings, num_cpus, num_gpus, None)
+
+
+def call(*arguments: str) -> str:
+    """What `ponderay plan ARGUMENTS` prints."""
+    app = typer.Typer()
+    app.command()(plan_command.plan)
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def work_on(sweep: Sweep, condition: str, seed: int, until: int | None = None) -> None:
+    """Runs a replicate and its prerequisite without any record in MLflow; stops it after the step `until`."""
+    factory = TaskFactory(sweep, read_settings(), 0)
+    named = next(one for one in sweep.conditions if one.name == condition)
+    prerequisites = factory.prerequisites(named)
+
+    def stop(record: dict) -> None:
+        if until and record.get("step") == until:
+            raise KeyboardInterrupt
+
+    for task in prerequisites.values():
+        if ReplicateFolder(task.work.folder, {}).state()["state"] != "complete":
+            execute(task.work, lambda record: None)
+    try:
+        execute(factory.replicate(named, seed, prerequisites).work, stop)
+    except KeyboardInterrupt:
+        assert until
+
+
+def contents(folder: Path = Path()) -> dict[Path, str]:
+    """A hash of every file, but of SQLite's own bookkeeping."""
+    files = [file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(("-wal", "-shm"))]
+    return {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def counts(row: dict) -> tuple[int, ...]:
+    return tuple(row[state] for state in ("complete", "failed", "partly_done", "to_do"))
+
+
+def test_before_anything_ran_it_says_so_and_leaves_nothing_behind(shipped):
+    report = json.loads(call("tiny.sweep", "--cpus", "3", "--format", "json"))
+    assert [(row["condition"], counts(row)) for row in report["conditions"]] == [
+        ("a", (0, 0, 0, 2)),
+        ("b", (0, 0, 0, 2)),
+    ]
+    assert [(row["prerequisite"], counts(row)) for row in report["prerequisites"]] == [("first", (0, 0, 0, 1))]
+    assert report["machine"] == {"cpus": 3, "gpus": 0}
+    assert report["forecast"]["least"] == report["forecast"]["most"]
+    assert report["forecast"]["most"]["runs"] == 5
+    assert report["forecast"]["most"]["wall_s"] is None
+    assert report["basis"]["text"] == "nothing was measured yet"
+    assert "--calibrate" in report["notes"][0]
+    assert contents() == {} and not Path("runs").exists()
+
+
+def test_in_the_middle_each_state_is_told_and_the_rest_forecast_from_what_was_timed(workplace, monkeypatch):
+    sweep = tiny(CONDITIONS | {"bad": {"nan_at": 1}}, seeds=(1, 2, 3))
+    work_on(sweep, "a", 1)
+    work_on(sweep, "a", 2, until=3)
+    work_on(sweep, "bad", 1)
+    before = contents()
+    monkeypatch.setenv("PONDERAY_PRICE_PER_DEVICE_HOUR", "3.6")
+    monkeypatch.setenv("PONDERAY_WATTS_PER_DEVICE", "500")
+    report = planned(sweep)
+    assert contents() == before
+    assert {row["condition"]: counts(row) for row in report["conditions"]} == {
+        "a": (1, 0, 1, 1),
+        "b": (0, 0, 0, 3),
+        "bad": (0, 1, 0, 2),
+    }
+    assert report["conditions"][0]["unfinished"] == [{"seed": 2, "step": 3, "num_steps": 4}]
+    assert counts(report["prerequisites"][0]) == (1, 0, 0, 0)
+    assert report["basis"]["text"] == "1 finished replicate of 1 condition, the steps of 1 unfinished replicate"
+    assert any("1 failed replicate" in note for note in report["notes"])
+    numbers = report["forecast"]["most"]
+    assert numbers["runs"] == 7
+    for number in ("wall_s", "device_hours", "money", "kwh", "disk_bytes"):
+        assert 0 < numbers[number]["low"] < numbers[number]["median"] < numbers[number]["high"]
+    assert numbers["money"]["median"] == pytest.approx(3.6 * numbers["device_hours"]["median"])
+    assert numbers["kwh"]["median"] == pytest.approx(0.5 * numbers["device_hours"]["median"])
+    (_, end_ms), (start_ms, _) = runs_of_the_first_driver()
+    handover_s = (start_ms - end_ms) / 1000
+    alone = planned(sweep, num_cpus=1)["forecast"]["most"]
+    busy_s = 3600 * alone["device_hours"]["median"]
+    assert alone["wall_s"]["median"] == pytest.approx(busy_s + 7 * handover_s, rel=1e-6)
+    assert 0.5 <= numbers["wall_s"]["median"] / alone["wall_s"]["median"] < 0.8
+
+
+def runs_of_the_first_driver() -> list[tuple[int, int]]:
+    """Start and end in ms of the prerequisite and of the replicate that followed it."""
+    journals = [ReplicateFolder(path.parent, {}).records() for path in Path("runs").rglob("journal.jsonl")]
+    spans = [(journal[0]["time_ms"], journal[-1]["time_ms"]) for journal in journals]
+    return sorted(spans)[:2]
+
+
+def test_afterwards_nothing_is_left(workplace):
+    sweep = tiny(CONDITIONS)
+    run_quietly(sweep)
+    journals = {file: text for file, text in contents().items() if file.suffix in (".jsonl", ".pt")}
+    report = planned(sweep)
+    assert {file: contents()[file] for file in journals} == journals
+    assert [counts(row) for row in report["conditions"]] == [(2, 0, 0, 0)] * 2
+    numbers = report["forecast"]["most"]
+    assert numbers["runs"] == 0 and numbers["wall_s"] == {"low": 0, "median": 0, "high": 0}
+    more = planned(tiny(CONDITIONS, seeds=(1, 2, 3, 4)))
+    assert more["basis"]["text"] == "4 finished replicates of 2 conditions"
+    whole_s = [ReplicateFolder(path.parent, {}).records() for path in Path("runs/replicates").rglob("journal.jsonl")]
+    mean_s = sum(journal[-1]["time_ms"] - journal[0]["time_ms"] for journal in whole_s) / 4000
+    assert more["forecast"]["most"]["device_hours"]["median"] * 3600 == pytest.approx(4 * mean_s, rel=0.3)
+
+
+def test_a_store_with_other_sweeps_gets_no_experiment(workplace):
+    from mlflow import MlflowClient
+
+    run_quietly(tiny({"a": {}}, name="tiny.other", seeds=(1,)))
+    planned(tiny(CONDITIONS))
+    client = MlflowClient(tracking_uri=read_settings().tracking_uri)
+    assert client.get_experiment_by_name("tiny.other") is not None
+    assert client.get_experiment_by_name("tiny.sweep") is None
+    assert not Path("runs/replicates/tiny.sweep").exists()
+
+
+def test_an_added_evaluation_is_all_that_is_left(workplace):
+    work_on(tiny({"a": {}}), "a", 1)
+    added = (TinyEvaluation(), TinyEvaluation(name="double", factor=2.0))
+    report = planned(tiny({"a": {"evaluations": added}}, seeds=(1,)))
+    assert report["conditions"][0]["unfinished"] == [{"seed": 1, "step": 4, "num_steps": 4}]
+    whole_h = planned(tiny({"a": {}}, seeds=(1, 2)))["forecast"]["most"]["device_hours"]["median"]
+    assert report["forecast"]["most"]["device_hours"]["median"] < 0.9 * whole_h
+
+
+def test_seeds_by_need_are_forecast_from_the_least_to_the_most(workplace):
+    sweep = tiny(CONDITIONS, seeds=(1, 2, 3, 4, 5), sequential=Sequential(minimum=3, question="front"))
+    work_on(sweep, "a", 1)
+    cases = planned(sweep, num_cpus=1)["forecast"]
+    assert (cases["least"]["runs"], cases["most"]["runs"]) == (5, 9)
+    ratio = cases["most"]["device_hours"]["median"] / cases["least"]["device_hours"]["median"]
+    assert ratio == pytest.approx(9 / 5, rel=0.15)
+
+
+def test_a_search_is_forecast_by_its_number_of_trials(workplace):
+    sweep = searched(num_trials=4)
+    assert planned(sweep)["forecast"]["most"]["runs"] == 1 + 4 * 2
+    run_quietly(searched(num_trials=1))
+    report = planned(sweep)
+    assert report["forecast"]["most"]["runs"] == 3 * 2
+    assert [counts(row) for row in report["conditions"]] == [(2, 0, 0, 0), (0, 0, 0, 6)]
+    assert report["forecast"]["most"]["wall_s"]["low"] > 0
+    assert "factor of 2" in " ".join(report["notes"])
+
+
+def test_it_refuses_what_a_run_would_refuse(workplace, monkeypatch):
+    large = tiny({"a": {}}, resources=Resources(num_workers=0, cpus_per_worker=4))
+    with pytest.raises(RefusedError, match="needs 4 CPUs"):
+        planned(large)
+    assert planned(large, num_cpus=4)["conditions"][0]["cpus"] == 4
+    work_on(tiny({"a": {}}), "a", 1)
+    monkeypatch.setattr("orchestrator.scheduler.task_factory.code_version", lambda path: "changed")
+    with pytest.raises(RefusedError, match="--accept-code"):
+        planned(tiny({"a": {}}))
+    assert counts(planned(tiny({"a": {}}), accept_code=True)["conditions"][0]) == (1, 0, 0, 1)
+
+
+def test_workers_and_gpus_follow_from_what_the_machine_has(workplace):
+    sweep = tiny({"a": {}}, resources=Resources(gpus_per_worker="auto"))
+    takes = [[planned(sweep, num_gpus=gpus)["conditions"][0][name] for name in ("workers", "gpus")] for gpus in (0, 2)]
+    assert takes == [[0, 0.0], [1, 1.0]]
+
+
+def test_table_and_csv_tell_the_same(shipped):
+    work_on(tiny(CONDITIONS), "a", 1)
+    rows = list(csv.DictReader(io.StringIO(call("tiny.sweep", "--cpus", "2", "--format", "csv"))))
+    assert [(row["kind"], row["name"], row["to_do"]) for row in rows] == [
+        ("prerequisite", "first", "0"),
+        ("condition", "a", "1"),
+        ("condition", "b", "2"),
+        ("forecast", "least", ""),
+        ("forecast", "most", ""),
+    ]
+    assert float(rows[-1]["wall_s_low"]) < float(rows[-1]["wall_s_median"]) < float(rows[-1]["wall_s_high"])
+    table = call("tiny.sweep", "--cpus", "2")
+    for said in ("tiny.sweep: conditions", "wall time", "80% intervals", "1 finished replicate of 1 condition"):
+        assert said in table
+    assert "money" not in table
+
+
+@pytest.mark.slow
+def test_calibration_trains_one_replicate_for_a_while_and_keeps_its_work(shipped):
+    report = json.loads(call("tiny.long", "--cpus", "1", "--calibrate", "2", "--format", "json"))
+    (unfinished,) = report["conditions"][0]["unfinished"]
+    assert unfinished["seed"] == 1 and 5 < unfinished["step"] < 200
+    assert report["basis"]["calibration_s"] == 2 and "a calibration of 2 s" in report["basis"]["text"]
+    left_steps = 1000 - unfinished["step"]
+    assert 0.05 * left_steps < report["forecast"]["most"]["wall_s"]["median"] < 0.3 * left_steps
+    (journal,) = Path("runs/replicates/tiny.long").rglob("journal.jsonl")
+    records = ReplicateFolder(journal.parent, {}).records()
+    assert 0.5 < (records[-1]["time_ms"] - records[0]["time_ms"]) / 1000 < 10
+
+
+@pytest.mark.slow
+def test_a_calibration_that_train_refuses_says_why(shipped):
+    with pytest.raises(InputError, match="The file tiny"):
+        call("tiny.sweep", "--set", "bad_input=true", "--calibrate", "30")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "expected", "least"), [("4", (1, 2, 3, 4), None), ("3:5", (1, 2, 3, 4, 5), 3), (None, (1, 2), None)]
+)
+def test_seeds_are_a_number_or_a_range_by_need(shipped, seeds, expected, least):
+    sweep = find("tiny.sweep", False, None, seeds)
+    assert sweep.seeds == expected
+    assert (sweep.sequential.minimum if sweep.sequential else None) == least
+
+
+def test_seeds_by_need_ask_about_the_reference_where_there_is_one(shipped):
+    questions = [find(name, False, None, "3:5").sequential.question for name in ("tiny.sweep", "tiny.reference")]
+    assert questions == ["front", "reference"]
+
+
+@pytest.mark.parametrize("seeds", ["0", "x", "3:", ":5", "5:3", "2:5", "-1", "3:5:7", "²"])
+def test_other_seeds_are_refused(shipped, seeds):
+    with pytest.raises(InputError):
+        find("tiny.sweep", False, None, seeds)

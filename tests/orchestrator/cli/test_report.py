@@ -1,0 +1,265 @@
+"""`report` and `verify` on recorded studies: what is printed, written and stored, and the exit codes."""
+
+import csv
+import hashlib
+import io
+import json
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from orchestrator.cli import report_summary
+from orchestrator.cli.report import report, verify
+from orchestrator.results.study import Study
+from orchestrator.tracking.client import Tracking
+from search_spaces import find
+from tests.orchestrator.recorded import Store, replicate
+from tests.orchestrator.report.studies import small_study
+from trainables.errors import InputError
+
+KINDS = ("conditions", "comparisons", "claims", "metrics", "replicates")
+FILES = {"asr.demo.report.html"} | {f"asr.demo.{kind}.{end}" for kind in KINDS for end in ("md", "tex", "csv")}
+
+
+@pytest.fixture
+def store(workplace, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
+    return Store(workplace / "runs" / "mlflow.db")
+
+
+@pytest.fixture
+def recorded(store):
+    """The small study in the store, and which files were stored beside it, without storing them."""
+    study = small_study()
+    for i, condition in enumerate(study.conditions, 1):
+        store.write(list(study.of(condition)), revision=i, start_ms=i)
+    return store
+
+
+@pytest.fixture
+def stored(recorded, monkeypatch):
+    calls = []
+    monkeypatch.setattr(Tracking, "store_report", lambda _, sweep, files: calls.append((sweep, *files)))
+    return calls
+
+
+def call(*arguments):
+    """The outcome of a command line, as a user types it."""
+    app = typer.Typer()
+    app.command()(report)
+    app.command()(verify)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_files_are_written_where_they_are_said_to_be_and_stored_in_mlflow(recorded):
+    found = call("report", "asr.demo")
+    assert found.exit_code == 0, found
+    folder = Path("runs/reports/asr.demo")
+    assert {path.name for path in folder.iterdir()} == FILES
+    lines = found.stdout.splitlines()
+    assert "Report: runs/reports/asr.demo/asr.demo.report.html" in lines
+    assert "Tables: runs/reports/asr.demo (15 files: .md, .tex, .csv)" in lines
+    (run,) = recorded.client.search_runs([recorded.experiment_id], "tags.`ponderay.kind` = 'sweep'")
+    assert {Path(file.path).name for file in recorded.client.list_artifacts(run.info.run_id, "report")} == FILES
+    page = (folder / "asr.demo.report.html").read_text()
+    assert "surprisal" in page and "cut off, &#34;so&#34;" in page
+
+
+def test_people_are_shown_front_summary_verdicts_and_warnings(stored):
+    found = call("report", "asr.demo").stdout
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in found.splitlines() if line[:1] == "│"]
+    assert {row[1] for row in rows} == {
+        f"{condition}@{evaluation}"
+        for condition in ("random", "surprisal", "always_big")
+        for evaluation in ("greedy", "stochastic")
+    }
+    assert "Of 6 points (condition@evaluation)," in found and "The hypervolume of the front" in found
+    assert "In per, against" in found
+    assert "Warning: Of 9 replicates, 1 failed: they count in nothing here.\n" in found
+
+
+def test_a_verdict_has_a_line_and_one_reason_for_several_claims_is_said_once(stored, monkeypatch):
+    from orchestrator.published import judge
+    from orchestrator.published.verdict import Finding, Verdict
+    from orchestrator.statistics.intervals import NONE
+    from search_spaces.claim import Place, Setting, Source, StatementClaim
+
+    place, source, setting = Place("surprisal", "per"), Source("A paper", "Table 2"), Setting("anywhere")
+    claim = StatementClaim("c", ("asr.demo",), "[b]surprisal[/b] is best.", place, "below", 1.0, source, setting)
+    verdicts = (
+        Verdict(claim, Finding.inconclusive, None, 0.0, NONE, 0.5, "The interval reaches zero."),
+        Verdict(claim, Finding.not_comparable, None, 0.0, NONE, 0.5, "Other data."),
+        Verdict(claim, Finding.not_comparable, None, 0.0, NONE, 0.5, "Another size."),
+        Verdict(claim, Finding.not_comparable, None, 0.0, NONE, 0.5, "Other data."),
+    )
+    monkeypatch.setattr(judge, "judge", lambda *_: verdicts)
+    found = call("report", "asr.demo").stdout
+    assert "INCONCLUSIVE    [b]surprisal[/b] is best: The interval reaches zero.\n" in found
+    assert "NOT COMPARABLE  [b]surprisal[/b] is best: Another size.\n" in found
+    assert "NOT COMPARABLE  2 claims: Other data.\n" in found and found.count("Other data.") == 1
+    assert "Of 4 published claims: 1 INCONCLUSIVE, 3 NOT COMPARABLE." in found
+
+
+def test_a_recorded_study_held_against_published_numbers_has_one_of_each_verdict(workplace, monkeypatch):
+    from orchestrator.published.verdict import Finding
+    from tests.orchestrator.published.test_judge import RESULTS, SWEEP, replicates
+
+    monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.setattr(Tracking, "store_report", lambda *_: None)
+    store = Store(workplace / "runs" / "mlflow.db", SWEEP)
+    for revision, condition in enumerate(RESULTS, start=1):
+        cost = {f"macs_per_frame@{name}": 6.6e6 + revision for name in ("stochastic", "deterministic")}
+        listed = [replace(one, metrics={**one.metrics, **cost}) for one in replicates(condition)]
+        store.write(listed, revision, start_ms=revision)
+    found = call("report", SWEEP)
+    assert found.exit_code == 0, found
+    lines = found.stdout.splitlines()
+    page = Path(f"runs/reports/{SWEEP}/{SWEEP}.report.html").read_text()
+    for finding in Finding:
+        assert any(line.startswith(f"{finding.value} ") for line in lines) and finding.value in page, finding
+
+
+def test_json_is_whole_and_strict(stored):
+    found = call("report", "asr.demo", "--bundle", "it.zip", "--format", "json")
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    content = json.loads(found.stdout, parse_constant=refuse)
+    assert list(content) == ["sweep", "summary", "warnings", *KINDS[:3], "files", "bundle"]
+    assert {row["condition"] for row in content["conditions"]} == {"random", "surprisal", "always_big"}
+    assert {row["p_dominates_reference"] for row in content["conditions"] if row["condition"] == "random"} == {None}
+    assert len(content["comparisons"]) == 2 * 2 * 2
+    assert content["bundle"] == {"path": "it.zip", "sha256": hashlib.sha256(Path("it.zip").read_bytes()).hexdigest()}
+    assert stored == [("asr.demo", *map(Path, content["files"]))]
+
+
+def test_csv_is_one_cell_a_line_and_agrees_with_the_files(stored):
+    listed = list(csv.DictReader(io.StringIO(call("report", "asr.demo", "--format", "csv").stdout)))
+    assert list(listed[0]) == ["table", "row", "column", "value"]
+    cells = {(one["table"], int(one["row"]), one["column"]): one["value"] for one in listed}
+    written = list(csv.DictReader(io.StringIO(Path("runs/reports/asr.demo/asr.demo.conditions.csv").read_text())))
+    assert [cells["conditions", i, "per_mean"] for i in range(1, 7)] == [row["per_mean"] for row in written]
+
+
+def test_the_folder_and_the_bundle_go_where_they_are_asked_to(stored):
+    assert call("report", "asr.demo", "--output", "here/it", "--bundle", "there/it.zip").exit_code == 0
+    assert {path.name for path in Path("here/it").iterdir()} == FILES
+    assert [path.name for path in Path("there").iterdir()] == ["it.zip"]
+    with zipfile.ZipFile("there/it.zip") as archive:
+        assert archive.read("report.html") == Path("here/it/asr.demo.report.html").read_bytes()
+    assert not Path("runs/reports").exists()
+
+
+def test_places_that_cannot_be_written_are_refused_before_any_work(stored, monkeypatch):
+    Path("file").write_text("")
+    Path("folder").mkdir()
+    monkeypatch.setattr(Study, "load", lambda *_: pytest.fail("work was done"))
+    with pytest.raises(InputError, match="--output must be a folder, but file is a file"):
+        report("asr.demo", output=Path("file"))
+    with pytest.raises(InputError, match="--bundle must be a file, but folder is a folder"):
+        report("asr.demo", bundle=Path("folder"))
+
+
+def test_a_disk_that_refuses_is_one_line(stored):
+    Path("file").write_text("")
+    with pytest.raises(InputError, match=r"file/it\.zip must be a place that can be written to, but: "):
+        report("asr.demo", bundle=Path("file/it.zip"))
+
+
+def test_a_sweep_with_nothing_complete_says_what_to_do(store):
+    store.write([replicate("random", 1, state="running", metrics={})], revision=1)
+    with pytest.raises(InputError, match="complete replicate with per and macs_per_frame, but has none; `ponderay st"):
+        report("asr.demo")
+
+
+def test_a_search_without_listed_conditions_is_reported_too(workplace, monkeypatch, stored):
+    name = next(name for name, function in find.sweep_functions().items() if function().search)
+    sweep = find.find_sweep(name)
+    numbers = {objective.metric: 1.0 for objective in sweep.objectives}
+    replicates = [
+        replicate(f"lr={i}", seed, metrics={metric: value + i + seed for metric, value in numbers.items()})
+        for i in range(4)
+        for seed in (1, 2, 3)
+    ]
+    monkeypatch.setattr(Study, "load", lambda *_: Study(name, tuple(replicates)))
+    Store(workplace / "runs" / "mlflow.db", name)
+    found = call("report", name, "--bundle", "it.zip")
+    assert found.exit_code == 0, found
+    assert "│ lr=0" in found.stdout and "│ lr=1" not in found.stdout
+    assert call("verify", "it.zip").exit_code == 0
+
+
+def test_many_rows_and_warnings_are_cut_and_that_is_said(stored, monkeypatch):
+    monkeypatch.setattr(report_summary, "MAX_ROWS", 1)
+    monkeypatch.setattr(report_summary, "MAX_WARNINGS", 1)
+    found = call("report", "asr.demo").stdout
+    assert sum(line[:1] == "│" for line in found.splitlines()) == 1
+    assert "more are on the front or near it; the files list all.\n" in found
+    assert found.count("Warning: ") == 1 and "more warnings are in the page.\n" in found
+
+
+@pytest.fixture
+def bundle(stored):
+    call("report", "asr.demo", "--bundle", "it.zip")
+    return Path("it.zip")
+
+
+def test_a_bundle_that_is_whole_exits_with_0(bundle):
+    found = call("verify", bundle)
+    assert found.exit_code == 0, found
+    digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
+    assert found.stdout.startswith(f"it.zip: asr.demo, 9 replicates; sha256 {digest}\n")
+    assert "cells of 5 tables follow from the raw values, and all " in found.stdout
+    content = json.loads(call("verify", bundle, "--format", "json").stdout)
+    assert content["is_equal"] and content["sha256"] == digest and content["differences"] == []
+
+
+def test_a_bundle_that_differs_exits_with_1_and_says_where(bundle):
+    with zipfile.ZipFile(bundle) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["tables/asr.demo.replicates.csv"] = members["tables/asr.demo.replicates.csv"].replace(
+        b"random/1", b"[b]\x1b/1"
+    )
+    members["MANIFEST.json"] = members["MANIFEST.json"].replace(b'"numpy": "', b'"numpy": "0.')
+    with zipfile.ZipFile(bundle, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    found = call("verify", bundle)
+    assert found.exit_code == 1
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in found.stdout.splitlines()]
+    assert ["tables/asr.demo.replicates.csv", "1 (random)", "key", "[b]?/1", "random/1"] in rows
+    assert "Differences: 2 in 1 of " in found.stdout and "Written with numpy 0." in found.stdout
+    listed = list(csv.DictReader(io.StringIO(call("verify", bundle, "--format", "csv").stdout)))
+    assert [(one["column"], one["written"]) for one in listed[1:]] == [("key", "[b]\x1b/1")]
+    content = json.loads(call("verify", bundle, "--format", "json").stdout)
+    assert not content["is_equal"] and list(content["versions"]) == ["numpy"]
+
+
+def test_what_is_no_bundle_is_refused(workplace):
+    Path("it.zip").write_text("no")
+    with pytest.raises(InputError, match=r"it\.zip is no bundle"):
+        verify(Path("it.zip"))
+
+
+def test_progress_goes_to_stderr(stored):
+    found = call("report", "asr.demo", "--format", "json")
+    assert "Reading asr.demo ...\n" in found.stderr and "..." not in found.stdout
+
+
+def test_conditions_that_were_run_with_other_settings_are_asked_for_as_they_were_run(store, monkeypatch):
+    """A published setting of the data is no override of what was published; the reference has its other name too."""
+    monkeypatch.setattr(Tracking, "store_report", lambda *_: None)
+    for revision, name in enumerate(("surprisal", "random"), start=1):
+        metrics = {"per@stochastic": 0.2 + 0.1 * revision, "macs_per_frame@stochastic": 1e6}
+        renamed = f"{name},training.num_epochs=3"
+        listed = [replicate(renamed, seed, metrics=metrics | {"loss": 1.0 / seed}) for seed in (1, 2, 3)]
+        store.write(listed, revision, start_ms=revision)
+    plain = json.loads(call("report", "asr.demo", "--format", "json").stdout)
+    assert plain["comparisons"] == []
+    asked = json.loads(call("report", "asr.demo", "--set", "training.num_epochs=3", "--format", "json").stdout)
+    assert {row["b"] for row in asked["comparisons"]} == {"random,training.num_epochs=3"}

@@ -1,0 +1,105 @@
+"""The command of a job and its environment: whole words, and no secrets."""
+
+import math
+import os
+import subprocess
+
+import pytest
+
+from orchestrator.cluster.submission import entrypoint, named_variables, run_options, submit_again
+from search_spaces.find import sweep_functions
+from trainables.config import flatten
+from trainables.errors import InputError
+
+SECRETS = (
+    "AWS_SECRET_ACCESS_KEY=abc",
+    "AWS_ACCESS_KEY_ID=abc",
+    "RAY_AUTH_TOKEN=abc",
+    "MLFLOW_TRACKING_PASSWORD=abc",
+    "LAB_SIGNING_KEY=abc",
+    "GITHUB_PAT=abc",
+    "SECRETS=abc",
+    "API_TOKENS=abc",
+    "passwords=abc",
+    "DBPASS=abc",
+    "SSHPASS=abc",
+    "AZURE_STORAGE_CONNECTION_STRING=abc",
+    "PONDERAY_SEARCH_URI=postgresql://me:sesame@lab/optuna",
+    "HEADER=Bearer abcdefghijk",
+)
+
+
+def test_a_shell_hands_on_every_word_as_it_was_given(tmp_path):
+    words = [
+        "--smoke",
+        "--set",
+        "data.root=/a b/'c' $HOME;`id`\n\"d\"",
+        "--resource",
+        "num_workers=1:2",
+        "--seeds",
+        "3",
+    ]
+    python = tmp_path / "python"
+    python.write_text("""#!/bin/sh\nfor word in "$@"; do printf '%s\\0' "$word"; done\n""")
+    python.chmod(0o755)
+    options = run_options(True, [words[2]], "3", [words[4]], accept_code=False, max_device_hours=math.inf)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    command = ["sh", "-c", entrypoint("asr.demo", options)]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    assert said.split("\0")[:4] == ["-m", "orchestrator", "run", "asr.demo"]
+    assert said.split("\0")[4:-1] == words
+
+
+def test_what_has_its_default_is_not_said():
+    assert run_options(False, None, None, None, accept_code=False, max_device_hours=math.inf) == []
+    given = run_options(False, None, None, None, accept_code=True, max_device_hours=2.5)
+    assert given == ["--accept-code", "--max-device-hours", "2.5"]
+    again = submit_again(entrypoint("asr.demo", given), {}, None)
+    assert again == "ponderay submit asr.demo --accept-code --max-device-hours 2.5"
+
+
+def test_a_secret_does_not_get_into_the_command():
+    with pytest.raises(InputError, match=r"`--set store\.password` looks like a secret") as raised:
+        run_options(False, ["store.password=sesame"], None, None, accept_code=False, max_device_hours=math.inf)
+    assert "sesame" not in str(raised.value)
+
+
+def test_no_field_of_a_shipped_sweep_is_taken_for_a_secret():
+    for function in sweep_functions().values():
+        fields = [f"{path}={value}" for path, value in flatten(function().base).items()]
+        run_options(False, fields, None, None, accept_code=False, max_device_hours=math.inf)
+
+
+def test_variables_are_those_that_are_named(monkeypatch):
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://lab:5000")
+    assert named_variables(["PONDERAY_TRACKING_URI", "EMPTY=", "A=b=c"]) == {
+        "PONDERAY_TRACKING_URI": "http://lab:5000", "EMPTY": "", "A": "b=c",
+    }  # fmt: skip
+    assert named_variables(None) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["RAY_AUTH_MODE", "PATH", "PYTHONPATH", "PONDERAY_DATA", "PONDERAY_RUNS", "PONDERAY_STORAGE", "KEYBOARD",
+     "AWS_ENDPOINT_URL", "MAX_TOKENS", "PONDERAY_NUM_TOKENS", "PROXY_BYPASS", "SSL_CERT_FILE", "OMP_NUM_THREADS"],
+)  # fmt: skip
+def test_names_that_only_sound_like_secrets_travel(name):
+    assert named_variables([f"{name}=1"]) == {name: "1"}
+
+
+@pytest.mark.parametrize(("given", "said"), [("PONDERAY_NOT_SET", "PONDERAY_NOT_SET is not set"), ("a b=c", "'a b'")])
+def test_a_variable_that_is_none_is_refused(given, said):
+    with pytest.raises(InputError, match=said):
+        named_variables([given])
+
+
+@pytest.mark.parametrize("given", SECRETS)
+def test_secrets_do_not_travel(given, monkeypatch):
+    name, _, value = given.partition("=")
+    monkeypatch.setenv(name, value)
+    for form in (name, given):
+        with pytest.raises(
+            InputError, match=f"`--env {name}` looks like a secret.*on the cluster's machines"
+        ) as raised:
+            named_variables([form])
+        assert value not in str(raised.value)

@@ -1,0 +1,89 @@
+"""What a machine that came after the sweep began must have."""
+
+import json
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from orchestrator.machine.shared_folder_check import ensure_mark
+from orchestrator.worker.work import Work, code_version
+from search_spaces.sweep import Resources
+from tests.trainables.processes import in_one_and_two, process_group
+
+TRAINABLE = "tests.integration.tiny"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return Work(
+        key="0123",
+        label="a seed 1",
+        trainable=TRAINABLE,
+        config={},
+        num_steps=4,
+        folder=tmp_path / "replicates" / "sweep" / "0123",
+        resources=Resources(num_workers=0).resolve(0),
+        attempt="driver.1",
+        code_version=code_version(TRAINABLE),
+        host=socket.gethostname(),
+        mark="the driver's",
+    )
+
+
+def test_the_folder_of_the_driver_must_be_there_unless_there_is_a_bucket(work):
+    from orchestrator.cluster.trial import machine_fault
+
+    assert "is not the folder that the driver writes" in machine_fault(work)
+    assert machine_fault(work.model_copy(update={"shared": "s3://bucket/replicates/sweep/0123"})) == ""
+    work.folder.parent.mkdir(parents=True)  # as Ray itself makes folders, on whatever disk
+    assert "is not the folder that the driver writes" in machine_fault(work)
+    mark = ensure_mark(work.folder.parent)
+    assert machine_fault(work.model_copy(update={"mark": mark})) == ""
+    assert "is not the folder that the driver writes" in machine_fault(work)
+
+
+def test_sources_of_another_machine_must_be_those_of_the_driver(work):
+    from orchestrator.cluster.trial import machine_fault
+
+    work = work.model_copy(update={"mark": ensure_mark(work.folder.parent)})
+    elsewhere = work.model_copy(update={"host": "head"})
+    assert machine_fault(elsewhere) == ""
+    assert "Install the same sources" in machine_fault(elsewhere.model_copy(update={"code_version": "other"}))
+    assert machine_fault(work.model_copy(update={"code_version": "other"})) == ""
+
+
+class TrainSession:
+    """What a worker sees of Ray Train; its reports go to a file of its rank."""
+
+    def __init__(self, rank: int, folder: Path) -> None:
+        self._rank, self._file = rank, folder / f"reports.{rank}"
+
+    def get_context(self) -> SimpleNamespace:
+        return SimpleNamespace(get_world_rank=lambda: self._rank)
+
+    def report(self, message: dict[str, str]) -> None:
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(message["records"])
+
+
+def last_machine_is_at_fault(rank: int, num_processes: int, folder: Path) -> None:
+    from orchestrator.cluster import trial as worker
+
+    work = Work.model_validate_json((folder.parent / "work.json").read_text())
+    worker.machine_fault = lambda _work: "no mount." if rank == num_processes - 1 else ""
+    worker.ray = SimpleNamespace(train=TrainSession(rank, folder))
+    with process_group(rank, num_processes, folder):
+        worker._run_here(work, is_train_worker=True)
+
+
+@pytest.mark.slow
+def test_a_fault_of_one_machine_is_reported_by_all_workers_which_report_in_step(work, tmp_path_factory):
+    tmp_path_factory.getbasetemp().joinpath("work.json").write_text(work.model_dump_json())
+    for folder in in_one_and_two(last_machine_is_at_fault, tmp_path_factory):
+        said = [json.loads(file.read_text()) for file in sorted(folder.glob("reports.*"))]
+        assert [[(one["state"], one["error"], one["is_machine_fault"]) for one in records] for records in said] == [
+            [("failed", "no mount.", True)]
+        ] * len(said)
+        assert len(said) == (2 if folder.name.startswith("two") else 1)

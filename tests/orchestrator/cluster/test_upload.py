@@ -1,0 +1,172 @@
+"""What goes to a cluster, and what stays here."""
+
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cluster import upload
+from orchestrator.cluster.upload import find_upload, packed
+from orchestrator.environment.settings import Settings
+from orchestrator.tracking import sources as provenance
+from trainables.errors import InputError
+
+SENT = {"pyproject.toml", "orchestrator/__init__.py", "orchestrator/credentials.py", "trainables/lm/data/words.txt"}
+LEFT_OUT = (
+    ".env", ".env.local", "ponderay.toml", "keys/server.pem", "keys/server.KEY", "keys/id_ed25519", "credentials",
+    "auth_token", "runs/mlflow.db", "data/timit/a.wav", "elsewhere/results/checkpoint.pt", "speech/b.wav", "kept.db",
+    "orchestrator/__pycache__/a.pyc", ".mypy_cache/x.json", "ponderay.egg-info/PKG-INFO", "environment/bin/python",
+    "environment/pyvenv.cfg", ".hypothesis/x", "mlruns/0/meta.yaml", "kept.db-wal", ".ponderay/commit",
+    ".envrc", "secrets.toml", "kaggle.json", "keys/service-account-lab.json", "keys/service_account.json",
+    "application_default_credentials.json", "keys/gcp-credentials-lab.json", "credentials.json",
+    "cluster.yaml", "cluster.local.yaml", "mine/cluster.lab.yml",
+    ".docker/config.json", ".kube/config", ".aws/config", ".ssh/config", ".streamlit/config.toml",
+)  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch) -> Path:
+    """A project with one file of everything."""
+    root = tmp_path / "project"
+    for name in (*SENT, *LEFT_OUT):
+        write(root / name, name)
+    monkeypatch.setenv("PONDERAY_DATA", str(root / "speech"))
+    monkeypatch.delenv("PONDERAY_CACHE", raising=False)
+    return root
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def settings(root: Path) -> Settings:
+    return Settings(root / "elsewhere", "sqlite:///x.db")
+
+
+def found(root: Path) -> set[str]:
+    return {file.as_posix() for file in find_upload(settings(root), root).files}
+
+
+def make_repository(root: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(root)], check=True)  # noqa: S603
+    assert (root / ".git" / "HEAD").exists()
+
+
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_sources_go_and_data_results_caches_and_secrets_stay(project, is_repository):
+    if is_repository:
+        make_repository(project)
+    assert found(project) == SENT
+
+
+def test_git_says_what_a_checkout_consists_of(project):
+    make_repository(project)
+    write(project / ".gitignore", "scratch/\n")
+    write(project / "scratch" / "x.py", "")
+    write(project / "new.py", "")
+    write(project / "gone.py", "")
+    subprocess.run(["git", "-C", str(project), "add", "gone.py"], check=True)  # noqa: S603
+    (project / "gone.py").unlink()
+    assert found(project) == SENT | {".gitignore", "new.py"}
+
+
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_links_that_lead_to_what_stays_are_not_followed(project, tmp_path, is_repository):
+    if is_repository:
+        make_repository(project)
+    write(tmp_path / "outside.txt", "outside")
+    (project / "out.txt").symlink_to(tmp_path / "outside.txt")
+    (project / "all").symlink_to(tmp_path)
+    (project / "safe.txt").symlink_to(project / ".env")
+    (project / "hidden.txt").symlink_to(project / "runs" / "mlflow.db")
+    (project / "nowhere.txt").symlink_to(project / "nothing")
+    (project / "same.py").symlink_to("orchestrator/__init__.py")
+    assert found(project) == SENT | {"same.py"}
+
+
+@pytest.mark.parametrize("name", ["PONDERAY_DATA", "PONDERAY_CACHE"])
+def test_folders_that_hold_the_project_leave_nothing_of_it_out(project, monkeypatch, name):
+    write(project / ".gitignore", "speech/\n")
+    make_repository(project)
+    monkeypatch.setenv(name, str(project.parent))
+    assert found(project) == SENT | {".gitignore"}
+
+
+def test_of_an_installed_package_only_its_sources_go(project):
+    (project / "pyproject.toml").unlink()
+    write(project / "numpy" / "__init__.py", "")
+    assert found(project) == SENT - {"pyproject.toml"}
+
+
+def test_equal_contents_make_equal_packages_with_every_byte(project):
+    one = find_upload(settings(project), project)
+    assert one.num_bytes == sum(len(name) for name in SENT)
+    with packed(one) as package:
+        before = package.read_bytes()
+        with zipfile.ZipFile(package) as opened:
+            contents = {name: opened.read(name).decode() for name in opened.namelist()}
+    assert {name: contents.pop(name) for name in provenance.to_bring()} == provenance.to_bring()
+    assert contents == {name: name for name in SENT}
+    assert not package.exists()
+    for name in SENT:
+        os.utime(project / name, (1, 1))
+    with packed(find_upload(settings(project), project)) as package:
+        assert package.read_bytes() == before
+    write(project / "orchestrator" / "__init__.py", "changed")
+    with packed(find_upload(settings(project), project)) as package:
+        assert package.read_bytes() != before
+
+
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_a_name_that_is_not_utf_8_is_refused_at_once(project, is_repository):
+    if is_repository:
+        make_repository(project)
+    write(project / os.fsdecode(b"caf\xe9.py"), "")
+    with pytest.raises(InputError, match=r"must be UTF-8, but b'caf\\xe9\.py' is not\. Rename it.*\.gitignore"):
+        found(project)
+
+
+def refuse_to(monkeypatch, method: str, refused: Path) -> None:
+    """Has `Path.method` find `refused` closed, as it is for who is not root."""
+    usual = getattr(Path, method)
+
+    def closed(path: Path, *arguments: object, **options: object) -> object:
+        if path == refused:
+            raise PermissionError(13, "Permission denied", str(path))
+        return usual(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, method, closed)
+
+
+def test_a_file_that_cannot_be_read_is_named(project, monkeypatch):
+    one, file = find_upload(settings(project), project), project / "orchestrator" / "credentials.py"
+    said = rf"{file} cannot be read: Permission denied\. Make it readable, remove it, or name it in \.gitignore"
+    refuse_to(monkeypatch, "read_bytes", file)
+    with pytest.raises(InputError, match=said), packed(one):
+        pass
+    refuse_to(monkeypatch, "stat", file)
+    with pytest.raises(InputError, match=said):
+        find_upload(settings(project), project)
+
+
+def test_too_much_is_refused_with_what_is_large(project, monkeypatch):
+    write(project / "tables" / "a" / "one.bin", "x" * 2_000_000)
+    write(project / "tables" / "two.bin", "x" * 1_000_000)
+    write(project / "three.bin", "x" * 1_900_000)
+    write(project / "trainables" / "four.bin", "x" * 100_000)
+    find_upload(settings(project), project).check_size()
+    monkeypatch.setattr(upload, "LIMIT_BYTES", 4_000_000)
+    with pytest.raises(InputError, match=r"At most 4 MB of sources .* has 5\.0 MB") as raised:
+        find_upload(settings(project), project).check_size()
+    assert "tables/ 3.0 MB, three.bin 1.9 MB, trainables/ 0.1 MB. Move what is large" in str(raised.value)
+
+
+def test_this_repository_is_small_and_has_its_packages(tmp_path):
+    here = find_upload(Settings(tmp_path, "sqlite:///x.db"))
+    here.check_size()
+    names = {file.as_posix() for file in here.files}
+    assert {"pyproject.toml", "orchestrator/__main__.py", "search_spaces/asr.py", "trainables/rng.py"} <= names
+    assert here.num_bytes < 10_000_000

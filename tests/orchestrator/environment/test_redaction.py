@@ -1,0 +1,126 @@
+"""Secrets in commands, settings and free text become ***; what is none stays as it is."""
+
+import pytest
+
+from orchestrator.environment.redaction import (
+    redacted_setting,
+    redacted_source,
+    redacted_text,
+    redacted_traceback,
+    without_secrets,
+)
+from orchestrator.tracking import sources as provenance
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("ponderay run asr.demo --seeds 3", "ponderay run asr.demo --seeds 3"),
+        ("ponderay run --password hunter2 asr.demo", "ponderay run --password *** asr.demo"),
+        ("ponderay run --api-key=hunter2", "ponderay run --api-key=***"),
+        ("AWS_SECRET_ACCESS_KEY=hunter2 ponderay run", "AWS_SECRET_ACCESS_KEY=*** ponderay run"),
+        ("ponderay run --set 'data.token=hun ter2'", "ponderay run --set data.token=***"),
+        ("ponderay ui postgresql://me:hunter2@host/db", "ponderay ui postgresql://me:***@host/db"),
+        ('ponderay run --set \'a={"password": "hunter2", "b": 1}\'', 'ponderay run --set a={"password": ***, "b": 1}'),
+        ("ponderay run --set data.num_train_tokens=100", "ponderay run --set data.num_train_tokens=100"),
+        ("ponderay 'open --token hunter2", "ponderay 'open --token ***"),
+        ("ponderay run --set min_token_count=5", "ponderay run --set min_token_count=5"),
+        ("WANDB_KEY=hunter2 ponderay run", "WANDB_KEY=*** ponderay run"),
+    ],
+)
+def test_secrets_are_masked_in_commands(command, shown):
+    assert without_secrets(command) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("cannot reach postgresql://me:hunter2@host/db now", "cannot reach postgresql://me:***@host/db now"),
+        ("HF_TOKEN=hunter2 was refused", "HF_TOKEN=*** was refused"),
+        ("+    password = 'hunter2'  # new", "+    password = ***  # new"),
+        ("Authorization: Bearer hunter2hunter2", "Authorization: Bearer ***"),
+        ("GET https://host/x?sig=hunter2&n=1", "GET https://host/x?sig=***&n=1"),
+        ("at postgresql://me:p@ss/w@host/db: refused", "at postgresql://me:***@host/db: refused"),
+        ("git clone https://hunter2@host/x", "git clone https://***@host/x"),
+        ("ssh://git@host/x and http://host:5000/x", "ssh://git@host/x and http://host:5000/x"),
+        (f"pushed with ghp_{'a' * 36}", "pushed with ***"),
+        ("password=hunter2 host=db", "password=*** host=db"),
+        ("MY_SSH_KEY=hunter2 DEPLOY_GITHUB_PAT=hunter2", "MY_SSH_KEY=*** DEPLOY_GITHUB_PAT=***"),
+        ("ValueError: `rate` must be in [0, 1), but got 1.2.", "ValueError: `rate` must be in [0, 1), but got 1.2."),
+    ],
+)
+def test_secrets_are_masked_in_texts(text, shown):
+    assert redacted_text(text) == shown
+
+
+def test_a_setting_is_masked_by_its_name_or_by_what_it_holds():
+    assert redacted_setting("data.token", "hunter2") == "***"
+    assert redacted_setting("data.url", "https://me:hunter2@host/x") == "https://me:***@host/x"
+    assert redacted_setting("data.num_tokens", "5") == "5"
+
+
+def test_source_keeps_what_is_computed_and_loses_what_is_written_into_it():
+    computed = "+    token = next(tokens)\n+    password: str = settings.password\n"
+    assert redacted_source(computed) == computed
+    assert redacted_source("+API_KEY = 'hunter2'\n-x(token=\"hunter2\")") == "+API_KEY = ***\n-x(token=***)"
+    assert redacted_source('+URI = "http://me:hunter2@host"') == '+URI = "http://me:***@host"'
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        (
+            "+    export AWS_SECRET_ACCESS_KEY=hunter2 HF_TOKEN=hunter2;",
+            "+    export AWS_SECRET_ACCESS_KEY=*** HF_TOKEN=***;",
+        ),
+        ("+  MLFLOW_TRACKING_PASSWORD: hunter2", "+  MLFLOW_TRACKING_PASSWORD: ***"),
+        ("+export HF_TOKEN=$TOKEN_OF_MINE", "+export HF_TOKEN=$TOKEN_OF_MINE"),
+        ("+NUM_TOKENS = 3\n+PASSWORD = find()", "+NUM_TOKENS = 3\n+PASSWORD = find()"),
+    ],
+)
+def test_sources_of_shells_hold_secrets_without_quotes(source, shown):
+    assert redacted_source(source) == shown
+
+
+def test_a_traceback_keeps_its_source_and_loses_secrets_of_its_message():
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "a.py", line 1, in f\n'
+        "    raise ValueError(open_store(token=token))\n"
+        "          ^^^^^^^^^^\n"
+        "ValueError: no store at http://me:hunter2@host with token=hunter2\n"
+        "    and password: hunter2\n"
+    )
+    assert redacted_traceback(text) == text.replace("hunter2", "***")
+
+
+def test_what_the_environment_holds_is_masked_whatever_stands_before_it(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "hun/ter+two")
+    monkeypatch.setenv("MY_STORE", "postgresql://me:hunter%2Btwenty@host/db")
+    monkeypatch.setenv("MY_TOKEN_PATH", "/home/me/token-of-mine")
+    monkeypatch.setenv("MY_TOKEN", "short")
+    monkeypatch.setenv("OLDPWD", "/home/researcher")
+    monkeypatch.setenv("DB_PWD", "hunter-thirty")
+    assert redacted_text("hunter-thirty is not in /home/researcher/runs") == "*** is not in /home/researcher/runs"
+    assert redacted_text("it said hun/ter+two, hun%2Fter%2Btwo") == "it said ***, ***"
+    assert redacted_text("it said hunter+twenty, hunter%2Btwenty") == "it said ***, ***"
+    assert redacted_text("it read /home/me/token-of-mine in short") == "it read /home/me/token-of-mine in short"
+    assert redacted_setting("note", "of hun/ter+two") == "of ***"
+
+
+@pytest.mark.parametrize("name", ["MY_SECRETS", "DBPASS", "GH_TOKENS", "AZURE_STORAGE_CONNECTION_STRING"])
+def test_what_may_not_travel_with_a_job_is_masked_too(name, monkeypatch):
+    monkeypatch.setenv(name, "hunter-twelve")
+    monkeypatch.setenv("NUM_TOKENS", "1200000000")
+    assert redacted_text("hunter-twelve of 1200000000") == "*** of 1200000000"
+
+
+def test_what_is_recorded_of_the_command_and_of_changes_has_no_secrets(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/bin/ponderay", "run", "asr.demo", "--set", "data.token=hunter2"])
+    assert provenance.command() == "ponderay run asr.demo --set data.token=***"
+    monkeypatch.setattr(provenance, "_git", lambda *_: "+password = 'hunter2'")
+    provenance.git_diff.cache_clear()
+    try:
+        assert provenance.git_diff() == "+password = ***"
+    finally:
+        provenance.git_diff.cache_clear()

@@ -1,0 +1,194 @@
+"""Studies of shipped sweeps held against the paper."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from orchestrator.published.judge import judge
+from orchestrator.published.verdict import Finding, Verdict
+from orchestrator.results.question import Question
+from orchestrator.results.study import Replicate, Study
+from orchestrator.statistics.significance import holm, welch_p
+from orchestrator.tracking import sqlite_reader
+from search_spaces.find import find_sweep
+from tests.orchestrator.recorded import Store, replicate
+
+SWEEP = "asr.deterministic_timit"
+
+# by condition and column, of seeds 1 to 5
+RESULTS: Mapping[str, Mapping[str, Sequence[float]]] = {
+    "train_stochastic": {
+        "released_per@stochastic": (0.2001, 0.1999, 0.2002, 0.1998, 0.2),  # 20.00 +- .15: within half a point
+        "per@stochastic": (0.201, 0.2, 0.202, 0.199, 0.2),
+        "test_loss_nats@stochastic": (30.0, 30.1, 29.9, 30.0, 30.0),  # 24.04: worse
+        "test_loss_nats@deterministic": (20.0, 27.0, 24.0, 22.0, 26.0),  # 23.88: anything
+        "train_loss_nats": (17.5, 17.6, 17.5, 17.6, 17.5),
+    },
+    "train_deterministic": {
+        "released_per@stochastic": (0.19, 0.191, 0.189, 0.19, 0.19),  # 21.00 +- .19 and 20.81 +- .24: better
+        "per@stochastic": (0.191, 0.192, 0.19, 0.191, 0.191),  # below the other: contradicted
+        "test_loss_nats@stochastic": (25.1, 25.2, 25.0, 25.1, 25.1),
+        "test_loss_nats@deterministic": (24.6, 24.7, 24.5, 24.6, 24.6),
+        "train_loss_nats": (16.2, 16.3, 16.2, 16.1, 16.2),
+    },
+}
+
+
+def replicates(condition: str, suffix: str = "") -> list[Replicate]:
+    columns = RESULTS[condition]
+    return [
+        replicate(condition + suffix, seed, metrics={name: values[seed - 1] for name, values in columns.items()})
+        for seed in range(1, 6)
+    ]
+
+
+def study(suffix: str = "") -> Study:
+    return Study(SWEEP, tuple(one for condition in RESULTS for one in replicates(condition, suffix)))
+
+
+def by_id(verdicts: Sequence[Verdict]) -> dict[str, Verdict]:
+    return {verdict.claim.id: verdict for verdict in verdicts}
+
+
+EXPECTED = {
+    "asr.appendix_c.timit.yy.per": Finding.reproduced,
+    "asr.appendix_c.timit.nn.per": Finding.better,
+    "asr.appendix_c.timit.yy.test_loss": Finding.worse,
+    "asr.appendix_c.timit.yn.test_loss": Finding.inconclusive,
+    "asr.appendix_c.timit.yy.train_loss": Finding.not_comparable,
+    f"{SWEEP}.train_deterministic.above.train_stochastic.per": Finding.worse,
+    f"{SWEEP}.train_deterministic.below.train_stochastic.train_loss_nats": Finding.reproduced,
+    f"{SWEEP}.train_deterministic.itself.below.train_deterministic.test_loss_nats": Finding.reproduced,
+}
+
+
+def test_a_study_can_have_one_of_each() -> None:
+    found = by_id(judge(study(), Question.of(find_sweep(SWEEP))))
+    assert {name: found[name].finding for name in EXPECTED} == EXPECTED
+    assert {verdict.finding for verdict in found.values()} == set(Finding)
+    assert found["asr.appendix_c.timit.yy.per"].difference == pytest.approx(0, abs=1e-9)
+    contradicted = found[f"{SWEEP}.train_deterministic.above.train_stochastic.per"]
+    assert "Contradicted" in contradicted.reason and contradicted.difference == pytest.approx(-0.94)
+
+
+def test_a_recorded_study_is_judged_the_same(tmp_path) -> None:
+    store = Store(tmp_path / "mlflow.db", SWEEP)
+    for revision, condition in enumerate(RESULTS, start=1):
+        store.write(replicates(condition), revision, start_ms=revision)
+    read = sqlite_reader.read_study(store.uri, SWEEP, None)
+    assert read is not None
+    question = Question.of(find_sweep(SWEEP))
+    assert repr(judge(read, question)) == repr(judge(study(), question))
+
+
+def test_statements_are_one_family() -> None:
+    found = by_id(judge(study(), Question.of(find_sweep(SWEEP))))
+    ends = {
+        "per@stochastic": "above.train_stochastic.per",
+        "test_loss_nats@stochastic": "above.train_stochastic.test_loss_nats",
+        "train_loss_nats": "below.train_stochastic.train_loss_nats",
+    }
+    raw = [welch_p(*(RESULTS[f"train_{kind}"][name] for kind in ("deterministic", "stochastic"))) for name in ends]
+    adjusted = [found[f"{SWEEP}.train_deterministic.{end}"].p for end in ends.values()]
+    assert adjusted == pytest.approx(holm(raw)) and raw != adjusted
+    itself = found[f"{SWEEP}.train_deterministic.itself.below.train_deterministic.test_loss_nats"]
+    assert math.isnan(itself.p)  # every difference is .5, so that it is no test of the family
+
+
+def test_what_has_not_run_is_inconclusive() -> None:
+    only = Study(SWEEP, tuple(replicates("train_stochastic")))
+    found = by_id(judge(only, Question.of(find_sweep(SWEEP))))
+    assert found["asr.appendix_c.timit.nn.per"].finding is Finding.inconclusive
+    assert "No complete replicate" in found["asr.appendix_c.timit.nn.per"].reason
+    assert found["asr.appendix_c.timit.yy.per"].finding is Finding.reproduced
+    statement = found[f"{SWEEP}.train_deterministic.above.train_stochastic.per"]
+    assert (statement.finding, statement.ours, statement.seeds_needed) == (Finding.inconclusive, None, 2)
+
+
+def test_an_unfinished_replicate_does_not_count() -> None:
+    running = [*replicates("train_stochastic")[:4], replicate("train_stochastic", 5, state="running", metrics={})]
+    found = by_id(judge(Study(SWEEP, tuple(running)), Question.of(find_sweep(SWEEP))))
+    ours = found["asr.appendix_c.timit.yy.per"].ours
+    assert ours and ours.n == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "is_comparable", "reason"),
+    [
+        ("controller.fit", "one_pass_adam", True, ""),
+        ("training.num_epochs", 3, False, "training.num_epochs is 3, not 50"),
+        ("controller.mu", 0.8, False, "it was run with controller.mu=0.8"),
+        ("data.split", {"kind": "held_out_speakers"}, False, "data.split.kind is held_out_speakers, not standard"),
+    ],
+)
+def test_an_override_is_another_setting_unless_it_does_not_matter(path, value, is_comparable, reason) -> None:
+    sweep = find_sweep(SWEEP).with_values({path: value})
+    suffix = sweep.conditions[0].name.removeprefix("train_stochastic")
+    assert suffix.startswith(",")
+    found = by_id(judge(study(suffix), Question.of(sweep)))["asr.appendix_c.timit.yy.per"]
+    assert found.ours and found.ours.mean == pytest.approx(20)
+    assert (found.finding is Finding.reproduced) == is_comparable
+    assert (found.finding is Finding.not_comparable) != is_comparable
+    assert reason in found.reason and (is_comparable or math.isnan(found.difference))
+
+
+def test_other_labels_make_other_error_rates() -> None:
+    """Mini-LibriSpeech's published labels come from an aligner."""
+    name = "asr.table2_mini_librispeech"
+    rates = {"released_per@stochastic": (0.258, 0.259, 0.257, 0.258, 0.258)}
+    for sweep, finding in (
+        (find_sweep(name), Finding.not_comparable),
+        (find_sweep(name).with_values({"data.phones": "textgrid"}), Finding.reproduced),
+    ):
+        condition = sweep.conditions[0].name
+        runs = (
+            replicate(condition, seed, metrics={column: values[seed - 1] for column, values in rates.items()})
+            for seed in range(1, 6)
+        )
+        verdict = by_id(judge(Study(name, tuple(runs)), Question.of(sweep)))[
+            "asr.table2.mini_librispeech.surprisal.per"
+        ]
+        assert verdict.finding is finding
+        assert verdict.ours and verdict.ours.mean == pytest.approx(25.8)
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "is_thesis"), [(37_732, True), (37_734, True), (33_278, False), (10_000, False)]
+)
+def test_the_baselines_arithmetic_tells_the_text(vocabulary: int, is_thesis: bool) -> None:
+    """A 2 x 650 LSTM has 2 * 4 * 650 * 1300 multiply-accumulates, and 650 for each word."""
+    macs = 2 * 4 * 650 * 1300 + 650 * vocabulary
+    runs = []
+    for seed in range(1, 6):
+        own = {
+            "perplexity@test": 126.6 + seed / 10,
+            "macs_per_token@test": macs,
+            "eval_tokens_per_s@test": 1310.0 + seed,
+        }
+        slow = {"perplexity@test": 140.0 + seed, "eval_tokens_per_s@test": (1310.0 + seed) / (13 + seed / 10)}
+        runs += [replicate("baseline", seed, metrics=own), replicate("mc_dropout,K=10", seed, metrics=slow)]
+    verdicts = by_id(judge(Study("lm.samples", tuple(runs)), Question.of(find_sweep("lm.samples"))))
+    ratio, statement = (
+        verdicts["lm.table5_2.mc_dropout.10.slowdown"],
+        "lm.samples.mc_dropout,K=10@test.above.baseline.perplexity",
+    )
+    assert ratio.ours and ratio.ours.mean == pytest.approx(13.3)
+    assert (ratio.finding is Finding.reproduced) == is_thesis
+    assert is_thesis or f"here it is {macs:,}" in ratio.reason
+    assert verdicts["lm.baseline"].finding is not Finding.worse
+    assert verdicts[statement].finding is Finding.reproduced
+    alone = Study("lm.samples", tuple(run for run in runs if run.condition != "baseline"))
+    unknown = by_id(judge(alone, Question.of(find_sweep("lm.samples"))))["lm.table5_2.mc_dropout.10"]
+    assert unknown.finding is Finding.not_comparable and "will tell" in unknown.reason
+
+
+def test_a_small_size_is_comparable_with_nothing() -> None:
+    question = Question.of(find_sweep(SWEEP, smoke=True))
+    verdicts = judge(Study(f"{SWEEP}.smoke", tuple(replicates("train_stochastic"))), question)
+    assert verdicts and {verdict.finding for verdict in verdicts} == {Finding.not_comparable}
+
+
+def test_of_a_sweep_of_ones_own_nothing_is_published() -> None:
+    question = Question("mine.sweep", "", (), "", "welch", (1,), {})
+    assert judge(Study("mine.sweep", ()), question) == ()

@@ -1,0 +1,69 @@
+import math
+import statistics
+import time
+
+import pytest
+
+from orchestrator.environment.settings import read_settings
+from orchestrator.results.study import Study
+from tests.orchestrator.recorded import Store, replicate
+from trainables.errors import InputError
+
+
+def test_queries_by_their_definitions():
+    replicates = (
+        replicate("b", 2, metrics={"per@e": 3.0, "per@d": 1.0}),
+        replicate("a", 1, metrics={"per@e": math.nan}),
+        replicate("b", 1, metrics={"per@e": 1.0, "loss": 9.0}),
+        replicate("b", 3, metrics={"per@e": 7.0}, state="running"),
+        replicate("b", 4, metrics={"per@e": math.inf}),
+    )
+    study = Study("s", replicates)
+    assert study.conditions == ("b", "a")
+    assert [r.seed for r in study.of("b")] == [1, 2, 3, 4]
+    assert study.of("none") == ()
+    assert study.values("b", "per@e") == (1.0, 3.0)
+    assert study.summary("a", "per@e") is None
+    summary = study.summary("b", "per@e")
+    assert (summary.mean, summary.std, summary.n) == pytest.approx((2.0, statistics.stdev([1, 3]), 2))
+    assert study.evaluations() == ("d", "e")
+
+
+def test_many_conditions_take_time_in_proportion():
+    """Looking through all replicates for each condition would take minutes here."""
+    study = Study("s", tuple(replicate(f"c{i}", 1) for i in range(20_000)))
+    started = time.perf_counter()
+    assert all(study.values(name, "per@e") == (0.25,) for name in study.conditions)
+    assert time.perf_counter() - started < 3
+
+
+def test_a_dataframe_has_a_row_for_each_replicate_and_a_column_for_each_metric():
+    study = Study(
+        "s",
+        (
+            replicate("a", 1, metrics={"per@e": 0.5, "error": 7.0}, duration_s=2.5),
+            replicate("b", 2, metrics={"macs": 3.0}, state="failed", error="why"),
+        ),
+    )
+    frame = study.to_dataframe()
+    assert list(frame.columns[:4]) == ["condition", "seed", "state", "error"]
+    assert list(frame.columns[-3:]) == ["per@e", "metric error", "macs"]
+    assert frame["duration_s"].tolist() == [2.5, 60.0]
+    assert frame["error"].tolist() == ["", "why"]
+    assert frame["per@e"][0] == 0.5 and math.isnan(frame["per@e"][1])
+    assert frame.groupby("condition")["macs"].mean()["b"] == 3.0
+    assert frame.shape[0] == 2
+
+
+def test_an_empty_study_is_an_empty_dataframe():
+    frame = Study("s", ()).to_dataframe()
+    assert frame.shape[0] == 0 and "condition" in frame
+
+
+def test_load_finds_what_was_recorded_and_names_what_was_not(workplace):
+    store = Store(workplace / "runs" / "mlflow.db")
+    written = store.write([replicate("a", 1)], revision=1_700_000_000_000)
+    assert Study.load("asr.demo") == Study("asr.demo", tuple(written), {"a": 1_700_000_000_000})
+    assert Study.load("asr.demo", read_settings()).replicates == tuple(written)
+    with pytest.raises(InputError, match=r"asr\.nothing has not run here yet"):
+        Study.load("asr.nothing")

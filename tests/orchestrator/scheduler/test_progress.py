@@ -1,0 +1,397 @@
+"""What a user sees of a running sweep as it goes on: what it says, when, and that it never hurts."""
+
+import io
+import re
+import threading
+import time
+
+import pytest
+from rich.console import Console
+
+from orchestrator.scheduler.progress import ProgressView
+
+
+@pytest.fixture(autouse=True)
+def only_tests_tick(monkeypatch):
+    monkeypatch.setattr("orchestrator.scheduler.progress.REFRESH_S", 3600.0)
+
+
+class Clock:
+    """Seconds that pass only when told to."""
+
+    now_s = 1000.0
+
+    def __call__(self):
+        return self.now_s
+
+
+def log_view():
+    file, clock = io.StringIO(), Clock()
+    return file, clock, ProgressView(Console(file=file, force_terminal=False, width=60), "sweep", clock=clock)
+
+
+def terminal(width=100, height=50, term="xterm"):
+    return Console(
+        file=io.StringIO(), force_terminal=True, width=width, height=height, _environ={"TERM": term}, color_system=None
+    )
+
+
+def lines_of(file):
+    """Lines without stamp and title, once it is sure that they have them."""
+    lines = file.getvalue().splitlines()
+    assert all(re.match(r"\d\d:\d\d:\d\d sweep  ", line) for line in lines)
+    return [line.split("  ", 1)[1] for line in lines]
+
+
+def metrics(step, **values):
+    return {"kind": "metrics", "step": step, "metrics": values}
+
+
+def test_a_log_tells_start_retry_note_and_end_with_error_and_duration():
+    file, _, view = log_view()
+    with view:
+        view.conditions({"a": {"waiting": 1, "live": 2}})
+        view.begin("k1", "a seed 1", 10, -1)
+        view.begin("k2", "a seed 2", 10, 4)
+        view.retry("k1", "ActorDied", 1, 3)
+        view.note("tracking store away")
+        view.note("tracking store away")
+        view.end("k1", "complete", "", 62.0)
+        view.end("k2", "failed", "ValueError: bad\nvalue", 3.0)
+        view.conditions({"a": {"waiting": 1, "complete": 1, "failed": 1}})
+    assert lines_of(file) == [
+        "a seed 1: started",
+        "a seed 2: goes on after step 4 of 10",
+        "a seed 1: lost its worker in try 1 of 3: ActorDied",
+        "tracking store away",
+        "a seed 1: complete after 1:02",
+        "a seed 2: failed after 0:03: ValueError: bad value",
+        "2/3 done, 1 failed, 1 left, after 0:00",
+    ]
+
+
+def test_step_lines_have_rate_eta_and_validation_metrics_only():
+    file, clock, view = log_view()
+    with view:
+        view.begin("k", "a", 100, 0)
+        for step in range(1, 11):
+            clock.now_s += 0.5
+            view.record("k", metrics(step, valid_loss=1.23456, train_loss=9.0))
+        view.tick()
+    assert lines_of(file)[1] == "a: step 10/100  2.0 steps/s  ETA 0:45  valid_loss 1.235"
+
+
+def test_a_run_has_a_line_each_5_s_and_all_runs_together_one_a_second_in_turn():
+    file, clock, view = log_view()
+    with view:
+        for i in range(8):
+            view.begin(f"k{i}", f"run{i}", 1000, 0)
+        for step in range(1, 161):
+            clock.now_s += 0.125
+            for i in range(8):
+                view.record(f"k{i}", metrics(step))
+            view.tick()
+    steps = [line for line in lines_of(file) if ": step" in line]
+    assert len(steps) == 16, "from second 5 to second 20, one a second"
+    assert [line.split(":")[0] for line in steps] == [f"run{i % 8}" for i in range(16)]
+
+
+def test_a_run_alone_has_a_line_each_5_s_and_none_without_a_report():
+    file, clock, view = log_view()
+    with view:
+        view.begin("k", "run", 1000, 0)
+        for step in range(1, 89):
+            clock.now_s += 0.25
+            view.record("k", metrics(step))
+            view.tick()
+        clock.now_s += 30
+        view.tick()
+        clock.now_s += 20
+        view.tick()
+    steps = [line.split("  ")[0] for line in lines_of(file) if ": step" in line]
+    assert steps == [f"run: step {step}/1000" for step in (20, 40, 60, 80, 88)]
+
+
+def test_a_verbose_view_has_a_line_for_every_report_and_no_panel_on_a_terminal():
+    console = terminal()
+    with ProgressView(console, "sweep", is_verbose=True, clock=Clock()) as view:
+        view.begin("k", "a", 3, 0)
+        view.record("k", metrics(1, train_loss=2.0))
+        view.record("k", metrics(2, train_loss=1.5))
+    lines = lines_of(console.file)
+    assert [line.partition("  ETA")[0] for line in lines] == ["a: started", "a: step 1/3", "a: step 2/3"]
+    assert lines[2].endswith("train_loss 1.5")
+
+
+def test_a_log_has_a_summary_a_minute_with_the_eta_of_the_sweep():
+    file, clock, view = log_view()
+    with view:
+        view.conditions({"a": {"waiting": 2, "live": 1}})
+        view.begin("k", "a seed 1", 100, 0)
+        for _ in range(4):
+            clock.now_s += 25
+            view.record("k", metrics(int(clock.now_s - 1000) // 2))
+            view.tick()
+    summaries = [line for line in lines_of(file) if " live" in line]
+    assert summaries == ["0/3 done  0 failed  1 live  ETA 8:53"], "at 75 s: 0.37 units done, 2.63 left"
+
+
+def test_records_and_ends_of_unknown_runs_are_ignored_but_a_failure_is_told():
+    file, _, view = log_view()
+    with view:
+        view.record("k", metrics(1))
+        view.retry("k", "lost", 1, 3)
+        view.end("k", "complete", "", 1.0)
+        view.begin("k2", "b", 10, 0)
+        view.end("k2", "failed", "no luck", 1.0)
+        view.end("k2", "failed", "no luck", 1.0)
+        view.record("k2", metrics(1))
+        view.end("k3", "failed", "its prerequisite failed", 0.0)
+        view.tick()
+    assert lines_of(file) == [
+        "b: started",
+        "b: failed after 0:01: no luck",
+        "k3: failed after 0:00: its prerequisite failed",
+    ]
+
+
+def test_a_run_that_is_tried_again_keeps_its_work_but_not_its_pace():
+    file, clock, view = log_view()
+    with view:
+        view.begin("k", "a", 100, 0)
+        clock.now_s += 20
+        view.record("k", metrics(40))
+        view.retry("k", "lost", 1, 3)
+        view.record("k", metrics(41))
+        view.conditions({"a": {"waiting": 1}})
+        clock.now_s += 40  # 0.4 units were done in 20 s, 1 waits
+        view.tick()
+        view.conditions({"a": {"live": 1}})
+        view.begin("k", "a", 100, 40)
+        clock.now_s += 5
+        view.record("k", metrics(41))
+        view.tick()
+    assert lines_of(file)[2:5] == [
+        "0/1 done  0 failed  0 live  ETA 0:50",
+        "a: goes on after step 40 of 100",
+        "a: step 41/100  5.0 s/step  ETA 4:55",
+    ]
+
+
+def test_the_panel_says_which_try_it_is():
+    console = terminal()
+    with ProgressView(console, "sweep", clock=Clock()) as view:
+        view.begin("k", "a", 10, 0)
+        view.retry("k", "lost", 1, 3)
+        view.begin("k", "a", 10, 0)
+        view.tick()
+    assert "  a  0/10  ──────────  ETA ?  try 2 of 3\n" in console.file.getvalue()
+
+
+def test_failures_do_not_make_a_sweep_look_fast():
+    file, clock, view = log_view()
+    with view:
+        view.conditions({"a": {"waiting": 10}})
+        clock.now_s += 30
+        for i in range(5):
+            view.begin(f"bad{i}", "bad", 100, 0)
+            clock.now_s += 1
+            view.end(f"bad{i}", "failed", "at once", 1.0)
+        view.begin("good", "good", 100, 0)
+        clock.now_s += 55
+        view.end("good", "complete", "", 55.0)
+        view.tick()
+    assert lines_of(file)[-2].endswith("ETA 10:00"), "one unit in the 60 s since the first run began, 10 left"
+
+
+def test_users_words_are_no_markup_and_tear_no_line():
+    words = "layers.[bold]3[/] :smile: [/nothing]\x1b[31m\r\nred"
+    shown = "layers.[bold]3[/] :smile: [/nothing] red"
+    file, _, view = log_view()
+    console = terminal(width=200)
+    for one in (view, ProgressView(console, "sweep", clock=Clock())):
+        with one:
+            one.conditions({words: {"failed": 1, "live": 1}})
+            one.front([words])
+            one.note(words)
+            one.begin("k", words, 10, 0)
+            one.begin("k2", "live " + words, 10, 0)
+            one.end("k", "failed", words, 1.0)
+            one.tick()
+    assert lines_of(file)[2:4] == [f"live {shown}: started", f"{shown}: failed after 0:01: {shown}"]
+    written = console.file.getvalue()
+    rows = shown_on_screen(written[: written.index("running")])
+    assert rows[0].endswith(f"  {shown}: failed after 0:01: {shown}")
+    assert rows[3] == f"  {shown}  1/2 done  1 live  1 failed"
+    assert f"  live {shown}  0/10  " in written and f"front so far\n  {shown}\n" in written
+    assert f"last failures\n  {shown}: {shown}\n" in written and "fault" not in written and "\x1b[31m" not in written
+
+
+def test_a_terminal_keeps_failures_and_a_summary_and_loses_the_panel():
+    console = terminal(width=60)
+    error = "ValueError: " + "long " * 30 + "end"
+    with ProgressView(console, "sweep", clock=Clock()) as view:
+        view.begin("k", "a seed 1", 10, 0)
+        view.begin("k2", "a seed 2", 10, 0)
+        view.conditions({"a": {"live": 1, "failed": 1}})
+        view.tick()
+        view.end("k2", "failed", error, 1.0)
+        view.end("k", "complete", "", 1.0)
+        view.conditions({"a": {"complete": 1, "failed": 1}})
+        view.tick()
+    screen = shown_on_screen(console.file.getvalue())
+    assert "running" in console.file.getvalue()
+    assert [line[9:] for line in screen] == [
+        f"sweep  a seed 2: failed after 0:01: {error}",
+        "sweep  2/2 done, 1 failed, 0 left, after 0:00",
+    ]
+
+
+def test_a_view_draws_by_itself_a_few_times_a_second(monkeypatch):
+    monkeypatch.setattr("orchestrator.scheduler.progress.REFRESH_S", 0.01)
+    console = terminal()
+    with ProgressView(console, "sweep") as view:
+        view.begin("k", "a seed 1", 10, 0)
+        deadline_s = time.monotonic() + 5
+        while "a seed 1" not in console.file.getvalue() and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+    assert "  a seed 1  0/10" in console.file.getvalue()
+
+
+def shown_on_screen(written):
+    """The lines that stay, by a terminal that knows what a live view uses: up, erase a line, return."""
+    rows, y = [""], 0
+    for part in re.findall(r"\x1b\[\??\d*[A-Za-z]|\n|\r|[^\x1b\n\r]+", written):
+        if part == "\n":
+            y += 1
+            rows += [""] * (y == len(rows))
+        elif part == "\x1b[1A":
+            y -= 1
+        elif part == "\x1b[2K":
+            rows[y] = ""
+        elif part[0] not in "\x1b\r":
+            rows[y] += part
+    return [row for row in rows if row]
+
+
+def test_the_panel_of_a_low_terminal_leaves_out_rows_itself():
+    console = terminal(height=8)
+    with ProgressView(console, "sweep", clock=Clock()) as view:
+        view.conditions({f"c{i}": {"waiting": 1} for i in range(9)})
+        for i in range(9):
+            view.begin(f"k{i}", f"c{i} seed 1", 10, 0)
+        view.tick()
+    first_drawing = re.sub(r"\x1b\[[?\d]*[A-Za-z]", "", console.file.getvalue().partition("\x1b[1A")[0])
+    assert [line.strip() for line in first_drawing.splitlines()] == [
+        "0/9 done  0 failed  9 live  ETA ?  elapsed 0:00  sweep",
+        "conditions",
+        "c0  0/1 done",
+        "... and 8 more",
+        "running",
+        "c0 seed 1  0/10  ──────────  ETA ?",
+        "... and 8 more",
+    ]
+
+
+def test_a_dumb_terminal_gets_plain_lines():
+    console = terminal(term="dumb")
+    with ProgressView(console, "sweep", clock=Clock()) as view:
+        view.begin("k", "a", 10, 0)
+        view.tick()
+    assert lines_of(console.file) == ["a: started"]
+
+
+def test_a_signal_handler_may_add_a_note_while_its_thread_is_in_the_view():
+    file, clock = io.StringIO(), Clock()
+
+    def clock_with_signal():
+        if clock.now_s == 2000.0:
+            clock.now_s += 1
+            view.note("Ctrl-C: finishing writing")
+        return clock()
+
+    view = ProgressView(Console(file=file, force_terminal=False), "sweep", clock=clock_with_signal)
+    clock.now_s = 2000.0
+    begins = threading.Thread(target=view.begin, args=("k", "a", 10, 0), daemon=True)
+    begins.start()
+    begins.join(timeout=5)
+    assert lines_of(file) == ["Ctrl-C: finishing writing", "a: started"]
+
+
+class GoneFile(io.StringIO):
+    """A terminal that has been closed, or a pipe without a reader."""
+
+    num_writes, error = 0, OSError()
+
+    def write(self, text):
+        self.num_writes += 1
+        raise self.error
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), SystemExit(1)])
+def test_a_console_that_has_gone_is_left_alone_and_ends_no_sweep(is_terminal, error):
+    """By SystemExit rich tells of a broken pipe."""
+    console = Console(file=GoneFile(), force_terminal=is_terminal, _environ={"TERM": "xterm"})
+    console.file.error = error
+    with ProgressView(console, "sweep", clock=Clock()) as view:
+        view.begin("k", "a", 10, 0)
+        view.tick()
+        view.end("k", "failed", "bad", 1.0)
+    assert console.file.num_writes == 1
+
+
+def test_a_fault_of_the_view_is_told_at_the_end_and_goes_no_further():
+    file, _, view = log_view()
+    with view:
+        view.begin("k", "a", 10, 0)
+        view.record("k", {"kind": "metrics"})
+    assert lines_of(file)[1] == "the view of the sweep had a fault: KeyError('step')"
+
+
+def test_an_interrupt_passes_through_and_leaves_the_view_usable():
+    file, _, view = log_view()
+    with view:
+        view.begin("k", "a", 10, 0)
+        clock_of_view, view._clock = view._clock, lambda: (_ for _ in ()).throw(KeyboardInterrupt)
+        with pytest.raises(KeyboardInterrupt):
+            view.record("k", metrics(1))
+        view._clock = clock_of_view
+        other = threading.Thread(target=view.note, args=("from another thread",))
+        other.start()
+        other.join(timeout=5)
+    assert lines_of(file) == ["a: started", "from another thread"]
+
+
+def test_threads_may_call_it_together_while_it_draws(monkeypatch):
+    monkeypatch.setattr("orchestrator.scheduler.progress.REFRESH_S", 0.001)
+    console = terminal()
+
+    def call(i):
+        for step in range(60):
+            view.begin(f"k{i}", f"run {i}", 60, step)
+            view.record(f"k{i}", metrics(step, valid_loss=1.0))
+            view.conditions({f"c{j}": {"live": 1} for j in range(step)})
+            view.note(f"{i} {step}")
+            view.end(f"k{i}", "failed" if step % 20 == 0 else "complete", "", 1.0)
+
+    with ProgressView(console, "sweep") as view:
+        threads = [threading.Thread(target=call, args=(i,), daemon=True) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=20)
+            assert not thread.is_alive()
+    screen = shown_on_screen(console.file.getvalue())
+    assert len([line for line in screen if ": failed after" in line]) == 12 and "59 left" in screen[-1]
+
+
+def test_an_event_costs_next_to_nothing():
+    _, _, view = log_view()
+    states = {f"c{i}": {"waiting": 5} for i in range(2000)}
+    view.begin("k", "a", 10_000, 0)
+    begun_s = time.perf_counter()
+    for step in range(1000):
+        view.record("k", metrics(step, valid_loss=1.0))
+        view.conditions(states)
+    assert time.perf_counter() - begun_s < 0.5

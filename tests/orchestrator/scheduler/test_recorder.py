@@ -1,0 +1,110 @@
+"""What a driver leaves in MLflow for people: summaries, curves, descriptions with links, the machine's load."""
+
+import math
+import re
+import shutil
+from statistics import fmean, stdev
+
+import pytest
+
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.tracking.client import Tracking
+from tests.integration.sweeps import tiny
+from tests.orchestrator.driven import DESCRIPTION, drive, driven, new_settings
+
+
+def journals(study, name: str, condition: str) -> list[list[dict]]:
+    """Of the condition's replicates by seed."""
+    folder = study.settings.runs / "replicates" / name
+    keys = [one.key for one in study.outcome.replicates if one.condition == condition]
+    return [ReplicateFolder(folder / key, {}).records() for key in keys]
+
+
+def test_a_condition_has_the_bounds_of_its_mean():
+    study = driven()
+    values = [one.metrics["error@plain"] for one in study.outcome.replicates if one.condition == "good"]
+    metrics = study.run("good").data.metrics
+    half = 4.302653 * stdev(values) / math.sqrt(3)
+    assert metrics["error/plain.low"] == pytest.approx(fmean(values) - half, rel=1e-6)
+    assert metrics["error/plain.high"] == pytest.approx(fmean(values) + half, rel=1e-6)
+
+
+def test_a_condition_has_the_mean_of_its_replicates_by_step():
+    study = driven()
+    curves = {curve.metric: curve for curve in Tracking(study.settings).read_curves("tiny.driven", ["good", "bad"])}
+    assert set(curves) == {"total", "valid_error@plain"}
+    rows = [
+        {record["step"]: record["metrics"]["total"] for record in journal if record["kind"] == "metrics"}
+        for journal in journals(study, "tiny.driven", "good")
+    ]
+    total = curves["total"]
+    assert (total.condition, total.n, total.steps) == ("good", 3, (1, 2, 3, 4))
+    assert total.means == pytest.approx([fmean(row[step] for row in rows) for step in total.steps])
+    assert total.stds == pytest.approx([stdev(row[step] for row in rows) for step in total.steps])
+
+
+def test_more_seeds_have_a_curve_of_their_own_and_the_same_again_adds_nothing(tmp_path):
+    settings = new_settings(tmp_path)
+    drive(tiny({"a": {}}), settings)
+    for _ in range(2):
+        study = drive(tiny({"a": {}}, seeds=(1, 2, 3)), settings)
+    run = study.run("a")
+    lengths = {
+        name: len(study.client.get_metric_history(run.info.run_id, name)) for name in run.data.metrics if " of " in name
+    }
+    names = [
+        f"{kind} of {n}/{metric}"
+        for kind in ("mean", "std")
+        for n in (2, 3)
+        for metric in ("total", "valid_error/plain")
+    ]
+    assert lengths == dict.fromkeys(names, 4)
+    assert {curve.n for curve in Tracking(settings).read_curves("tiny.sweep", ["a"])} == {3}
+
+
+def test_without_all_journals_there_is_no_curve(tmp_path):
+    settings = new_settings(tmp_path)
+    study = drive(tiny({"a": {}}), settings)
+    shutil.rmtree(settings.runs / "replicates" / "tiny.sweep" / study.outcome.replicates[0].key)
+    study = drive(tiny({"a": {}}, seeds=(1, 2, 3)), settings)
+    metrics = study.run("a").data.metrics
+    assert metrics["error/plain.n"] == 3
+    assert {name.partition("/")[0] for name in metrics if " of " in name} == {"mean of 2", "std of 2"}
+
+
+def test_descriptions_lead_from_experiment_to_condition_to_replicate_and_back():
+    study = driven()
+    runs = {name: study.run(name).info.run_id for name in ("bad", "bad seed 2")}
+    notes = {name: study.run(name).data.tags["mlflow.note.content"] for name in runs}
+    page = "](#/experiments/{}/runs/{}?"
+    assert page.format(study.experiment_id, runs["bad seed 2"]) in notes["bad"]
+    assert page.format(study.experiment_id, runs["bad"]) in notes["bad seed 2"]
+    (line,) = (line for line in notes["bad"].splitlines() if line.startswith("- [seed 2]"))
+    assert line.endswith(r", failed: DivergedError: The loss is nan at epoch 3, batch 1\.")
+    note = study.tags["mlflow.note.content"]
+    assert re.sub(r"\\(.)", r"\1", note.splitlines()[0]) == (
+        DESCRIPTION.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    )
+    assert 'metrics."error/plain" < {most error} AND metrics."cost/plain" < {most cost}' in note
+
+
+def test_the_load_of_the_machine_is_in_replicates_runs_only_and_changes_no_result(tmp_path, monkeypatch):
+    def loads(metrics) -> set[str]:
+        return {name for name in metrics if name.startswith("system/")}
+
+    settings = new_settings(tmp_path)
+    plain = drive(tiny({"a": {}}, name="tiny.plain"), settings)
+    assert not loads(plain.run("a seed 1").data.metrics)
+    monkeypatch.setattr("orchestrator.worker.system_metrics.FIRST_S", 0.0)
+    monkeypatch.setattr("orchestrator.worker.system_metrics.INTERVAL_S", 0.0)
+    study = drive(tiny({"a": {}}, name="tiny.watched"), settings)
+    run = study.run("a seed 1")
+    assert {"system/cpu_utilization_percentage", "system/disk_usage_percentage"} <= loads(run.data.metrics)
+    history = study.client.get_metric_history(run.info.run_id, "system/cpu_utilization_percentage")
+    assert [metric.step for metric in history] == [1, 2, 3, 4]
+    assert not loads(study.run("a").data.metrics)
+    assert [dict(one.metrics) for one in study.outcome.replicates] == [
+        dict(one.metrics) for one in plain.outcome.replicates
+    ]
+    kinds = [record["kind"] for record in journals(study, "tiny.watched", "a")[0]]
+    assert kinds == ["started", *["system", "metrics"] * 4, "evaluation", "state"]

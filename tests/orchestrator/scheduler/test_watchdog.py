@@ -1,0 +1,96 @@
+"""What is learnt of a process that hangs, before it is ended."""
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+from orchestrator.machine.processes import start_time
+from orchestrator.scheduler import watchdog as watch
+from orchestrator.scheduler.watchdog import Watchdog, end_process, where_it_hung
+
+HANGS = """
+import faulthandler, signal, sys, time
+file = open(sys.argv[1], "w")
+faulthandler.register(signal.SIGUSR1, file=file, all_threads=True)
+print("ready", flush=True) or time.sleep(60)  # one line: it may be struck right after it has said so
+"""
+
+
+def test_a_process_that_is_ended_says_where_it_hung(tmp_path):
+    program, said = tmp_path / "hangs.py", tmp_path / "threads.txt"
+    program.write_text(HANGS)
+    process = subprocess.Popen([sys.executable, str(program), str(said)], stdout=subprocess.PIPE, text=True)  # noqa: S603
+    assert process.stdout.readline() == "ready\n"
+    started = {"pid": process.pid, "process_started": start_time(process.pid), "hung_file": str(said)}
+    assert f'(File "{program}", line 5 in <module>)' in where_it_hung(end_process(started))
+    assert process.wait(10) == -9
+    assert end_process(started) == ""
+
+
+def test_of_a_process_that_said_nothing_nothing_is_made_up():
+    assert where_it_hung("") == ""
+    own = f'  File "{Path("orchestrator/execute.py").absolute()}", line 1 in execute'
+    assert where_it_hung(f"Thread 1:\n{own}\n") == ""
+
+
+def test_work_that_finds_no_place_is_told_once(monkeypatch):
+    monkeypatch.setattr(watch, "LOOK_S", 0.01)
+    resources = SimpleNamespace(report_timeout_s=1.0)
+    work = SimpleNamespace(key="0123", attempt="driver.1", label="a seed 1", shared="", resources=resources)
+    placed = SimpleNamespace(work=SimpleNamespace(**vars(work) | {"key": "4567"}), heard_s=0.0, running_s=0.0)
+    waits = SimpleNamespace(work=work, heard_s=time.monotonic() - watch.PLACE_S - 1, running_s=0.0)
+    placed.heard_s = time.monotonic()
+    scheduler = SimpleNamespace(
+        device_s=lambda: 0.0, hear=lambda task: None, tasks=SimpleNamespace(live={"0123": waits, "4567": placed})
+    )
+    told: list[str] = []
+    looks = iter(range(1, 20))
+    all_seen = threading.Event()
+    scheduler.device_s = lambda: next(looks, None) or all_seen.set() or 0.0
+    with Watchdog(scheduler, None, float("inf"), told.append):
+        assert all_seen.wait(30)
+    assert told == ["a seed 1 has had no place for 5 min; `ray status` says what is taken."]
+
+
+def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
+    monkeypatch.setattr(watch, "LOOK_S", 0.01)
+    monkeypatch.setattr(watch, "JOIN_S", 0.1)
+    looks, is_back, ended = threading.Event(), threading.Event(), []
+    work = SimpleNamespace(key="0123", attempt="driver.1", label="a seed 1", shared="", resources=None)
+    work.resources = SimpleNamespace(report_timeout_s=0.0)
+    task = SimpleNamespace(work=work, heard_s=0.0, running_s=0.0, lost_because="", started={}, driving={})
+
+    def hear(heard: SimpleNamespace) -> None:
+        looks.set()
+        assert is_back.wait(60)
+        heard.running_s = 1.0
+
+    scheduler = SimpleNamespace(device_s=lambda: 0.0, hear=hear, tasks=SimpleNamespace(live={"0123": task}))
+    watching = Watchdog(scheduler, ended.append, float("inf"), print)
+    with watching:
+        assert looks.wait(30)
+    is_back.set()
+    watching._thread.join(30)
+    assert not watching._thread.is_alive() and ended == [] and task.lost_because == ""
+
+
+def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monkeypatch):
+    monkeypatch.setattr(watch, "LOOK_S", 0.01)
+    monkeypatch.setattr(watch, "JOIN_S", 0.1)
+    begun, ended = threading.Event(), []
+    work = SimpleNamespace(key="0123", resources=SimpleNamespace(report_timeout_s=0.0))
+    task = SimpleNamespace(work=work, heard_s=0.0, running_s=1.0, lost_because="silent", started="work", driving="Ray")
+
+    def end(started: str) -> str:
+        begun.set()
+        time.sleep(1.0)
+        ended.append(started)
+        return "  File"
+
+    scheduler = SimpleNamespace(device_s=lambda: 0.0, tasks=SimpleNamespace(live={"0123": task}))
+    with Watchdog(scheduler, end, float("inf"), print):
+        assert begun.wait(30)
+    assert ended == ["work"]

@@ -1,0 +1,196 @@
+"""The life of a tracking server: how it starts, ends and is found again, and what outlives it."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from orchestrator.environment.settings import read_settings
+from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.write_queue import WriteQueue
+from tests.integration.sweeps import run_quietly, tiny
+from tests.servers import Server, arguments_of_all, older_store, older_users
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+WAIT_S = 90
+say_away = WriteQueue._say_away
+
+
+def be_client(server: Server, monkeypatch: pytest.MonkeyPatch) -> MlflowClient:
+    for name, value in server.client().items():
+        monkeypatch.setenv(name, value)
+    return MlflowClient(server.uri)
+
+
+@contextlib.contextmanager
+def in_foreground(server: Server) -> Iterator:
+    """`ponderay serve`, once it has said all."""
+    with server.open() as process:
+        try:
+            while "password" not in process.stdout.readline():
+                assert process.poll() is None, process.stderr.read()
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_until_gone(server: Server) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while server.processes() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert server.processes() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_in_the_foreground_it_ends_in_order_with_all_that_it_started(own_server, number):
+    with in_foreground(own_server) as process:
+        assert len(own_server.processes()) == 4
+        os.killpg(process.pid, number)
+        assert process.wait(WAIT_S) == 0
+    assert own_server.processes() == []
+
+
+def test_where_mlflow_ends_by_itself_nothing_is_left_and_it_says_so(own_server):
+    with in_foreground(own_server) as process:
+        (mlflow,) = [p for p in own_server.processes() if "orchestrator.server.process" in p.cmdline()]
+        mlflow.kill()
+        assert process.wait(WAIT_S) == 1
+        assert "The server ended by itself" in process.stderr.read()
+    assert own_server.processes() == []
+
+
+def test_where_postgresql_ends_by_itself_it_ends_too_and_serves_again_when_started(own_server):
+    with in_foreground(own_server) as process:
+        (first,) = [p for p in own_server.processes() if f"{own_server.kept}/postgres/data" in p.cmdline()]
+        first.kill()
+        assert process.wait(WAIT_S) == 1
+        assert f"PostgreSQL in {own_server.kept}/postgres has ended." in process.stdout.read().splitlines()
+    assert own_server.processes() == []
+    own_server.start()
+
+
+@pytest.mark.parametrize("all_of_it", [False, True])
+def test_after_it_was_killed_the_next_start_serves_what_was_recorded(own_server, monkeypatch, all_of_it):
+    own_server.start()
+    experiment = be_client(own_server, monkeypatch).create_experiment("kept")
+    password, processes = own_server.user, own_server.processes()
+    for process in processes if all_of_it else [p for p in processes if "serve" in p.cmdline()]:
+        process.kill()
+    own_server.start()
+    assert MlflowClient(own_server.uri).get_experiment_by_name("kept").experiment_id == experiment
+    assert own_server.user == password
+    assert len([p for p in own_server.processes() if "uvicorn" in p.cmdline()]) == 1
+    assert own_server.call("--stop").returncode == 0
+    wait_until_gone(own_server)
+    stopped = own_server.call("--stop")
+    assert stopped.returncode == 0 and "No tracking server" in stopped.stdout
+
+
+def test_of_two_started_in_the_background_at_once_one_serves_and_both_are_content(own_server):
+    with own_server.open("--background") as one, own_server.open("--background") as other:
+        said = [process.communicate(timeout=WAIT_S)[0] for process in (one, other)]
+    assert [one.returncode, other.returncode] == [0, 0]
+    assert sorted("runs already" in text for text in said) == [False, True]
+    assert all(f"PONDERAY_TRACKING_URI={own_server.uri}" in text for text in said)
+    assert len([p for p in own_server.processes() if "serve" in p.cmdline()]) == 1
+    refused = own_server.call()
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1 and "runs already" in refused.stderr
+
+
+def test_what_keeps_it_from_starting_is_one_line(own_server, monkeypatch):
+    own_server.variables["PONDERAY_SERVER_STORE"] = "postgresql://me:sesame@127.0.0.1:1/mlflow"
+    refused = own_server.call("--background")
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    assert "tracking store cannot be used" in refused.stderr and "sesame" not in refused.stderr
+    assert own_server.processes() == []
+
+
+def test_databases_of_an_older_mlflow_are_upgraded_with_what_they_hold(own_server, monkeypatch):
+    from orchestrator.server.folder import ServerFolder
+
+    folder = ServerFolder(own_server.kept)
+    folder.make()
+    postgres = folder.postgres()
+    postgres.start()
+    revisions = older_store(postgres.uri("mlflow"), "kept"), older_users(postgres.uri("mlflow_users"))
+    postgres.stop()
+    own_server.start()
+    log = (own_server.kept / "server.log").read_text()
+    assert all(revision in log for revision in revisions) and own_server.user.password not in log
+    assert be_client(own_server, monkeypatch).get_experiment_by_name("kept").experiment_id == "7"
+
+
+def test_another_postgresql_serves_too_and_its_password_is_not_in_arguments(own_server, postgres, monkeypatch):
+    own_server.variables["PONDERAY_SERVER_STORE"] = postgres.uri("mlflow").replace("+psycopg2", "")
+    own_server.start()
+    be_client(own_server, monkeypatch).create_experiment("there")
+    password = (postgres.folder / "password").read_text()
+    assert password not in arguments_of_all()
+    assert not (own_server.kept / "postgres").exists()
+    assert (own_server.kept / "users.db").stat().st_mode & 0o077 == 0
+
+
+def test_artifacts_lie_in_a_bucket_that_clients_know_nothing_of(own_server, tmp_path, monkeypatch):
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        endpoint = f"http://127.0.0.1:{server.get_host_and_port()[1]}"
+        keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
+        own_server.variables |= keys | {"MLFLOW_S3_ENDPOINT_URL": endpoint}
+        own_server.options += ["--artifacts", "s3://lab/of/runs"]
+        refused = own_server.call("--background")
+        assert refused.returncode == 2 and refused.stderr.count("\n") == 1 and "s3://lab/of/runs" in refused.stderr
+        bucket = boto3.session.Session("key", "secret", region_name="us-east-1").client("s3", endpoint_url=endpoint)
+        bucket.create_bucket(Bucket="lab")
+        own_server.start()
+        client = be_client(own_server, monkeypatch)
+        run_id = client.create_run(client.create_experiment("far")).info.run_id
+        client.log_text(run_id, "kept", "figures/note.txt")
+        (held,) = bucket.list_objects_v2(Bucket="lab")["Contents"]
+        assert held["Key"].startswith("of/runs/") and held["Key"].endswith("figures/note.txt")
+        fetched = client.download_artifacts(run_id, "figures/note.txt", str(tmp_path))
+        assert Path(fetched).read_text() == "kept"
+    finally:
+        server.stop()
+
+
+def test_a_sweep_goes_on_while_the_server_is_away_and_nothing_is_lost(own_server, tmp_path, monkeypatch):
+    own_server.start()
+    be_client(own_server, monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    moments = []
+
+    def go_away() -> None:
+        """Once it trains, for as long as nobody has noticed."""
+        until(lambda: any(Path("runs/replicates").rglob("step_*.pt")))
+        own_server.stop()
+        until(lambda: moments)
+        own_server.start()
+        moments.append("back")
+
+    away = threading.Thread(target=go_away)
+    away.start()
+    monkeypatch.setattr(WriteQueue, "_say_away", lambda self, error: (moments.append("noticed"), say_away(self, error)))
+    outcome = run_quietly(tiny({"a": {"sleep_s": 1.0}, "b": {"x": 0.25, "sleep_s": 0.5}}, name="tiny.outage"))
+    away.join()
+    assert moments[0] == "noticed" and "back" in moments
+    assert (outcome.num_failed, outcome.num_unwritten) == (0, 0)
+    client = MlflowClient(own_server.uri)
+    experiment = client.get_experiment_by_name("tiny.outage").experiment_id
+    runs = client.search_runs([experiment], "tags.`ponderay.kind` = 'replicate'")
+    assert sorted(run.info.status for run in runs) == ["FINISHED"] * 4
+    history = [len(client.get_metric_history(run.info.run_id, "total")) for run in runs]
+    assert history == [4] * 4
+    recorded = Tracking(read_settings()).read_study("tiny.outage").replicates
+    assert [dict(r.metrics) for r in recorded] == [dict(r.metrics) for r in outcome.replicates]

@@ -1,0 +1,223 @@
+"""Leases in the tracking store: one holder, whoever asks, and an end when the holder is gone."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from orchestrator.tracking.lease import LeaseKeeper, StoreLease
+from orchestrator.tracking.registry import Registry
+from tests.waiting import until
+
+pytestmark = pytest.mark.every_store
+EVERY_ASK = {"expires_s": 0.3, "poll_s": 0.0}
+CHILD = """
+import sys, time
+from orchestrator.environment.settings import read_settings
+from orchestrator.tracking.lease import StoreLease
+from orchestrator.tracking.client import Tracking
+lease = StoreLease(Tracking(read_settings()), "x")
+print("ready", flush=True)
+sys.stdin.readline()
+print(lease.acquire(), flush=True)
+sys.stdin.readline()
+"""
+
+
+def child() -> subprocess.Popen[str]:
+    """A process that takes the lease at the first line it reads and ends at the next."""
+    return subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def foreign(lease: StoreLease, monkeypatch) -> None:
+    """Has `lease` taken as if by a process of another machine."""
+    monkeypatch.setattr("orchestrator.tracking.lease.process_space", lambda: "another machine")
+    assert lease.acquire()
+    monkeypatch.undo()
+
+
+def test_one_holds_it_until_it_is_given_back(tracking):
+    first, second = (StoreLease(tracking, "x", poll_s=0.0) for _ in range(2))
+    assert first.acquire() and first.acquire()
+    assert not second.acquire()
+    assert second.holder() == f"process {os.getpid()} on {os.uname().nodename}"
+    assert not second.acquire_or_wait()
+    first.release()
+    assert second.acquire()
+    assert not first.acquire()
+
+
+def test_a_lease_whose_beat_stands_still_expires_and_its_holder_learns_of_it(tracking, monkeypatch):
+    first, second = (StoreLease(tracking, "x", **EVERY_ASK) for _ in range(2))
+    foreign(first, monkeypatch)
+    now_s = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: now_s[0], time=time.time, sleep=time.sleep)
+    monkeypatch.setattr("orchestrator.tracking.lease.time", clock)
+    assert first.heartbeat()
+    assert not second.acquire()
+    now_s[0] = 0.2
+    assert first.heartbeat()
+    assert not second.acquire()
+    now_s[0] = 0.4
+    assert not second.acquire()
+    now_s[0] = 0.6
+    assert second.acquire()
+    assert not first.heartbeat()
+    assert not first.is_held()
+    first.release()
+    assert second.heartbeat()
+
+
+def test_waiting_ends_with_the_first_beat_of_a_live_holder(tracking, monkeypatch):
+    first = StoreLease(tracking, "x")
+    foreign(first, monkeypatch)
+    second = StoreLease(tracking, "x", expires_s=60.0, poll_s=0.05)
+    assert not second.acquire()
+    began = time.monotonic()
+    threading.Timer(0.3, first.heartbeat).start()
+    assert not second.acquire_or_wait()
+    assert 0.3 <= time.monotonic() - began < 30
+
+
+def test_a_dead_holder_of_this_machine_is_not_waited_for(tracking):
+    process = child()
+    tell(process)
+    assert [process.stdout.readline() for _ in range(2)] == ["ready\n", "True\n"]
+    lease = StoreLease(tracking, "x", poll_s=0.0)
+    assert not lease.acquire()
+    assert lease.holder().startswith(f"process {process.pid} on ")
+    process.kill()
+    process.wait()
+    assert lease.acquire()
+
+
+def test_of_processes_that_ask_at_the_same_moment_one_gets_it(tracking):
+    processes = [child() for _ in range(2)]
+    assert {process.stdout.readline() for process in processes} == {"ready\n"}
+    for process in processes:
+        tell(process)
+    assert sorted(process.stdout.readline() for process in processes) == ["False\n", "True\n"]
+    for process in processes:
+        process.communicate()
+
+
+def test_a_keeper_keeps_leases_alive_and_says_when_one_was_taken(tracking, monkeypatch):
+    lost = []
+    keeper = LeaseKeeper(tracking, lost.append, heartbeat_s=0.05)
+    kept = keeper.lease("x")
+    foreign(kept, monkeypatch)
+    registry = tracking.registry("lease x")
+    other = StoreLease(tracking, "x", poll_s=0.0)
+    for _ in range(3):  # each heartbeat has the other one wait anew
+        seen = other._seen[0]
+        until(lambda seen=seen: other.acquire() or other._seen[0] != seen)
+        assert not other.acquire()
+    registry.enter(str(1 + max(map(int, registry.entries()))), registry.entries()["1"])
+    until(lambda: lost)
+    assert lost == ["The lease of x cannot be kept: Another driver has taken it."]
+    keeper.close()
+
+
+def test_a_keeper_asks_whether_it_holds_all_only_where_no_beat_was_lately_and_says_once_that_it_does_not(
+    tracking, monkeypatch
+):
+    lost, now_s, beats = [], [1000.0], []
+    monkeypatch.setattr("orchestrator.tracking.lease.time.time", lambda: now_s[0])
+    keeper, heartbeat = LeaseKeeper(tracking, lost.append, heartbeat_s=60.0), StoreLease.heartbeat
+    monkeypatch.setattr(StoreLease, "heartbeat", lambda lease: beats.append(lease.name) or heartbeat(lease))
+    kept, registry = keeper.lease("x"), tracking.registry("lease x")
+    keeper.lease("not taken")
+    assert kept.acquire()
+    assert keeper.holds_all() and not beats
+    for later_s in (40.0, 0.0, -10.0):  # a clock may be set back
+        now_s[0] += later_s
+        assert keeper.holds_all()
+    assert beats == ["x", "x"]
+    registry.enter("2", registry.entries()["1"])
+    assert keeper.holds_all()
+    now_s[0] += 40.0
+    assert [keeper.holds_all() for _ in range(2)] == [False, False]
+    assert beats == ["x", "x", "x"] and len(lost) == 1
+    keeper.close()
+
+
+def test_whether_a_lease_is_held_is_not_known_while_the_store_is_away(tracking, monkeypatch):
+    lost = []
+    keeper = LeaseKeeper(tracking, lost.append, heartbeat_s=60.0)
+    lease = keeper.lease("x")
+    assert lease.acquire()
+
+    def away(*_):
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Registry, "read", away)
+        patch.setattr(lease, "_expires_s", 0.0)
+        with pytest.raises(ConnectionError):
+            keeper.holds_all()
+    assert keeper.holds_all() and lost == []
+    keeper.close()
+
+
+def test_a_keeper_gives_everything_back_when_it_closes(tracking):
+    keeper = LeaseKeeper(tracking, lambda name: None)
+    assert keeper.lease("x").acquire()
+    keeper.close()
+    assert StoreLease(tracking, "x").acquire()
+
+
+def test_a_lease_that_could_not_be_given_back_is_free_for_the_process_that_had_it(tracking, monkeypatch):
+    """As in a notebook, which lives on."""
+    first = StoreLease(tracking, "x", **EVERY_ASK)
+    assert first.acquire()
+
+    def away(*_):
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("orchestrator.tracking.registry.Registry.note", away)
+        with pytest.raises(ConnectionError):
+            first.release()
+    assert StoreLease(tracking, "x", **EVERY_ASK).acquire()
+
+
+def test_a_beat_under_way_is_over_before_the_lease_is_given_back(tracking, monkeypatch):
+    """Else it would be held again, by nobody; or both notes are the first and the database refuses one."""
+    lease, note, is_beating = StoreLease(tracking, "x"), Registry.note, threading.Event()
+
+    def slow(self, name, value):
+        if value != "released":
+            is_beating.set()
+            time.sleep(0.2)
+        note(self, name, value)
+
+    monkeypatch.setattr(Registry, "note", slow)
+    assert lease.acquire()
+    beating = threading.Thread(target=lease.heartbeat)
+    beating.start()
+    assert is_beating.wait(5)
+    lease.release()
+    beating.join()
+    assert tracking.registry("lease x").read()[1]["beat.1"] == "released"
+
+
+def test_a_process_that_cannot_be_seen_is_not_taken_for_dead(tracking, monkeypatch):
+    """As with another user's, where /proc hides them."""
+    process = child()
+    tell(process)
+    assert [process.stdout.readline() for _ in range(2)] == ["ready\n", "True\n"]
+    lease = StoreLease(tracking, "x", poll_s=0.0)
+    monkeypatch.setattr("orchestrator.machine.processes.start_time", lambda pid: "")
+    assert not lease.acquire()
+    process.kill()
+    process.wait()
+    assert lease.acquire()
