@@ -20,9 +20,9 @@ TENSOR_MODULES = {
     ),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "tasks.batch"),
     "lm": (
-        "analysis.words", "backpropagation", "corpus", "differences", "evaluation", "linear_cross_entropy", "lstm",
+        "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy", "lstm",
         "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",
-        "signals.surprisal", "signals.uncertainty", "steps", "streams",
+        "signals.surprisal", "signals.uncertainty", "step_sizes", "streams",
     ),
 }  # fmt: skip
 OF_THE_USER = (

@@ -12,12 +12,11 @@ from torch import nn
 from trainables import checkpoint, distributed, rng
 from trainables.act import figure
 from trainables.act.config import ActConfig, Evaluation
-from trainables.act.evaluation import cross_entropies, score
+from trainables.act.evaluation import cross_entropies, score, test_metrics, valid_metrics
 from trainables.act.network import Network
-from trainables.act.penalty import first_tau, next_tau
-from trainables.act.scores import test_metrics, valid_metrics
 from trainables.act.tasks import data
 from trainables.act.tasks.batch import Batch
+from trainables.act.time_penalty import first_tau, next_tau
 from trainables.errors import DivergedError
 from trainables.trial import Trial
 

@@ -15,7 +15,7 @@ from trainables.lm.config import FixedStep, LipschitzStep
 from trainables.lm.lstm import Layer, gates_gradient, memory_gradient, product
 from trainables.lm.recoding import Recoding, Tape, Trace, forward, step_inputs, weights_of_steps
 from trainables.lm.signals.surprisal import SurprisalSignal
-from trainables.lm.steps import sizes
+from trainables.lm.step_sizes import sizes
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from trainables.lm.recoding import Recoding, Trace, forward
 from trainables.lm.signals.error_signal import Decoders
 from trainables.lm.signals.from_config import error_signal
 from trainables.lm.signals.probe import Supervision
-from trainables.lm.steps import StepSizes, num_predictor_inputs
+from trainables.lm.step_sizes import StepSizes, num_predictor_inputs
 from trainables.lm.streams import NO_TARGET, Window
 
 

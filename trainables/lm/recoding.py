@@ -12,11 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from trainables.lm.config import FiniteDifference, LipschitzStep, PredictedStep, Recoder, Threshold
-from trainables.lm.differences import finite_differences
+from trainables.lm.finite_differences import finite_differences
 from trainables.lm.lstm import Cell, Layer, cell, gates_gradient, memory_gradient, product
 from trainables.lm.noise import Noise
 from trainables.lm.signals.error_signal import ErrorSignal, Reading
-from trainables.lm.steps import sizes
+from trainables.lm.step_sizes import sizes
 
 CURVATURE_DISTANCE = 0.01
 """How far along a direction the gradient is taken again to see how it changes."""

@@ -15,11 +15,11 @@ from trainables.lm import corpus, cost, noise, sample_text
 from trainables.lm.config import Evaluation, LmConfig
 from trainables.lm.cuda_graph import CudaGraph, Work
 from trainables.lm.evaluation import Score, mine, num_mine, score
-from trainables.lm.memory import forget_peak, peak_memory_mb
+from trainables.lm.learning_rate import learning_rate
 from trainables.lm.meters import Meters
 from trainables.lm.network import AttachedRecoder, Network, Run, attach_recoder
 from trainables.lm.noise import Noise
-from trainables.lm.schedule import learning_rate
+from trainables.lm.peak_memory import forget_peak, peak_memory_mb
 from trainables.lm.streams import NO_TARGET, Streams, Window
 from trainables.trial import Trial
 
@@ -82,7 +82,7 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
     text = corpus.load(config.data)
     network = Network(config, text.size).to(distributed.device())
     network.load_state_dict(saved["network"])
-    attached = equipment(network, evaluation)
+    attached = recoder_of(network, evaluation)
     valid, test = (
         score(network, part, attached, evaluation.batch_size, test_seed(network, evaluation))
         for part in (text.validation, text.test)
@@ -103,15 +103,13 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
         trial.report(metrics, step=len(saved["losses"]) - 1, artifacts=files)
 
 
-def equipment(network: Network, evaluation: Evaluation) -> AttachedRecoder | None:
+def recoder_of(network: Network, evaluation: Evaluation) -> AttachedRecoder | None:
     """The recoder of an evaluation: the model's own, none, or one that the model was trained without."""
+    if evaluation.recoder == "none":
+        return None
     if evaluation.recoder == "own":
         return network.own
-    return (
-        None
-        if evaluation.recoder == "none"
-        else attach_recoder(network, evaluation.recoder, test_seed(network, evaluation))
-    )
+    return attach_recoder(network, evaluation.recoder, test_seed(network, evaluation))
 
 
 def test_seed(network: Network, evaluation: Evaluation) -> int:

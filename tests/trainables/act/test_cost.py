@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from trainables.act import evaluation, scores
+from trainables.act import evaluation
 from trainables.act.config import ActConfig, Adaptive, Addition, Fixed, Optimisation, Parity, Sort, Text
 from trainables.act.network import Network
 from trainables.act.tasks import data
@@ -20,7 +20,7 @@ def test_multiply_accumulates_are_those_that_torch_counts_in_batches_of_all_leng
     sequences = data.validation_set(config)
     with FlopCounterMode(display=False) as counter:
         results = evaluation.score(Network(config), sequences)
-    assert scores.macs_per_sequence(config, results) == counter.get_total_flops() / 2 / 40
+    assert evaluation.macs_per_sequence(config, results) == counter.get_total_flops() / 2 / 40
 
 
 def test_a_text_pays_nothing_for_its_input():
@@ -36,7 +36,7 @@ def test_a_text_pays_nothing_for_its_input():
         difficulty=np.zeros((2, 5), int),
         duration_s=np.ones(1),
     )
-    assert scores.macs_per_sequence(config, results) == (8 * (2 * 64) + 8 * (8 * 256)) / 2
+    assert evaluation.macs_per_sequence(config, results) == (8 * (2 * 64) + 8 * (8 * 256)) / 2
 
 
 def test_parameters_by_hand():

@@ -219,7 +219,7 @@ def test_replicates_draw_their_masks_and_added_recoders_each_for_itself(text):
         network = Network(config_for(text).model_copy(update={"seed": seed}), 14)
         with torch.no_grad():
             network.decoder_weight.zero_()
-        attached = train.equipment(network, predicted)
+        attached = train.recoder_of(network, predicted)
         found.append((attached.members.weight, attached.steps.weight_0, train.test_seed(network, predicted)))
     for first, second, again in zip(*found, strict=True):
         assert torch.equal(torch.as_tensor(first), torch.as_tensor(again))

@@ -20,7 +20,7 @@ from trainables.lm.config import Always, ClosedForm, FixedStep, LipschitzStep, R
 from trainables.lm.network import AttachedRecoder, Network, Run
 from trainables.lm.noise import Noise
 from trainables.lm.signals.error_signal import Decoders
-from trainables.lm.steps import StepSizes
+from trainables.lm.step_sizes import StepSizes
 from trainables.lm.streams import NO_TARGET, Window
 
 SIZES: Final = (1e-3, 1e-2, 0.1, 1.0, 5.0, 10.0, 25.0, 100.0)

@@ -21,7 +21,7 @@ from trainables.lm.config import Evaluation, LmConfig, WeakSupervision
 from trainables.lm.network import AttachedRecoder, Network
 from trainables.lm.signals.probe import Supervision
 from trainables.lm.streams import Streams
-from trainables.lm.train import equipment, test_seed
+from trainables.lm.train import recoder_of, test_seed
 
 Cells = dict[tuple[Any, ...], float]
 """Numbers by where they belong."""
@@ -59,7 +59,7 @@ def load(config: LmConfig, path: Path, evaluation: Evaluation) -> Trained:
     text = corpus.load(config.data)
     network = Network(config, text.size).to(distributed.device())
     network.load_state_dict(checkpoint.load(path)["network"])
-    return Trained(network, text, equipment(network, evaluation), evaluation)
+    return Trained(network, text, recoder_of(network, evaluation), evaluation)
 
 
 def of_sentences(trained: Trained, sentences: Sequence[GardenPath], recode_at: int | None) -> Cells:

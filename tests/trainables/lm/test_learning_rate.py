@@ -7,7 +7,7 @@ from trainables.lm.config import (
     HalveEachEpoch,
     Optimisation,
 )
-from trainables.lm.schedule import learning_rate
+from trainables.lm.learning_rate import learning_rate
 
 
 @pytest.mark.parametrize(
