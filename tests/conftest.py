@@ -20,8 +20,8 @@ TENSOR_MODULES = {
     ),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "tasks.batch"),
     "lm": (
-        "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy", "lstm",
-        "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",
+        "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
+        "lstm", "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",
         "signals.surprisal", "signals.uncertainty", "step_sizes", "streams",
     ),
 }  # fmt: skip
