@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainables.lm import cost, noise
-from trainables.lm.captured import Captured
 from trainables.lm.config import (
     AnchoredEnsemble,
     Dropout,
@@ -32,6 +31,7 @@ from trainables.lm.config import (
     Surprisal,
     Variational,
 )
+from trainables.lm.cuda_graph import CudaGraph
 from trainables.lm.network import Network, Run
 from trainables.lm.noise import Noise
 from trainables.lm.streams import Window
@@ -109,11 +109,11 @@ def ours(name: str, size: int, vocabulary: int, window: Window, is_training: boo
             run.loss.mean().backward()
         return run
 
-    captured = Captured(work, list(network.parameters()) if is_training else [])
+    graph = CudaGraph(work, list(network.parameters()) if is_training else [])
 
     def step() -> None:
         shape = (NUM_STEPS, NUM_STREAMS)
-        captured(window, state, noise.draw(config, recoder, shape, vocabulary, generator, is_training))
+        graph(window, state, noise.draw(config, recoder, shape, vocabulary, generator, is_training))
 
     return step
 
