@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainables.lm import cost, noise
-from trainables.lm.captured import Captured
 from trainables.lm.config import (
     AnchoredEnsemble,
     Dropout,
@@ -33,6 +32,7 @@ from trainables.lm.config import (
     Surprisal,
     Variational,
 )
+from trainables.lm.cuda_graph import CudaGraph
 from trainables.lm.network import Network, Run
 from trainables.lm.noise import Noise
 from trainables.lm.streams import Window
@@ -114,11 +114,11 @@ def ours(name: str, size: int, vocabulary: int, window: Window, is_training: boo
             run.loss.mean().backward()
         return run
 
-    captured = Captured(work, list(network.parameters()) if is_training else [])
+    graph = CudaGraph(work, list(network.parameters()) if is_training else [])
 
     def step() -> None:
         shape = (NUM_STEPS, NUM_STREAMS)
-        captured(window, state, noise.draw(config, recoder, shape, vocabulary, generator, is_training))
+        graph(window, state, noise.draw(config, recoder, shape, vocabulary, generator, is_training))
 
     return step
 

@@ -21,13 +21,14 @@ pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres", "tests.wor
 
 TENSOR_MODULES = {
     "asr": (
-        "autoregressive", "controller", "decode", "encoders", "features", "latency", "network", "pretrain",
-        "recognition", "released", "routing", "testing",
+        "autoregressive", "controller", "controller_fit", "ctc_loss", "data.batches", "data.features", "decode",
+        "encoders", "evaluation", "latency", "network", "pretrain", "recogniser", "released", "routing",
     ),
-    "act": ("batch", "cells", "deferred", "halting", "network", "testing"),
+    "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "tasks.batch"),
     "lm": (
-        "backpropagation", "corpus", "differences", "entropy", "linear_cross_entropy", "lstm", "network", "noise",
-        "probe", "reading", "recoding", "steps", "streams", "surprisal", "tally", "testing", "uncertainty", "words",
+        "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
+        "lstm", "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",
+        "signals.surprisal", "signals.uncertainty", "step_sizes", "streams",
     ),
 }  # fmt: skip
 OF_THE_USER = (

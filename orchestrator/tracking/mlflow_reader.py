@@ -13,12 +13,13 @@ from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.replicate_tags import decode
+from orchestrator.tracking.runs import all_pages
 from orchestrator.tracking.store import redacted
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Experiment, Run
+    from mlflow.entities import Run
 
 
 PAGE: Final = 200
@@ -66,15 +67,10 @@ def _changed(client: "MlflowClient", experiment_id: str, since: int, is_deleted:
     from mlflow.entities import ViewType
 
     view = ViewType.DELETED_ONLY if is_deleted else ViewType.ACTIVE_ONLY
-    token = None
-    while True:
-        page = client.search_runs(
-            [experiment_id], _filter(since), view, PAGE, ["attributes.start_time ASC"], page_token=token
-        )
-        yield from page
-        token = page.token
-        if not token:
-            return
+    order = ["attributes.start_time ASC"]
+    return all_pages(
+        lambda token: client.search_runs([experiment_id], _filter(since), view, PAGE, order, page_token=token)
+    )
 
 
 def _filter(since: int) -> str:
@@ -107,17 +103,7 @@ def recorded_sweeps(client: "MlflowClient") -> tuple[RecordedSweep, ...]:
     """Those with a condition's run, by name."""
     found = [
         RecordedSweep(str(one.name), str(one.experiment_id), dict(one.tags))
-        for one in _experiments(client)
+        for one in all_pages(lambda token: client.search_experiments(max_results=SWEEPS_PAGE, page_token=token))
         if client.search_runs([one.experiment_id], CONDITIONS, max_results=1)
     ]
     return tuple(sorted(found, key=lambda sweep: sweep.name))
-
-
-def _experiments(client: "MlflowClient") -> "Iterator[Experiment]":
-    token = None
-    while True:
-        page = client.search_experiments(max_results=SWEEPS_PAGE, page_token=token)
-        yield from page
-        token = page.token
-        if not token:
-            return

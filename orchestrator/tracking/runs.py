@@ -1,10 +1,11 @@
 """Runs of MLflow by kind and key, one for each key whoever asks, and writes to them in as few requests as it takes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mlflow.entities import Metric, Param, Run, RunTag, ViewType
 from mlflow.exceptions import MlflowException
+from mlflow.store.entities.paged_list import PagedList
 
 from orchestrator.tracking import names
 from orchestrator.tracking.registry import Registry, storable
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 
+Found = TypeVar("Found")
 PAGE: Final = 1000
 RUNNING: Final = "attributes.status = 'RUNNING'"
 NAME_LIMIT: Final = 250
@@ -20,15 +22,22 @@ SHARED: Final = "prerequisite"
 """The kind of runs of which several drivers make some in one experiment: there none removes what others made."""
 
 
-def matching(client: "MlflowClient", experiment_id: str, wanted: str) -> Iterator[Run]:
-    """The runs of an experiment that a filter lets through."""
+def all_pages(ask: Callable[[str | None], PagedList[Found]]) -> Iterator[Found]:
+    """Everything that a search finds; `ask` returns the page that begins at a token."""
     token = None
     while True:
-        page = client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, PAGE, page_token=token)
+        page = ask(token)
         yield from page
         token = page.token
         if not token:
             return
+
+
+def matching(client: "MlflowClient", experiment_id: str, wanted: str) -> Iterator[Run]:
+    """The runs of an experiment that a filter lets through."""
+    return all_pages(
+        lambda token: client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, PAGE, page_token=token)
+    )
 
 
 class KeyedRuns:

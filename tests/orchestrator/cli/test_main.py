@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.cli import main as cli
 from orchestrator.machine.network import free_port
-from tests.trainables.asr.test_data import write_utterance
+from tests.trainables.asr.data.test_examples import write_utterance
 
 
 def call(monkeypatch, *arguments: str) -> int:
