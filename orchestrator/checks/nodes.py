@@ -18,7 +18,7 @@ from orchestrator.cluster import token as ray_token
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
 from orchestrator.tracking.probe import store_kind
-from orchestrator.worker.work import code_version
+from orchestrator.worker.code_version import code_version
 
 CONNECT_S: Final = 3.0
 ANSWER_S: Final = 20.0

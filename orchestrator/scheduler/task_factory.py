@@ -11,7 +11,8 @@ from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import Record
 from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate, State
-from orchestrator.worker.work import Work, code_version, evaluation_ids, import_trainable
+from orchestrator.worker.code_version import code_version
+from orchestrator.worker.work import Work, evaluation_ids, import_trainable
 from search_spaces.sweep import Condition, ResolvedResources, Sweep
 from trainables.config import Config, content_hash
 

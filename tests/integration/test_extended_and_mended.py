@@ -16,7 +16,7 @@ from orchestrator.scheduler.stopping import StoppedError
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper, StoreLease
 from orchestrator.tracking.registry import Registry
-from orchestrator.worker.work import code_version
+from orchestrator.worker.code_version import code_version
 from search_spaces.distributions import Real
 from search_spaces.sweep import Objective, Search
 from tests.integration import tiny as trainable
