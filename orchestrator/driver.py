@@ -75,8 +75,8 @@ def run_on_ray(
         KeyboardInterrupt: on Ctrl-C and SIGTERM. In all cases what is done is kept.
     """
     with _leased(factory, console) as driver:
+        from orchestrator.checks.check import refuse_failed
         from orchestrator.checks.nodes import on_nodes
-        from orchestrator.checks.sweep import refuse_failed
         from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
         from orchestrator.cluster.session import ClusterCapacity, end_on_node, num_nodes, ray_session
 

@@ -46,7 +46,7 @@ def sweeps(format: OutputFormat = Format.table) -> None:
     """List the shipped sweeps."""
     from search_spaces.find import sweep_functions
 
-    found = [function() for function in sweep_functions().values()]
+    found = [function("full") for function in sweep_functions().values()]
     rows = [
         {"sweep": s.name, "conditions": s.num_conditions(), "seeds": len(s.seeds), "about": s.description}
         for s in found

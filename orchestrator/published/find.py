@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from search_spaces.claim import Claim, NumberClaim
+from search_spaces.size import plain_name
 from search_spaces.sweep import Objective
-
-SMOKE: Final = ".smoke"
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,8 @@ def claims_of(sweep_name: str) -> tuple[Claim, ...]:
     Args:
         sweep_name: with or without `.smoke`, whose results are comparable with nothing.
     """
-    base = sweep_name.removesuffix(SMOKE)
-    return tuple(claim for claim in all_claims(base.partition(".")[0]) if base in claim.sweeps)
+    name = plain_name(sweep_name)
+    return tuple(claim for claim in all_claims(name.partition(".")[0]) if name in claim.sweeps)
 
 
 def all_claims(family: str) -> Iterator[Claim]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from orchestrator.published.find import SMOKE, PublishedPoint, published_points
+from orchestrator.published.find import PublishedPoint, published_points
 from orchestrator.published.places import obstacle
 from orchestrator.report.front_drawing import PublishedMark
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
+from search_spaces.size import size_of
 from search_spaces.sweep import Objective, Sweep
 
 
@@ -18,7 +19,7 @@ def published_marks(sweep: Sweep, study: Study, objectives: Sequence[Objective])
 
 
 def _mark(point: PublishedPoint, study: Study, question: Question) -> PublishedMark:
-    is_comparable = not study.sweep.endswith(SMOKE) and not any(obstacle(c, study, question) for c in point.claims)
+    is_comparable = size_of(study.sweep) == "full" and not any(obstacle(c, study, question) for c in point.claims)
     paper = point.claims[0].source.paper.partition(" (")[0]
     lines = [point.source]
     for claim, value, std in zip(point.claims, point.values, point.stds, strict=True):

@@ -20,7 +20,7 @@ from trainables.config import content_hash
 @pytest.mark.data
 @pytest.mark.parametrize("task", [MINI_LIBRISPEECH, TIMIT], ids=lambda task: task.title)
 def test_the_converged_fit_reaches_its_targets_on_real_speech(tmp_path, real_data, task):
-    config = base(task, smoke=True)
+    config = base(task, "smoke")
     pretrain.train(config.pretraining, FolderTrial(tmp_path))
     examples = data.load(config.data, config.ar.features)
     ar = recognition.load_ar(config, FolderTrial(tmp_path, tmp_path / "2.pt"))

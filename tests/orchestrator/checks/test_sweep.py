@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.checks import sweep as preflight
-from orchestrator.checks.sweep import Check
+from orchestrator.checks.check import Check, refuse_failed
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Replicate, Study
@@ -299,10 +299,10 @@ def test_a_driver_without_a_torch_that_suits_it_is_a_warning(workplace, monkeypa
 
 def test_a_failed_check_refuses_with_what_was_found_and_the_remedy():
     passed, warned = Check("disk", "ok", "much"), Check("ray", "warning", "two", "Pin it.")
-    preflight.refuse_failed([passed, warned])
+    refuse_failed([passed, warned])
     failed = [Check("gpu", "failed", "none is there.", "Buy one."), Check("seeds", "failed", "few", "More.")]
     with pytest.raises(RefusedError, match=r"^gpu: none is there\. Buy one\. \(1 more failed"):
-        preflight.refuse_failed([passed, warned, *failed])
+        refuse_failed([passed, warned, *failed])
 
 
 def test_a_sweep_that_can_run_passes_everything_and_leaves_no_trace(settings, workplace):

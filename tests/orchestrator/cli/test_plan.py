@@ -28,11 +28,9 @@ from trainables.errors import InputError
 ROOT = Path(__file__).parents[3]
 CONDITIONS = {"a": {"sleep_s": 0.02}, "b": {"x": 0.25, "sleep_s": 0.02}}
 SHIPPED = {
-    "tiny.sweep": lambda smoke=False: tiny(CONDITIONS),
-    "tiny.long": lambda smoke=False: tiny({"a": {}}, name="tiny.long").with_values(
-        {"num_epochs": 500, "sleep_s": 0.05}
-    ),
-    "tiny.reference": lambda smoke=False: tiny(CONDITIONS, reference="a"),
+    "tiny.sweep": lambda size: tiny(CONDITIONS),
+    "tiny.long": lambda size: tiny({"a": {}}, name="tiny.long").with_values({"num_epochs": 500, "sleep_s": 0.05}),
+    "tiny.reference": lambda size: tiny(CONDITIONS, reference="a"),
 }
 FOR_CHILD = (
     "import search_spaces.find as find; from tests.orchestrator.cli.test_plan import SHIPPED; "
