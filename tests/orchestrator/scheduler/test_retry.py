@@ -1,11 +1,11 @@
-"""What a driver makes of journals that do not say all."""
+"""How a task ends whose journal does not say all, and when it is tried again."""
 
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from orchestrator.scheduler.task_journals import unwritten
+from orchestrator.scheduler.retry import unwritten
 
 FAILED = {"attempt": "driver.1", "state": "failed", "error": "ZeroDivisionError: said"}
 COMPLETE = {"attempt": "driver.1", "state": "complete"}

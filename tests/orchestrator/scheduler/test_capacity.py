@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from orchestrator.console.errors import RefusedError
-from orchestrator.scheduler.admission import Capacity, check_capacity, fits
+from orchestrator.scheduler.capacity import Capacity, check_capacity, fits
 from search_spaces.sweep import ResolvedResources, Resources
 
 TWO_CPUS = Capacity(2, 0)
