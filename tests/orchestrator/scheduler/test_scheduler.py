@@ -1,0 +1,74 @@
+"""What runs next: in order, beside what is live, prerequisites first, and none of what is there already."""
+
+import pytest
+
+from orchestrator.console.errors import RefusedError
+from orchestrator.scheduler.capacity import Capacity
+from tests.integration.sweeps import FIRST
+from tests.orchestrator.scheduler.parts import Lease, parts
+
+
+def test_tasks_start_in_order_while_there_is_room(tmp_path):
+    made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, Capacity(1, 0), seeds=(1, 2))
+    assert [made.start().work.label for _ in range(2)] == ["a seed 1", "a seed 2"]  # one may queue
+    assert made.scheduler.next() is None and not made.scheduler.is_finished()
+    made.end(next(iter(made.tasks.live.values())))
+    assert made.start().work.label == "b seed 1"
+
+
+def test_more_than_there_is_is_refused_before_anything_starts_only(tmp_path):
+    made = parts(tmp_path, {"a": {}}, Capacity(0, 0))
+    with pytest.raises(RefusedError, match="a seed 1 needs 1 CPUs and 0 GPUs, but there are 0 and 0"):
+        made.scheduler.extend()
+    made = parts(tmp_path, {"a": {}}, Capacity(0, 0))
+    made.tasks.has_begun = True
+    assert made.scheduler.extend()
+
+
+def test_a_prerequisite_runs_once_and_before_what_needs_it(tmp_path):
+    made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, seeds=(1,), prerequisites=(FIRST,))
+    first = made.start()
+    assert (first.work.label, first.condition) == ("prerequisite first", None)
+    assert made.scheduler.next() is None
+    made.end(first)
+    assert [made.start().work.label for _ in range(2)] == ["a seed 1", "b seed 1"]
+    assert all(task.work.products == {"first": first.work.folder} for task in made.tasks.live.values())
+
+
+def test_what_needs_a_prerequisite_that_failed_fails_with_it(tmp_path):
+    made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, seeds=(1,), prerequisites=(FIRST,))
+    made.end(made.start(), state="failed", error="diverged")
+    assert made.scheduler.next() is None and made.scheduler.is_finished()
+    assert [(one.state, one.error) for one in made.scheduler.replicates()] == [
+        ("failed", "prerequisite first failed: diverged")
+    ] * 2
+    assert made.source.told == [("a", None), ("b", None)]
+
+
+def test_a_prerequisite_that_another_driver_makes_is_waited_for(tmp_path, monkeypatch):
+    made = parts(tmp_path, {"a": {}}, seeds=(1,), prerequisites=(FIRST,))
+    made.scheduler.extend()
+    (first,) = (task for task in made.tasks if task.condition is None)
+    monkeypatch.setattr(Lease, "taken", {f"prerequisite {first.work.key}"})
+    assert made.scheduler.next() is None and not made.scheduler.is_finished()
+    Lease.taken.clear()
+    assert made.start() is first
+
+
+def test_what_is_complete_is_not_run_again_and_what_was_touched_is_told_anew(tmp_path):
+    first = parts(tmp_path, {"a": {}}, seeds=(1, 2))
+    first.end(first.start())
+    again = parts(tmp_path, {"a": {}}, known=first.scheduler.replicates()[:1], seeds=(1, 2))
+    task = again.start()
+    assert (task.seed, task.is_touched) == (2, True)
+    assert [(one.state, one.is_touched) for one in again.tasks] == [("complete", False), ("live", True)]
+
+
+def test_devices_are_counted_while_they_are_held(tmp_path):
+    made = parts(tmp_path, {"a": {}}, seeds=(1,))
+    task = made.start()
+    assert made.scheduler.device_s() == 0.0
+    task.running_s = task.heard_s - 10.0
+    assert made.scheduler.device_s() == pytest.approx(10.0, abs=5.0)
+    made.scheduler.ended(task.work.key)
+    assert made.scheduler.device_s() == pytest.approx(10.0, abs=5.0)
