@@ -13,6 +13,7 @@ from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Seed
 from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
+from orchestrator.machine.waiting import wait_until
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -198,11 +199,11 @@ def _wait(api: JobLogs, name: str) -> Job:
     """The job once it has ended."""
     from orchestrator.cluster.submission import STOP_S
 
-    deadline_s = time.monotonic() + STOP_S + MORE_STOP_S
-    while not (job := find_job(api.jobs(), name)).has_ended:
-        if time.monotonic() > deadline_s:
-            raise InputError(f"{name} was asked to stop {STOP_S + MORE_STOP_S:.0f} s ago, but is {job.state} still.")
-        time.sleep(POLL_S)
+    limit_s = STOP_S + MORE_STOP_S
+    wait_until(lambda: find_job(api.jobs(), name).has_ended, limit_s, POLL_S)
+    job = find_job(api.jobs(), name)
+    if not job.has_ended:
+        raise InputError(f"{name} was asked to stop {limit_s:.0f} s ago, but is {job.state} still.")
     return job
 
 

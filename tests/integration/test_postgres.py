@@ -24,7 +24,7 @@ from orchestrator.results.study import Replicate
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
-from orchestrator.tracking.probe import fault
+from orchestrator.tracking.store import fault
 from search_spaces.sweep import Sweep
 from tests.integration import tiny as trainable
 from tests.integration.postgres_writer import NUM_WRITERS

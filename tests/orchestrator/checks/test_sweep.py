@@ -16,7 +16,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.tracking import probe as tracking_probe
+from orchestrator.tracking import store as tracking_probe
 from search_spaces.distributions import Integer, Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
 from tests.integration import tiny as tiny_trainable

@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Study
+from orchestrator.tracking.load import load_study
 from tests.orchestrator.recorded import Store, replicate
 from trainables.errors import InputError
 
@@ -63,7 +64,7 @@ def test_an_empty_study_is_an_empty_dataframe():
 def test_load_finds_what_was_recorded_and_names_what_was_not(workplace):
     store = Store(workplace / "runs" / "mlflow.db")
     written = store.write([replicate("a", 1)], revision=1_700_000_000_000)
-    assert Study.load("asr.demo") == Study("asr.demo", tuple(written), {"a": 1_700_000_000_000})
-    assert Study.load("asr.demo", read_settings()).replicates == tuple(written)
+    assert load_study("asr.demo") == Study("asr.demo", tuple(written), {"a": 1_700_000_000_000})
+    assert load_study("asr.demo", read_settings()).replicates == tuple(written)
     with pytest.raises(InputError, match=r"asr\.nothing has not run here yet"):
-        Study.load("asr.nothing")
+        load_study("asr.nothing")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from orchestrator.tracking.run_filters import FILTERS
+from orchestrator.tracking.pages import FILTERS
 from tests.orchestrator.driven import driven
 
 FOUND = {

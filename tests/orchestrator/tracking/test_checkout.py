@@ -2,7 +2,7 @@
 
 import subprocess
 
-from orchestrator.tracking import sources as provenance
+from orchestrator.tracking import checkout as provenance
 
 
 def test_uploaded_sources_say_the_commit_and_the_changes_of_where_they_came_from(tmp_path, monkeypatch):
