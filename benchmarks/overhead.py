@@ -103,7 +103,7 @@ def _sweep(num_replicates: int, num_workers: int) -> float:
     from benchmarks.noop import NoopConfig
     from orchestrator.driver import run_on_ray
     from orchestrator.environment.settings import read_settings
-    from orchestrator.scheduler.task_factory import Drafter
+    from orchestrator.scheduler.task_factory import TaskFactory
     from search_spaces.sweep import Condition, Objective, Resources, Sweep
 
     seeds = REPEATED_CONDITIONS if num_replicates % REPEATED_CONDITIONS == 0 else 1
@@ -118,7 +118,7 @@ def _sweep(num_replicates: int, num_workers: int) -> float:
         resources=Resources(num_workers=num_workers),
     )
     began = time.perf_counter()
-    outcome = run_on_ray(Drafter(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
+    outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
     seconds = time.perf_counter() - began
     assert [replicate.state for replicate in outcome.replicates] == ["complete"] * num_replicates, outcome
     return seconds

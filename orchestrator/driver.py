@@ -11,20 +11,20 @@ from rich.console import Console
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
-from orchestrator.journal.bucket import AwayError
+from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.admission import Admission, Capacity
 from orchestrator.scheduler.conditions import ConditionSource, ListedConditions
 from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.recorder import Recorder
-from orchestrator.scheduler.scheduler import Plan
+from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.stopping import StoppedError, Stopping, stop_on_sigterm
-from orchestrator.scheduler.task_factory import Drafter
-from orchestrator.scheduler.watchdog import Watch
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.scheduler.watchdog import Watchdog
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper
-from orchestrator.tracking.probe import masked, reason_of
-from orchestrator.tracking.write_queue import Spool
+from orchestrator.tracking.probe import reason_of, redacted
+from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Condition
 from trainables.errors import InputError
 
@@ -55,14 +55,14 @@ class Outcome:
 
 
 def run_on_ray(
-    drafter: Drafter,
+    factory: TaskFactory,
     console: Console,
     num_cpus: int | None,
     accept_code: bool,
     max_device_hours: float = math.inf,
     is_verbose: bool = False,
 ) -> Outcome:
-    """Runs what is left of the drafter's sweep on the cluster at RAY_ADDRESS, or on one made on this machine for it.
+    """Runs what is left of the factory's sweep on the cluster at RAY_ADDRESS, or on one made on this machine for it.
 
     Args:
         num_cpus: of the cluster made here; default: this machine's.
@@ -74,35 +74,38 @@ def run_on_ray(
         StoppedError: if it reached its limit, or another driver has taken its lease.
         KeyboardInterrupt: on Ctrl-C and SIGTERM. In all cases what is done is kept.
     """
-    with _leased(drafter, console) as driver:
+    with _leased(factory, console) as driver:
+        from orchestrator.checks.check import refuse_failed
         from orchestrator.checks.nodes import on_nodes
-        from orchestrator.checks.sweep import refuse_failed
         from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
         from orchestrator.cluster.session import ClusterCapacity, end_on_node, num_nodes, ray_session
 
         with ray_session(num_cpus, is_verbose), stop_on_sigterm():
             if num_nodes() > 1:
-                refuse_failed(on_nodes(drafter.settings, drafter.sweep.trainable))
+                refuse_failed(on_nodes(factory.settings, factory.sweep.trainable))
             capacity, limit_s = GrowingCapacity(ClusterCapacity()), max_device_hours * 3600
-            with driver.planned(capacity, accept_code) as plan, Watch(plan, end_on_node, limit_s, driver.view.note):
-                if not plan.is_finished():
-                    with Demand(plan, capacity, driver.view.note):
-                        _tune(plan, drafter.settings)
-        return driver.outcome(plan)
+            with (
+                driver.planned(capacity, accept_code) as scheduler,
+                Watchdog(scheduler, end_on_node, limit_s, driver.view.note),
+            ):
+                if not scheduler.is_finished():
+                    with Demand(scheduler, capacity, driver.view.note):
+                        _tune(scheduler, factory.settings)
+        return driver.outcome(scheduler)
 
 
-def run_without_ray(drafter: Drafter, console: Console, accept_code: bool) -> Outcome:
-    """Runs what is left of the drafter's sweep in this process.
+def run_without_ray(factory: TaskFactory, console: Console, accept_code: bool) -> Outcome:
+    """Runs what is left of the factory's sweep in this process.
 
     Raises:
         RefusedError, StoppedError, KeyboardInterrupt: as `run_on_ray`.
     """
     from orchestrator.local import run_here
 
-    with _leased(drafter, console) as driver:
-        with driver.planned(_everything, accept_code) as plan:
-            run_here(plan)
-        return driver.outcome(plan)
+    with _leased(factory, console) as driver:
+        with driver.planned(_everything, accept_code) as scheduler:
+            run_here(scheduler)
+        return driver.outcome(scheduler)
 
 
 def _everything() -> Capacity:
@@ -113,7 +116,7 @@ def _everything() -> Capacity:
 class _Driver:
     """One that holds the lease of its sweep."""
 
-    drafter: Drafter
+    factory: TaskFactory
     tracking: Tracking
     keeper: LeaseKeeper
     view: ProgressView
@@ -121,22 +124,24 @@ class _Driver:
     num_unwritten: int = 0
 
     @contextlib.contextmanager
-    def planned(self, capacity: Callable[[], Capacity], accept_code: bool) -> Iterator[Plan]:
-        """A plan that is recorded until the end of the block, however it ends."""
+    def planned(self, capacity: Callable[[], Capacity], accept_code: bool) -> Iterator[Scheduler]:
+        """A scheduler that is recorded until the end of the block, however it ends."""
         now = capacity()
         num_gpus = (now.most or now).num_gpus
-        drafter = replace(self.drafter, num_gpus=0 if math.isinf(num_gpus) else num_gpus)
-        recorder, admission = self._recorder(drafter, accept_code)
+        factory = replace(self.factory, num_gpus=0 if math.isinf(num_gpus) else num_gpus)
+        recorder, admission = self._recorder(factory, accept_code)
         write_s = WRITE_AT_STOP_S
         try:
-            source = _source(drafter, now.most or now, self.view.note)
-            plan = Plan(drafter, recorder, admission, source, self.view, capacity, self.keeper.lease, self.stopping)
-            plan.extend()
-            yield plan
+            source = _source(factory, now.most or now, self.view.note)
+            scheduler = Scheduler(
+                factory, recorder, admission, source, self.view, capacity, self.keeper.lease, self.stopping
+            )
+            scheduler.extend()
+            yield scheduler
             write_s = WRITE_AT_END_S
             if self.stopping.reason:
                 raise StoppedError(self.stopping.reason)
-        except AwayError as error:
+        except UnavailableError as error:
             raise StoppedError(f"{error}.") from None
         except KeyboardInterrupt:
             self.view.note("Stopping; finishing what is to be written.")
@@ -146,33 +151,33 @@ class _Driver:
         finally:
             self.num_unwritten = recorder.close(write_s) if self.stopping.may_write else recorder.give_up()
 
-    def _recorder(self, drafter: Drafter, accept_code: bool) -> tuple[Recorder, Admission]:
+    def _recorder(self, factory: TaskFactory, accept_code: bool) -> tuple[Recorder, Admission]:
         """What writes into the store, and what was found there."""
-        spool = Spool(Tracking.is_away, self.view.note, self.keeper.holds_all)
+        queue = WriteQueue(Tracking.is_unavailable, self.view.note, self.keeper.holds_all)
         try:
-            with _at_hand(drafter.settings.tracking_uri):
-                recorder = Recorder(self.tracking, drafter, spool)
+            with _at_hand(factory.settings.tracking_uri):
+                recorder = Recorder(self.tracking, factory, queue)
                 return recorder, Admission(recorder.known(), accept_code)
         except BaseException:
-            spool.close()
+            queue.close()
             raise
 
-    def outcome(self, plan: Plan) -> Outcome:
-        """What the plan has come to."""
-        return Outcome(tuple(plan.replicates()), tuple(plan.input_errors), self.num_unwritten)
+    def outcome(self, scheduler: Scheduler) -> Outcome:
+        """What the scheduler has come to."""
+        return Outcome(tuple(scheduler.replicates()), tuple(scheduler.input_errors), self.num_unwritten)
 
 
 @contextlib.contextmanager
-def _leased(drafter: Drafter, console: Console) -> Iterator[_Driver]:
-    name, tracking, stopping = drafter.sweep.name, Tracking(drafter.settings), Stopping()
+def _leased(factory: TaskFactory, console: Console) -> Iterator[_Driver]:
+    name, tracking, stopping = factory.sweep.name, Tracking(factory.settings), Stopping()
     with stop_on_sigterm(), contextlib.closing(LeaseKeeper(tracking, stopping.lose)) as keeper:
         lease = keeper.lease(f"sweep {name}")
-        with _at_hand(drafter.settings.tracking_uri):
+        with _at_hand(factory.settings.tracking_uri):
             is_taken = lease.acquire_or_wait()
         if not is_taken:
             raise RefusedError(f"{name} is being run by {lease.holder()}; wait for it or stop it.")
         with ProgressView(console, name) as view:
-            yield _Driver(drafter, tracking, keeper, view, stopping)
+            yield _Driver(factory, tracking, keeper, view, stopping)
 
 
 @contextlib.contextmanager
@@ -181,45 +186,45 @@ def _at_hand(uri: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not Tracking.is_away(error):
+        if not Tracking.is_unavailable(error):
             raise
         reason = reason_of(error, uri)
-        raise InputError(f"The tracking store {masked(uri)} cannot be used: {reason}") from None
+        raise InputError(f"The tracking store {redacted(uri)} cannot be used: {reason}") from None
 
 
-def _source(drafter: Drafter, capacity: Capacity, tell: Callable[[str], None]) -> ConditionSource:
-    sweep = drafter.sweep
+def _source(factory: TaskFactory, capacity: Capacity, tell: Callable[[str], None]) -> ConditionSource:
+    sweep = factory.sweep
     if sweep.search is None:
         return ListedConditions(sweep.conditions)
     from orchestrator.scheduler.optuna_search import SearchedConditions
 
-    max_open = max(1, _num_at_once(drafter, capacity) // len(sweep.seeds))
-    fingerprint = drafter.fingerprint(sweep.trainable, sweep.base)
-    evaluation = drafter.first_evaluation(Condition("base"))
-    settings = drafter.settings
+    max_open = max(1, _num_at_once(factory, capacity) // len(sweep.seeds))
+    fingerprint = factory.fingerprint(sweep.trainable, sweep.base)
+    evaluation = factory.first_evaluation(Condition("base"))
+    settings = factory.settings
     lock = settings.runs / "optuna.lock"
     return SearchedConditions(sweep, fingerprint, evaluation, settings.search_store, lock, max_open, tell)
 
 
-def _num_at_once(drafter: Drafter, capacity: Capacity) -> int:
+def _num_at_once(factory: TaskFactory, capacity: Capacity) -> int:
     """How many replicates of the base config can run together; 1 in this process."""
-    needs = drafter.sweep.resources.resolve(drafter.num_gpus)
+    needs = factory.sweep.resources.resolve(factory.num_gpus)
     by_cpus = 1 if math.isinf(capacity.num_cpus) else capacity.num_cpus // needs.num_cpus
     by_gpus = capacity.num_gpus / needs.num_gpus if needs.num_gpus else math.inf
     return int(min(by_cpus, by_gpus))
 
 
-def _tune(plan: Plan, settings: Settings) -> None:
+def _tune(scheduler: Scheduler, settings: Settings) -> None:
     """Tune's own records are thrown away afterwards: the journals say more, and survive more."""
     from ray import tune
 
     from orchestrator.cluster.session import keep_coordinator_here, removing_leftovers
     from orchestrator.cluster.trial import run_trial, trial_resources
-    from orchestrator.cluster.tune_adapter import LostTrials, PlanSearcher
+    from orchestrator.cluster.tune_adapter import LostTrials, SchedulerSearcher
 
-    if any(task.work.resources.min_workers < task.work.resources.num_workers for task in plan.tasks):
+    if any(task.work.resources.min_workers < task.work.resources.num_workers for task in scheduler.tasks):
         keep_coordinator_here()
-    searcher = PlanSearcher(plan)
+    searcher = SchedulerSearcher(scheduler)
     with (
         tempfile.TemporaryDirectory(prefix="tune-", dir=settings.runs, ignore_cleanup_errors=True) as folder,
         searcher.raising_its_fault(),

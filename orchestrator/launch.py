@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from orchestrator.environment.settings import Settings
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -29,13 +29,14 @@ def launch(
         RefusedError: if it must not start as it is.
         StoppedError, KeyboardInterrupt: if it was stopped; what is done is kept.
     """
-    from orchestrator.checks.sweep import before_ray, refuse_failed
+    from orchestrator.checks.check import refuse_failed
+    from orchestrator.checks.sweep import before_ray
     from orchestrator.driver import run_on_ray
 
-    drafter = Drafter(sweep, settings, num_gpus=0)
-    checks = before_ray(sweep, settings, drafter)
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    checks = before_ray(sweep, settings, factory)
     for check in checks:
         if check.state == "warning":
             console.print(f"Warning: {check.line()}", markup=False, soft_wrap=True)
     refuse_failed(checks)
-    return run_on_ray(drafter, console, num_cpus, accept_code, max_device_hours, is_verbose)
+    return run_on_ray(factory, console, num_cpus, accept_code, max_device_hours, is_verbose)

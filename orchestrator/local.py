@@ -1,25 +1,25 @@
-"""A plan in this process, one piece of work after another, without Ray."""
+"""A scheduler in this process, one piece of work after another, without Ray."""
 
 import time
 from typing import Final
 
 from orchestrator.journal.folder import Record
-from orchestrator.scheduler.scheduler import Plan
+from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.worker.execute import execute
 
 POLL_S: Final = 0.2
 
 
-def run_here(plan: Plan) -> None:
-    """Does all of `plan`; waits for a prerequisite that another driver is making."""
-    while not plan.is_finished() and not plan.stopping.reason:
-        work = plan.next()
+def run_here(scheduler: Scheduler) -> None:
+    """Does all of `scheduler`; waits for a prerequisite that another driver is making."""
+    while not scheduler.is_finished() and not scheduler.stopping.reason:
+        work = scheduler.next()
         if work is None:
             time.sleep(POLL_S)
             continue
 
         def send(record: Record, key: str = work.key) -> None:
-            plan.reported(key, record)
+            scheduler.reported(key, record)
 
         execute(work, send)
-        plan.ended(work.key)
+        scheduler.ended(work.key)

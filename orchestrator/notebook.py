@@ -149,11 +149,10 @@ def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective,
 
 def _shipped(name: str) -> "Sweep | None":
     """The shipped sweep of that name; None for one of the user's own."""
-    from orchestrator.published.find import SMOKE
     from search_spaces.find import find_sweep
 
     try:
-        return find_sweep(name.removesuffix(SMOKE), name.endswith(SMOKE))
+        return find_sweep(name)
     except InputError:
         return None
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from search_spaces.size import Size
 from search_spaces.sweep import Objective
 from trainables.act.config import (
     ActConfig,
@@ -16,12 +17,12 @@ from trainables.act.config import (
     Text,
 )
 
-Size = Literal["graves", "laptop", "smoke"]
+Scale = Literal["graves", "laptop"]
 
 
 @dataclass(frozen=True)
 class Task:
-    """One of Graves' tasks in two sizes.
+    """One of Graves' tasks.
 
     Attributes:
         title: for people.
@@ -35,10 +36,10 @@ class Task:
     laptop: ActConfig
     error: str = "sequence_error"
 
-    def base(self, size: Size) -> ActConfig:
-        """The config of a size: graves, laptop or smoke; the last is the laptop's with next to no training."""
-        if size != "smoke":
-            return self.graves if size == "graves" else self.laptop
+    def base(self, scale: Scale, size: Size) -> ActConfig:
+        """The config of a scale; in the small size the laptop's, with next to no training."""
+        if size == "full":
+            return self.graves if scale == "graves" else self.laptop
         few: dict[str, object] = {
             "training.num_iterations": 60,
             "training.report_every": 30,
@@ -121,3 +122,4 @@ TEXT = Task(
     ),
     error="bits_per_character",
 )
+TASKS = (PARITY, LOGIC, ADDITION, SORT, TEXT)

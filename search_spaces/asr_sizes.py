@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from search_spaces.size import Size
 from trainables.asr.config import AsrConfig, Optimisation, Pretraining, Recurrent, Surprisal
 from trainables.asr.data_config import Data, Features, HeldOutSpeakers, LibriSpeech, Timit
 
@@ -42,9 +43,9 @@ MINI_LIBRISPEECH = Task(
 )
 
 
-def base(task: Task, smoke: bool) -> AsrConfig:
-    """The paper's sizes and its 960 hours for the autoregressive model; or a laptop's on the excerpt alone."""
-    if smoke:
+def base(task: Task, size: Size) -> AsrConfig:
+    """The paper's sizes and its 960 hours for the autoregressive model; small, a laptop's on the excerpt alone."""
+    if size == "smoke":
         config = laptop(task.excerpt, num_epochs=3, num_pretraining_epochs=2, keep_every=4)
     else:
         config = AsrConfig(data=task.data, ar=Pretraining(data=LIBRISPEECH_960))

@@ -1,24 +1,18 @@
-"""Shipped sweeps by name: `asr.demo` is the function `search_spaces.asr.demo`."""
+"""Shipped sweeps by name: `asr.demo` is `demo` among the sweeps of `search_spaces.asr`."""
 
-import importlib
-import inspect
-from collections.abc import Callable
+from typing import Final
 
-from search_spaces.sweep import Sweep
+from search_spaces import act, asr, lm
+from search_spaces.size import plain_name, size_of
+from search_spaces.sweep import Sweep, SweepFunction
 from trainables.errors import InputError
 
-FAMILIES = ("asr", "act", "lm")
+FAMILIES: Final = {"asr": asr.SWEEPS, "act": act.SWEEPS, "lm": lm.SWEEPS}
 
 
-def sweep_functions() -> dict[str, Callable[..., Sweep]]:
+def sweep_functions() -> dict[str, SweepFunction]:
     """Every shipped sweep's function by the sweep's name."""
-    found: dict[str, Callable[..., Sweep]] = {}
-    for family in FAMILIES:
-        module = importlib.import_module(f"search_spaces.{family}")
-        for name, function in inspect.getmembers(module, inspect.isfunction):
-            if function.__module__ == module.__name__ and not name.startswith("_"):
-                found[f"{family}.{name}"] = function
-    return found
+    return {f"{family}.{name}": sweeps[name] for family, sweeps in FAMILIES.items() for name in sorted(sweeps)}
 
 
 def find_sweep(name: str, smoke: bool = False) -> Sweep:
@@ -27,8 +21,7 @@ def find_sweep(name: str, smoke: bool = False) -> Sweep:
     Raises:
         InputError: if there is none of that name.
     """
-    plain = name.removesuffix(".smoke")
     functions = sweep_functions()
-    if plain not in functions:
+    if plain_name(name) not in functions:
         raise InputError(f"There is no sweep {name!r}; there are {', '.join(functions)}.")
-    return functions[plain](smoke=smoke or plain != name)
+    return functions[plain_name(name)]("smoke" if smoke else size_of(name))

@@ -3,6 +3,8 @@
 All are on WikiText-2 (below PONDERAY_DATA) at the thesis's sizes, unless another text is set; `laptop` is smaller.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, Literal
 
 from search_spaces.distributions import Distribution, Exponential, Integer, Real
@@ -14,10 +16,11 @@ from search_spaces.lm_sizes import (
     MC_DROPOUT,
     SURPRISAL,
     WEIGHT_DECAY,
-    Size,
+    Scale,
     base,
 )
-from search_spaces.sweep import Condition, Objective, Search, Sweep
+from search_spaces.size import Size, sized_name
+from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
 from trainables.config import Config
 from trainables.lm.config import (
     AnchoredEnsemble,
@@ -25,7 +28,6 @@ from trainables.lm.config import (
     FixedStep,
     LearnedStep,
     LipschitzStep,
-    LmConfig,
     McDropout,
     PredictedStep,
     Recoder,
@@ -42,20 +44,20 @@ NUM_SAMPLES: Final = (1, 5, 10, 25, 50)
 RATES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
-def step_size(smoke: bool = False) -> Sweep:
+def step_size(size: Size = "full") -> Sweep:
     """Table 5.1: eight fixed step sizes for each error signal."""
-    sizes = STEP_SIZES[1::4] if smoke else STEP_SIZES
+    steps = STEP_SIZES[1::4] if size == "smoke" else STEP_SIZES
     conditions = [
-        Condition(f"{name},step={size:g}", {"recoder": _with(recoder, "step.size", size)})
+        Condition(f"{name},step={step:g}", {"recoder": _with(recoder, "step.size", step)})
         for name, recoder in RECODERS.items()
-        for size in sizes
+        for step in steps
     ]
-    return _sweep("step_size", "Table 5.1: error signals x fixed step sizes.", (BASELINE, *conditions), smoke)
+    return _sweep("step_size", "Table 5.1: error signals x fixed step sizes.", (BASELINE, *conditions), size)
 
 
-def samples(smoke: bool = False) -> Sweep:
+def samples(size: Size = "full") -> Sweep:
     """Table 5.2: how many samples of MC dropout, or members of an ensemble; and moments in place of samples."""
-    counts = NUM_SAMPLES[:2] if smoke else NUM_SAMPLES
+    counts = NUM_SAMPLES[:2] if size == "smoke" else NUM_SAMPLES
     conditions = [
         Condition(f"{name},K={count}", {"recoder": _with(RECODERS[name], f"signal.{path}", count)})
         for name, path in (("mc_dropout", "num_samples"), ("ensemble", "num_members"))
@@ -63,17 +65,17 @@ def samples(smoke: bool = False) -> Sweep:
     ]
     moments = Condition("mc_dropout,moments", {"recoder": _with(MC_DROPOUT, "signal.estimator", "moments")})
     about = "Table 5.2: samples of MC dropout and members of ensembles; moments beside."
-    return _sweep("samples", about, (BASELINE, moments, *conditions), smoke)
+    return _sweep("samples", about, (BASELINE, moments, *conditions), size)
 
 
-def mc_dropout_rate(smoke: bool = False) -> Sweep:
+def mc_dropout_rate(size: Size = "full") -> Sweep:
     """Figure 5.4: the rate of MC dropout."""
-    rates = RATES[::3] if smoke else RATES
+    rates = RATES[::3] if size == "smoke" else RATES
     conditions = (Condition(f"rate={rate}", {"recoder": _with(MC_DROPOUT, "signal.rate", rate)}) for rate in rates)
-    return _sweep("mc_dropout_rate", "Fig. 5.4: rates of MC dropout.", (BASELINE, *conditions), smoke)
+    return _sweep("mc_dropout_rate", "Fig. 5.4: rates of MC dropout.", (BASELINE, *conditions), size)
 
 
-def dynamic_step(smoke: bool = False) -> Sweep:
+def dynamic_step(size: Size = "full") -> Sweep:
     """Figure 5.5: step sizes fixed, learned, predicted, or bounded by the gradient's Lipschitz constant."""
     conditions = [
         Condition(f"{name},{kind}", {"recoder": recoder.model_copy(update={"step": step})})
@@ -81,10 +83,10 @@ def dynamic_step(smoke: bool = False) -> Sweep:
         for kind, step in _steps(recoder).items()
     ]
     about = "Fig. 5.5: fixed, learned, predicted and Lipschitz-bounded step sizes."
-    return _sweep("dynamic_step", about, (BASELINE, *conditions), smoke)
+    return _sweep("dynamic_step", about, (BASELINE, *conditions), size)
 
 
-def ablation(smoke: bool = False) -> Sweep:
+def ablation(size: Size = "full") -> Sweep:
     """Figure 5.6: tested without the recoder it was trained with, and the baseline with recoders it was not."""
     added, trained = [Evaluation()], []
     for name, recoder in RECODERS.items():
@@ -93,12 +95,13 @@ def ablation(smoke: bool = False) -> Sweep:
             added.append(Evaluation(name=f"{name}_{kind}", recoder=equipped))
             own = (Evaluation(), Evaluation(name="without", recoder="none"))
             trained.append(Condition(f"{name},{kind}", {"recoder": equipped, "evaluations": own}))
-    baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(added[:: 6 if smoke else 1])})
+    every, every_trained = (6, 3) if size == "smoke" else (1, 1)
+    baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(added[::every])})
     about = "Fig. 5.6: tested without the recoder trained with; the baseline tested with each."
-    return _sweep("ablation", about, (baseline, *(trained[::3] if smoke else trained)), smoke)
+    return _sweep("ablation", about, (baseline, *trained[::every_trained]), size)
 
 
-def confounds(smoke: bool = False) -> Sweep:
+def confounds(size: Size = "full") -> Sweep:
     """What else differs between the released models: decoder's start, weight decay and dropout, one by one and all."""
     decoder: dict[str, Any] = {"decoder_std": DECODER_STD}
     decay: dict[str, Any] = {"training.weight_decay": WEIGHT_DECAY}
@@ -121,10 +124,10 @@ def confounds(smoke: bool = False) -> Sweep:
         Condition("ensemble_as_baseline", rates["baseline"] | {"recoder": ENSEMBLE}),
     )
     about = "The released models' other differences, each without the recoder."
-    return _sweep("confounds", about, conditions, smoke)
+    return _sweep("confounds", about, conditions, size)
 
 
-def signals(smoke: bool = False) -> Sweep:
+def signals(size: Size = "full") -> Sweep:
     """Variants of each error signal side by side: as in the thesis, as released, and corrected."""
     found: dict[str, Recoder] = {}
     variants: tuple[Literal["nll", "eq44", "sigmoid"], ...] = ("nll", "eq44", "sigmoid")
@@ -144,75 +147,49 @@ def signals(smoke: bool = False) -> Sweep:
     }.items():
         found[name] = Recoder(signal=signal, step=small)
     conditions = [Condition(name, {"recoder": recoder}) for name, recoder in found.items()]
-    return _sweep("signals", "Variants of each error signal.", (BASELINE, *conditions), smoke)
+    return _sweep("signals", "Variants of each error signal.", (BASELINE, *conditions), size)
 
 
-def weak_supervision(smoke: bool = False) -> Sweep:
+def weak_supervision(size: Size = "full") -> Sweep:
     """Recoding by a probe that is told the verb's number, in `ponderay analyse ... --agreement`; text has no labels."""
     evaluations = [Evaluation()]
     for layer in (1, 2):
-        for size in (1.0,) if smoke else (0.1, 1.0, 10.0):
-            recoder = Recoder(signal=WeakSupervision(layer=layer), step=FixedStep(size=size))
-            evaluations.append(Evaluation(name=f"layer_{layer}_step_{size:g}".replace(".", "_"), recoder=recoder))
+        for step in (1.0,) if size == "smoke" else (0.1, 1.0, 10.0):
+            recoder = Recoder(signal=WeakSupervision(layer=layer), step=FixedStep(size=step))
+            evaluations.append(Evaluation(name=f"layer_{layer}_step_{step:g}".replace(".", "_"), recoder=recoder))
     baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(evaluations)})
-    return _sweep("weak_supervision", "Probes on two layers of the baseline, for agreement.", (baseline,), smoke)
+    return _sweep("weak_supervision", "Probes on two layers of the baseline, for agreement.", (baseline,), size)
 
 
-def search(smoke: bool = False) -> Sweep:
-    """Appendix B.3: random search for surprisal, 64 samples of step size and dropout."""
-    space: dict[str, Distribution] = {"recoder.step.size": Exponential(0.5, 75.0)}
-    return _search("search", "surprisal", SURPRISAL, space, smoke)
-
-
-def search_mc_dropout(smoke: bool = False) -> Sweep:
-    """Appendix B.3: random search for MC dropout, 64 samples of K, its rate, dropout and weight decay."""
-    space: dict[str, Distribution] = {
-        "recoder.signal.num_samples": Integer(2, 50),
-        "recoder.signal.rate": Real(0.1, 0.6),
-        "training.weight_decay": Exponential(1e-4, 1e-2),
-    }
-    return _search("search_mc_dropout", "MC dropout", MC_DROPOUT, space, smoke)
-
-
-def search_ensemble(smoke: bool = False) -> Sweep:
-    """Appendix B.3: random search for anchored ensembles, 64 samples of K, prior, pull and dropout."""
-    space: dict[str, Distribution] = {
-        "recoder.signal.num_members": Integer(2, 50),
-        "recoder.signal.prior_std": Real(0.1, 0.4),
-        "recoder.signal.pull": Exponential(1e-4, 1e-2),
-    }
-    return _search("search_ensemble", "anchored ensembles", ENSEMBLE, space, smoke)
-
-
-def search_pareto(smoke: bool = False) -> Sweep:
+def search_pareto(size: Size = "full") -> Sweep:
     """Optuna over MC dropout's K, rate and step size and the model's width: perplexity against cost per token."""
+    is_smoke = size == "smoke"
     space: dict[str, Distribution] = {
-        "recoder.signal.num_samples": Integer(1, 3) if smoke else Integer(1, 50, log=True),
+        "recoder.signal.num_samples": Integer(1, 3) if is_smoke else Integer(1, 50, log=True),
         "recoder.signal.rate": Real(0.1, 0.6),
         "recoder.step.size": Real(1e-4, 1.0, log=True),
-        "hidden_size": Integer(8, 24) if smoke else Integer(200, 800, log=True),
+        "hidden_size": Integer(8, 24) if is_smoke else Integer(200, 800, log=True),
     }
-    config = _base(smoke).with_value("recoder", MC_DROPOUT)
     return Sweep(
-        name="lm.search_pareto" + ".smoke" * smoke,
+        name=sized_name("lm.search_pareto", size),
         description="Optuna: MC dropout's K, rate, step size, and width; perplexity against cost.",
         trainable="trainables.lm.train",
-        base=config,
-        search=Search(space, num_trials=3 if smoke else 60),
+        base=base("thesis", size).with_value("recoder", MC_DROPOUT),
+        search=Search(space, num_trials=3 if is_smoke else 60),
         objectives=OBJECTIVES,
-        seeds=(1,) if smoke else (1, 2, 3),
+        seeds=(1,) if is_smoke else (1, 2, 3),
     )
 
 
-def laptop(smoke: bool = False) -> Sweep:
+def laptop(size: Size = "full") -> Sweep:
     """Surprisal, corrected and as in the thesis, at two step sizes, on 500,000 words of WikiText-2."""
     conditions = [
-        Condition(f"{name},step={size:g}", {"recoder": _with(RECODERS[name], "step.size", size)})
+        Condition(f"{name},step={step:g}", {"recoder": _with(RECODERS[name], "step.size", step)})
         for name in ("surprisal", "eq44")
-        for size in (1.0, 5.0)
+        for step in (1.0, 5.0)
     ]
     about = "Surprisal (nll, eq44) at two step sizes on a part of WikiText-2; a small model."
-    return _sweep("laptop", about, (BASELINE, *conditions), smoke, "laptop", seeds=(1, 2, 3))
+    return _sweep("laptop", about, (BASELINE, *conditions), size, "laptop", seeds=(1, 2, 3))
 
 
 def _steps(recoder: Recoder) -> dict[str, Config]:
@@ -231,39 +208,74 @@ def _with(recoder: Recoder, path: str, value: object) -> Recoder:
     return recoder.with_value(path, value)
 
 
-def _base(smoke: bool, size: Size = "thesis") -> LmConfig:
-    return base("smoke" if smoke else size)
-
-
 def _sweep(
     name: str,
     description: str,
     conditions: tuple[Condition, ...],
-    smoke: bool,
-    size: Size = "thesis",
+    size: Size,
+    scale: Scale = "thesis",
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5),
 ) -> Sweep:
     return Sweep(
-        name=f"lm.{name}" + ".smoke" * smoke,
+        name=sized_name(f"lm.{name}", size),
         description=description,
         trainable="trainables.lm.train",
-        base=_base(smoke, size),
+        base=base(scale, size),
         conditions=conditions,
         objectives=OBJECTIVES,
-        seeds=(1,) if smoke else seeds,
+        seeds=(1,) if size == "smoke" else seeds,
         reference="baseline",
     )
 
 
-def _search(name: str, title: str, recoder: Recoder, space: dict[str, Distribution], smoke: bool) -> Sweep:
+def _search(name: str, title: str, recoder: Recoder, space: Mapping[str, Distribution], size: Size) -> Sweep:
     """Four epochs, one seed, validation perplexity."""
-    config = _base(smoke).with_value("recoder", recoder).with_value("training.num_epochs", 1 if smoke else 4)
+    is_smoke = size == "smoke"
+    config = base("thesis", size).with_value("recoder", recoder).with_value("training.num_epochs", 1 if is_smoke else 4)
     return Sweep(
-        name=f"lm.{name}" + ".smoke" * smoke,
+        name=sized_name(f"lm.{name}", size),
         description=f"Appendix B.3: random search for {title}, 64 samples, 4 epochs.",
         trainable="trainables.lm.train",
         base=config,
-        search=Search(space | {"dropout.rate": Real(0.1, 0.6)}, num_trials=3 if smoke else 64, sampler="random"),
+        search=Search({**space, "dropout.rate": Real(0.1, 0.6)}, num_trials=3 if is_smoke else 64, sampler="random"),
         objectives=(Objective("valid_perplexity"), Objective("macs_per_token")),
         seeds=(1,),
     )
+
+
+SEARCHES: Final[Mapping[str, tuple[str, Recoder, Mapping[str, Distribution]]]] = {
+    "search": ("surprisal", SURPRISAL, {"recoder.step.size": Exponential(0.5, 75.0)}),
+    "search_mc_dropout": (
+        "MC dropout",
+        MC_DROPOUT,
+        {
+            "recoder.signal.num_samples": Integer(2, 50),
+            "recoder.signal.rate": Real(0.1, 0.6),
+            "training.weight_decay": Exponential(1e-4, 1e-2),
+        },
+    ),
+    "search_ensemble": (
+        "anchored ensembles",
+        ENSEMBLE,
+        {
+            "recoder.signal.num_members": Integer(2, 50),
+            "recoder.signal.prior_std": Real(0.1, 0.4),
+            "recoder.signal.pull": Exponential(1e-4, 1e-2),
+        },
+    ),
+}
+"""Appendix B.3's random searches: the title, the recoder, and the space beside dropout's rate."""
+
+SWEEPS: Final[Mapping[str, SweepFunction]] = {
+    "step_size": step_size,
+    "samples": samples,
+    "mc_dropout_rate": mc_dropout_rate,
+    "dynamic_step": dynamic_step,
+    "ablation": ablation,
+    "confounds": confounds,
+    "signals": signals,
+    "weak_supervision": weak_supervision,
+    "search_pareto": search_pareto,
+    "laptop": laptop,
+    **{name: partial(_search, name, *searched) for name, searched in SEARCHES.items()},
+}

@@ -3,11 +3,12 @@
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 from search_spaces.distributions import Distribution, listed
+from search_spaces.size import Size
 from trainables.config import Config, content_hash
 from trainables.errors import InputError
 
@@ -256,6 +257,10 @@ class Sweep:
                 f"{self.name} has no condition {condition_name!r}; it has {', '.join(named) or 'none listed'}."
             )
         return replace(self, conditions=(named[condition_name],), seeds=(seed,), sequential=None, reference=None)
+
+
+SweepFunction = Callable[[Size], Sweep]
+"""Builds a sweep in a size; a family's `SWEEPS` holds one for each name."""
 
 
 def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:

@@ -15,7 +15,7 @@ from faulty.processes import left_after, records
 from faulty.sweeps import NUM_REPLICATES, Kind, sweep
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.results.study import Replicate
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.names import LOAD_PREFIX
 from search_spaces.sweep import Condition
@@ -29,22 +29,22 @@ Id = tuple[str, int]
 
 def check(kind: Kind, runs: Path) -> list[str]:
     """All that is wrong with the results of a sweep; the settings in force must be those of its drivers."""
-    drafter = Drafter(sweep(kind), read_settings(), 0)
+    factory = TaskFactory(sweep(kind), read_settings(), 0)
     wanted: dict[Id, Expected] = {}
     keys: dict[Id, str] = {}
-    for condition in _conditions(kind, drafter.settings):
-        prerequisites = drafter.prerequisites(condition)
-        for seed in drafter.sweep.seeds:
-            config: Any = drafter.sweep.config(condition, seed)
+    for condition in _conditions(kind, factory.settings):
+        prerequisites = factory.prerequisites(condition)
+        for seed in factory.sweep.seeds:
+            config: Any = factory.sweep.config(condition, seed)
             wanted[condition.name, seed] = expected(config)
-            keys[condition.name, seed] = drafter.replicate(condition, seed, prerequisites).work.key
-    study = Tracking(drafter.settings).read_study(drafter.sweep.name)
-    folder = runs / "replicates" / drafter.sweep.name
+            keys[condition.name, seed] = factory.replicate(condition, seed, prerequisites).work.key
+    study = Tracking(factory.settings).read_study(factory.sweep.name)
+    folder = runs / "replicates" / factory.sweep.name
     found = [*_results(study.replicates, wanted, keys), *_journals(study.replicates, wanted, folder)]
-    found += _recorded(drafter.settings, drafter.sweep.name, wanted, keys)
+    found += _recorded(factory.settings, factory.sweep.name, wanted, keys)
     if len(wanted) != NUM_REPLICATES[kind]:
         found.append(f"{len(wanted)} replicates instead of {NUM_REPLICATES[kind]}")
-    return [*found, *(_search(drafter.settings, study.replicates) if kind == "searched" else ())]
+    return [*found, *(_search(factory.settings, study.replicates) if kind == "searched" else ())]
 
 
 def leaks(folder: Path) -> list[str]:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from orchestrator.checks.listening_sockets import check_listeners
+from orchestrator.checks.check import Check
+from orchestrator.checks.listening_sockets import check_listening_sockets
 from orchestrator.checks.store_access import check_store
-from orchestrator.checks.sweep import Check, names_cluster
 from orchestrator.checks.unauthenticated_probe import JOBS, OPEN, status_of
 from orchestrator.cluster import token as ray_token
+from orchestrator.cluster.address import names_cluster
 from orchestrator.environment.credentials import client_file
-from orchestrator.environment.redaction import masked_text
+from orchestrator.environment.redaction import redacted_text
 from orchestrator.environment.settings import SETTINGS_FILE, Settings
 from orchestrator.machine.network import is_loopback, tunnel
 
@@ -25,7 +26,7 @@ START_WITH_TOKEN: Final = (
 )
 
 
-def check_doors(settings: Settings, dashboard: str = "") -> list[Check]:
+def check_exposure(settings: Settings, dashboard: str = "") -> list[Check]:
     """What stands open, one check each; a single one where nothing does.
 
     Args:
@@ -35,7 +36,7 @@ def check_doors(settings: Settings, dashboard: str = "") -> list[Check]:
         *check_token(),
         *check_cluster(),
         *check_job_api(os.environ.get("RAY_API_SERVER_ADDRESS") or dashboard),
-        *check_listeners(),
+        *check_listening_sockets(),
         *_check_stores(settings),
         *check_secret_files(),
     ]
@@ -80,7 +81,7 @@ def check_job_api(address: str) -> Iterator[Check]:
         yield Check("job API", "failed", "RAY_API_SERVER_ADDRESS is no URL", "Correct it.")
         return
     if status_of(url, JOBS) == OPEN:
-        found = f"{masked_text(address)} takes jobs without a token: who reaches it can run anything there"
+        found = f"{redacted_text(address)} takes jobs without a token: who reaches it can run anything there"
         yield Check("job API", "failed", found, START_WITH_TOKEN)
     elif parts.scheme == "http" and not is_loopback(host) and ray_token.mode() == "token":
         yield Check("job API", "warning", f"the token goes to {host} unencrypted", tunnel(host, port))
@@ -89,7 +90,7 @@ def check_job_api(address: str) -> Iterator[Check]:
 def check_secret_files() -> Iterator[Check]:
     """Files with secrets that others on this machine can read."""
     files = [ray_token.token_file(), client_file()]
-    if SETTINGS_FILE.is_file() and masked_text(text := SETTINGS_FILE.read_text(encoding="utf-8")) != text:
+    if SETTINGS_FILE.is_file() and redacted_text(text := SETTINGS_FILE.read_text(encoding="utf-8")) != text:
         files.append(SETTINGS_FILE)
     for file in files:
         if (rights := _rights(file)) & OTHERS:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from orchestrator.checks import nodes as preflight_nodes
-from orchestrator.checks.sweep import Check
+from orchestrator.checks.check import Check
 from orchestrator.checks.unauthenticated_probe import CLOSED, EXPERIMENTS, JOBS, OPEN, status_of
+from orchestrator.cluster import address as cluster_address
 from orchestrator.cluster import token as ray_token
 from orchestrator.machine.network import is_loopback, link
 
@@ -18,7 +18,7 @@ LISTENS: Final = "LISTEN"
 
 
 @dataclass(frozen=True)
-class Listener:
+class ListeningSocket:
     """A socket beyond loopback on which a process of this machine waits for others."""
 
     program: str
@@ -36,12 +36,12 @@ class Listener:
         return link(self.host, self.port)
 
 
-def check_listeners() -> list[Check]:
+def check_listening_sockets() -> list[Check]:
     """What is open, one check each; none where nothing is."""
-    return [*_open_clusters(), *(check for one in listeners() if (check := check_listener(one)))]
+    return [*_open_clusters(), *(check for one in listeners() if (check := check_listening_socket(one)))]
 
 
-def check_listener(one: Listener) -> Check | None:
+def check_listening_socket(one: ListeningSocket) -> Check | None:
     """What a server gives to strangers; None where that is nothing and none can overhear."""
     if one.program == "PostgreSQL":
         remedy = "Have pg_hba.conf ask for scram-sha-256 over hostssl, or set listen_addresses to 127.0.0.1."
@@ -59,7 +59,7 @@ def check_listener(one: Listener) -> Check | None:
     return None
 
 
-def listeners() -> Iterator[Listener]:
+def listeners() -> Iterator[ListeningSocket]:
     """Those of the dashboard, MLflow and PostgreSQL that this user may see."""
     import psutil  # type: ignore[import-untyped]
 
@@ -73,7 +73,7 @@ def listeners() -> Iterator[Listener]:
         if not is_loopback(host):
             programs.setdefault(pid, _program_of(pid))
             if programs[pid]:
-                yield Listener(programs[pid], host, port)
+                yield ListeningSocket(programs[pid], host, port)
 
 
 def _program_of(pid: int) -> str:
@@ -98,7 +98,7 @@ def program(name: str, arguments: list[str]) -> str:
 
 def _open_clusters() -> Iterator[Check]:
     """Nodes have to listen on their network; a token is what keeps others out. RAY_ADDRESS has a check of its own."""
-    for address in sorted(set(preflight_nodes.other_instances()) - {os.environ.get("RAY_ADDRESS")}):
+    for address in sorted(set(cluster_address.other_instances()) - {os.environ.get("RAY_ADDRESS")}):
         if not is_loopback(address.rpartition(":")[0].strip("[]")) and ray_token.ask(address) == "let in":
             found = (
                 f"a node of the cluster at {address} runs here, which asks for no token: who reaches it runs anything"

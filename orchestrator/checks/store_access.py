@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from orchestrator.checks.sweep import Check
+from orchestrator.checks.check import Check
 from orchestrator.checks.unauthenticated_probe import EXPERIMENTS, OPEN, status_of
 from orchestrator.environment.credentials import client_file
 from orchestrator.machine.network import is_loopback, tunnel

@@ -4,17 +4,18 @@ import os
 import shutil
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from orchestrator.console.errors import RefusedError
+from orchestrator.checks.check import Check
+from orchestrator.cluster.address import names_cluster
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
 from orchestrator.results.study import Study
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import probe as tracking_probe
+from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Resources, Sweep
 from trainables.errors import InputError
 
@@ -42,37 +43,18 @@ OTHER_STORE: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        found: what was seen.
-        remedy: what to do; empty where the state is ok.
-    """
-
-    name: str
-    state: Literal["ok", "warning", "failed"]
-    found: str
-    remedy: str = ""
-
-    def line(self) -> str:
-        """All of it for people, without the state."""
-        return f"{self.name}: {self.found.rstrip('.')}. {self.remedy}".rstrip()
-
-
-def before_ray(sweep: Sweep, settings: Settings, drafter: Drafter | None = None) -> list[Check]:
+def before_ray(sweep: Sweep, settings: Settings, factory: TaskFactory | None = None) -> list[Check]:
     """Everything that can be looked at before Ray starts.
 
     Args:
-        drafter: keeps the fingerprints for whoever asks it later.
+        factory: keeps the fingerprints for whoever asks it later.
 
     Raises:
         InputError: as `read_fingerprints`.
     """
     from orchestrator.checks.exposure import before_run
 
-    found = look(sweep, settings, read_fingerprints(drafter or Drafter(sweep, settings, num_gpus=0)))
+    found = look(sweep, settings, read_fingerprints(factory or TaskFactory(sweep, settings, num_gpus=0)))
     return [*found, *before_run(settings)]
 
 
@@ -90,34 +72,22 @@ def look(sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | Inp
     ]
 
 
-def refuse_failed(checks: Iterable[Check]) -> None:
-    """Lets nothing pass that has failed.
-
-    Raises:
-        RefusedError: naming the first failed check, what it found and the remedy.
-    """
-    failed = [check for check in checks if check.state == "failed"]
-    if failed:
-        more = f" ({len(failed) - 1} more failed; `ponderay doctor` lists them.)" if len(failed) > 1 else ""
-        raise RefusedError(failed[0].line() + more)
-
-
-def read_fingerprints(drafter: Drafter) -> dict[str, str]:
+def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
     """The fingerprint of the data of each condition by its name; of a search, under "", that of its base.
 
     Raises:
         InputError: naming the first thing that is missing, broken or empty.
     """
-    sweep, found = drafter.sweep, {}
+    sweep, found = factory.sweep, {}
     for condition in sweep.conditions or (Condition(""),):
-        drafter.prerequisites(condition)
-        found[condition.name] = drafter.fingerprint(sweep.trainable, sweep.config(condition, sweep.seeds[0]))
+        factory.prerequisites(condition)
+        found[condition.name] = factory.fingerprint(sweep.trainable, sweep.config(condition, sweep.seeds[0]))
     return found
 
 
 def check_tracking(settings: Settings) -> Check:
     """Whether the tracking store is one that is supported, and answers within seconds."""
-    uri, shown = settings.tracking_uri, tracking_probe.masked(settings.tracking_uri)
+    uri, shown = settings.tracking_uri, tracking_probe.redacted(settings.tracking_uri)
     kind = tracking_probe.store_kind(uri)
     if not kind:
         return Check("tracking", "failed", f"{shown!r} is no supported tracking store", OTHER_STORE)
@@ -231,7 +201,7 @@ def check_seeds(sweep: Sweep) -> Check:
     n, m = len(sweep.seeds), (len(sweep.conditions) - 1) * len(sweep.objectives)
     if sweep.reference is None or m < 1:
         return Check("seeds", "ok", f"{n}; no condition is compared with a reference")
-    if sweep.name.endswith(".smoke"):
+    if size_of(sweep.name) == "smoke":
         return Check("seeds", "ok", f"{n}; a smoke sweep promises no test")
     if sweep.test == "paired_permutation":
         enough, least_p = seeds_for_level(LEVEL, num_comparisons=m), least_paired_p(n)
@@ -279,11 +249,6 @@ def gpu_names() -> list[str]:
 def has_nvidia_driver() -> bool:
     """Whether the kernel has it loaded and a card is visible here."""
     return Path("/proc/driver/nvidia/version").exists() and Path("/dev/nvidiactl").exists()
-
-
-def names_cluster() -> bool:
-    """Whether RAY_ADDRESS names a cluster, so that none is made here."""
-    return os.environ.get("RAY_ADDRESS", "local") != "local"
 
 
 def existing(path: Path) -> Path:

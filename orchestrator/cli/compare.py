@@ -8,7 +8,7 @@ import typer
 
 from orchestrator.cli.options import Smoke, SweepName, Values, find
 from orchestrator.console.printing import Format, OutputFormat
-from orchestrator.console.spinner import step
+from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def compare(
 
     settings, sweep = read_settings(), find(name, smoke, values, None)
     objectives = _objectives(sweep, metric)
-    with step(f"Reading {sweep.name}"):
+    with spinner(f"Reading {sweep.name}"):
         study = Study.load(sweep.name, settings)
     points = front(study, objectives)
     if not points:
         metrics = " and ".join(objective.metric for objective in objectives)
         raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
-    with step(f"Comparing {a or f'{len(points):,} conditions'}"):
+    with spinner(f"Comparing {a or f'{len(points):,} conditions'}"):
         found = _comparisons(sweep, study, points, objectives, a, b)
     compare_summary.show(sweep, study, found, format)
 

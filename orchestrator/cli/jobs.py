@@ -121,7 +121,7 @@ def logs(which: Which, follow: Follow = False, address: Address = None) -> None:
 def stop(which: Which, address: Address = None) -> None:
     """Stop a job in order: what is done is kept, and submitting its sweep again goes on from there."""
     from orchestrator.cluster.submission import submit_again
-    from orchestrator.console.spinner import step
+    from orchestrator.console.spinner import spinner
 
     api = _connect(address)
     job = find_job(api.jobs(), which)
@@ -129,7 +129,7 @@ def stop(which: Which, address: Address = None) -> None:
         out.print(f"{job.name} has ended already: {job.state}.", markup=False)
         return
     api.stop(job.name)
-    with step(f"Stopping {job.name}, which writes down first what it has"):
+    with spinner(f"Stopping {job.name}, which writes down first what it has"):
         job = _wait(api, job.name)
     again = f"`{submit_again(job.entrypoint, job.variables, address)}` goes on from there"
     out.print(f"{job.name} has ended: {job.state}. What is done is kept; {again}.", markup=False, soft_wrap=True)

@@ -46,7 +46,7 @@ def sweeps(format: OutputFormat = Format.table) -> None:
     """List the shipped sweeps."""
     from search_spaces.find import sweep_functions
 
-    found = [function() for function in sweep_functions().values()]
+    found = [function("full") for function in sweep_functions().values()]
     rows = [
         {"sweep": s.name, "conditions": s.num_conditions(), "seeds": len(s.seeds), "about": s.description}
         for s in found
@@ -122,14 +122,14 @@ def train(
     from orchestrator.driver import run_without_ray
     from orchestrator.environment.settings import read_settings
     from orchestrator.scheduler.stopping import StoppedError
-    from orchestrator.scheduler.task_factory import Drafter
+    from orchestrator.scheduler.task_factory import TaskFactory
 
     settings, sweep = read_settings(), find(name, smoke, None, None)
     sweep = sweep.only(condition, seed).with_values(parse(values))
-    drafter = Drafter(sweep, settings, num_gpus=0)
-    read_fingerprints(drafter)
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    read_fingerprints(factory)
     try:
-        outcome = run_without_ray(drafter, out, accept_code)
+        outcome = run_without_ray(factory, out, accept_code)
     except StoppedError as stopped:
         _say_how_to_continue(str(stopped))
     except KeyboardInterrupt:
@@ -158,14 +158,14 @@ app.command()(stop)
 def main() -> None:
     """The entry point: a user's mistake is one line and exit code 2."""
     from orchestrator.console.errors import RefusedError
-    from orchestrator.journal.bucket import AwayError
+    from orchestrator.journal.bucket import UnavailableError
 
     warnings.showwarning = _show_warning
     try:
         app()
     except InputError as error:
         _fail(str(error), WRONG_INPUT)
-    except (RefusedError, AwayError) as error:
+    except (RefusedError, UnavailableError) as error:
         _fail(str(error), REFUSED)
 
 

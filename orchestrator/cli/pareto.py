@@ -11,7 +11,7 @@ import typer
 
 from orchestrator.cli.options import Smoke, SweepName, Values, find
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
-from orchestrator.console.spinner import step
+from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -118,13 +118,13 @@ def _keep_figures(answers: "Answers", settings: "Settings", is_told: bool) -> No
     stamp = front_files.Stamp(answers, published, settings)
     is_kept = stamp.is_set() and all(file.exists() for file in files)
     if not is_kept:
-        with step("Drawing"):
+        with spinner("Drawing"):
             front_files.write_files(answers, published, files)
     if is_told:
         _say(*(f"Figure: {_shown(file)}" for file in (files.html, files.png)))
     sys.stdout.flush()
     if not is_kept:
-        with step("Storing the figures in MLflow"):
+        with spinner("Storing the figures in MLflow"):
             front_files.store(answers, files, settings)
         stamp.set()
 

@@ -17,7 +17,7 @@ from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.forecast.remaining_work import Survey
+    from orchestrator.forecast.remaining_work import Snapshot
     from search_spaces.sweep import Sweep
 
 GRACE_S: Final = 30.0
@@ -64,13 +64,13 @@ def plan(
     from orchestrator.forecast.summary import describe
 
     settings, sweep, num_cpus = read_settings(), find(name, smoke, values, seeds, needs), cpus or os.cpu_count() or 1
-    survey = look(sweep, settings, num_cpus, gpus, accept_code)
+    snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
     if calibrate:
         arguments = [*(["--smoke"] if smoke else []), *(["--accept-code"] if accept_code else [])]
         arguments += [argument for value in values or [] for argument in ("--set", value)]
-        _calibrate(survey, find(name, smoke, None, None), [name, *arguments], calibrate)
-        survey = look(sweep, settings, num_cpus, gpus, accept_code)
-    report = describe(survey, settings, num_cpus, gpus, calibrate)
+        _calibrate(snapshot, find(name, smoke, None, None), [name, *arguments], calibrate)
+        snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
+    report = describe(snapshot, settings, num_cpus, gpus, calibrate)
     if os.environ.get("RAY_ADDRESS") and not cpus:
         report["notes"].append("the cluster at RAY_ADDRESS is not asked; say with --cpus and --gpus what it has")
     if format is Format.json:
@@ -81,17 +81,17 @@ def plan(
         _print_table(report)
 
 
-def _calibrate(survey: "Survey", as_named: "Sweep", arguments: list[str], seconds: float) -> None:
+def _calibrate(snapshot: "Snapshot", as_named: "Sweep", arguments: list[str], seconds: float) -> None:
     """Trains the first replicate that is left for `seconds` from when its work, or a prerequisite's, starts."""
-    if survey.sweep.search:
+    if snapshot.sweep.search:
         raise InputError("--calibrate needs listed conditions; start the search, stop it with Ctrl-C and plan again.")
-    standing = next((one for one in survey.replicates if one.is_left), None)
-    if standing is None:
+    status = next((one for one in snapshot.replicates if one.is_left), None)
+    if status is None:
         return
-    names = dict(zip((c.name for c in survey.sweep.conditions), as_named.conditions, strict=True))
-    assert standing.task.condition is not None
-    which = ["--condition", names[standing.task.condition.name].name, "--seed", str(standing.task.seed)]
-    journals = [path / "journal.jsonl" for path in (standing.task.work.folder, *standing.task.work.products.values())]
+    names = dict(zip((c.name for c in snapshot.sweep.conditions), as_named.conditions, strict=True))
+    assert status.task.condition is not None
+    which = ["--condition", names[status.task.condition.name].name, "--seed", str(status.task.seed)]
+    journals = [path / "journal.jsonl" for path in (status.task.work.folder, *status.task.work.products.values())]
     with tempfile.TemporaryFile("w+") as said:
         command = [*TRAIN, *arguments, *which]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)  # noqa: S603

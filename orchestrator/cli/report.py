@@ -12,7 +12,7 @@ import typer
 from orchestrator.cli.options import Smoke, SweepName, Values, find
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat
-from orchestrator.console.spinner import step
+from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,17 +58,17 @@ def report(
     answers = _answers(sweep, settings)
     tracking = Tracking(settings)
     page, provenance = _page(answers, tracking, settings)
-    with step("Writing page and tables"), _writing(folder):
+    with spinner("Writing page and tables"), _writing(folder):
         found = tables(answers)
         files = write_files(folder, sweep.name, page, found)
     if bundle:
-        with step(f"Writing {bundle}"), _writing(bundle):
+        with spinner(f"Writing {bundle}"), _writing(bundle):
             bundle.parent.mkdir(parents=True, exist_ok=True)
             write_bundle(bundle, answers, found, provenance, page)
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest() if bundle else ""
     report_summary.show(report_summary.Report(answers, provenance, found, files, bundle, digest), format)
     sys.stdout.flush()
-    with step("Storing page and tables in MLflow"):
+    with spinner("Storing page and tables in MLflow"):
         tracking.store_report(sweep.name, files)
 
 
@@ -85,7 +85,7 @@ def verify(
     from orchestrator.cli import verify as verify_summary
     from orchestrator.report.verify import verify as verified
 
-    with step(f"Making the tables of {bundle} again"):
+    with spinner(f"Making the tables of {bundle} again"):
         found = verified(bundle)
     verify_summary.show(bundle, found, format)
     if found.differences:
@@ -101,24 +101,24 @@ def _check_places(folder: Path, bundle: Path | None) -> None:
 
 
 def _answers(sweep: "Sweep", settings: "Settings") -> "Answers":
-    with step(f"Reading {sweep.name}"):
+    with spinner(f"Reading {sweep.name}"):
         from orchestrator.report.answers import answer
         from orchestrator.results.question import Question
         from orchestrator.results.study import Study
 
-        study, question = _masked(Study.load(sweep.name, settings)), Question.of(sweep)
+        study, question = _redacted(Study.load(sweep.name, settings)), Question.of(sweep)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
-    with step(text):
+    with spinner(text):
         return answer(study, question)
 
 
-def _masked(study: "Study") -> "Study":
+def _redacted(study: "Study") -> "Study":
     """Without passwords and tokens that an error may have named: a report is made to be handed on."""
     from dataclasses import replace
 
-    from orchestrator.environment.redaction import masked_text
+    from orchestrator.environment.redaction import redacted_text
 
-    found = (replace(one, error=masked_text(one.error)) if one.error else one for one in study.replicates)
+    found = (replace(one, error=redacted_text(one.error)) if one.error else one for one in study.replicates)
     return replace(study, replicates=tuple(found))
 
 
@@ -128,12 +128,12 @@ def _page(answers: "Answers", tracking: "Tracking", settings: "Settings") -> tup
     from orchestrator.results.provenance import with_short_diffs
     from orchestrator.tracking.provenance import provenance_of
 
-    with step("Reading learning curves and where the results came from"):
+    with spinner("Reading learning curves and where the results came from"):
         points = answers.front.points
         shown = [points[i].condition for i in shown_points(answers.front)]
         curves = tracking.read_curves(answers.study.sweep, curve_conditions(answers.front))
         provenance = provenance_of(answers.study, settings, shown)
-    with step("Drawing"):
+    with spinner("Drawing"):
         return render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS)), provenance
 
 

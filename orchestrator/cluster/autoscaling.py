@@ -17,9 +17,9 @@ import ray
 import yaml  # type: ignore[import-untyped]
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 
-from orchestrator.checks.sweep import names_cluster
+from orchestrator.cluster.address import names_cluster
 from orchestrator.scheduler.admission import Capacity
-from orchestrator.scheduler.scheduler import Plan
+from orchestrator.scheduler.scheduler import Scheduler
 from search_spaces.sweep import ResolvedResources
 
 CONFIG: Final = Path("~/ray_bootstrap_config.yaml")
@@ -104,14 +104,14 @@ def unplaced(
 
 
 class Demand:
-    """A context manager around the running of `plan`: reserves places for what waits, from a thread of its own.
+    """A context manager around the running of `scheduler`: reserves places for what waits, from a thread of its own.
 
     Args:
         tell: told how much waits, when the cluster is first asked to grow.
     """
 
-    def __init__(self, plan: Plan, capacity: Callable[[], Capacity], tell: Callable[[str], None]) -> None:
-        self._plan, self._capacity, self._tell = plan, capacity, tell
+    def __init__(self, scheduler: Scheduler, capacity: Callable[[], Capacity], tell: Callable[[str], None]) -> None:
+        self._scheduler, self._capacity, self._tell = scheduler, capacity, tell
         self._asked: list[tuple[ResolvedResources, PlacementGroup]] = []
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="demand", daemon=True)
@@ -144,7 +144,7 @@ class Demand:
         self._asked = kept
 
     def _ask(self) -> None:
-        capacity, tasks = self._capacity(), self._plan.tasks
+        capacity, tasks = self._capacity(), self._scheduler.tasks
         if capacity.most == replace(capacity, most=None):  # it does not grow, and tasks may be thousands
             self._keep([])
             return

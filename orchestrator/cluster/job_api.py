@@ -17,7 +17,7 @@ from orchestrator.cluster.jobs import SWEEP_TAG, ClusterAwayError, Job, already_
 from orchestrator.cluster.submission import OF_JOBS, Submission
 from orchestrator.cluster.token import REMEDY, token, token_file
 from orchestrator.console.errors import RefusedError
-from orchestrator.environment.redaction import masked_text
+from orchestrator.environment.redaction import redacted_text
 from orchestrator.machine.network import is_loopback, tunnel
 from trainables.errors import InputError
 
@@ -48,7 +48,7 @@ def connect(address: str | None) -> "RayJobs":
 
 
 def _checked(address: str) -> str:
-    rule = f"--address must be http://HOST:PORT or https://HOST:PORT, but got {masked_text(address)!r}."
+    rule = f"--address must be http://HOST:PORT or https://HOST:PORT, but got {redacted_text(address)!r}."
     try:
         parts = urlsplit(address)
         host, port = parts.hostname, parts.port or 80
@@ -187,14 +187,14 @@ class RayJobs:
 
 def _away(address: str, error: BaseException) -> ClusterAwayError:
     reason = getattr(error, "reason", None) or error
-    said = masked_text(_last_line(str(reason)) or type(error).__name__)
+    said = redacted_text(_last_line(str(reason)) or type(error).__name__)
     return ClusterAwayError(f"No Ray cluster answers at {address} ({said}). {TUNNEL}.")
 
 
 def _last_line(text: str) -> str:
     """The last line with words; Ray's errors may be tracebacks."""
     lines = [line.strip() for line in text.splitlines() if line.strip(" .")]
-    return masked_text(lines[-1]).rstrip(".")[:300] if lines else ""
+    return redacted_text(lines[-1]).rstrip(".")[:300] if lines else ""
 
 
 def _job(details: Any) -> Job:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from orchestrator.environment.redaction import is_secret_name, masked_setting
+from orchestrator.environment.redaction import is_secret_name, redacted_setting
 from trainables.errors import InputError
 
 STOP_S: Final = 60
@@ -56,7 +56,7 @@ def run_options(
     named = {"--set": values, "--resource": needs, "--seeds": [seeds] if seeds else None}
     for option, given in named.items():
         for path, _, value in (item.partition("=") for item in given or []):
-            if masked_setting(path, value) != value:
+            if redacted_setting(path, value) != value:
                 raise InputError(f"`{option} {path}` looks like a secret, and all who see the cluster see its jobs.")
     options = [argument for option, given in named.items() for item in given or [] for argument in (option, item)]
     hours = [] if math.isinf(max_device_hours) else ["--max-device-hours", str(max_device_hours)]
@@ -96,7 +96,7 @@ def named_variables(named: list[str] | None) -> dict[str, str]:
                 f"`--env {name}` sends what this shell has, but {name} is not set; set it or give a value."
             )
         variables[name] = value if sign else os.environ[name]
-        if is_secret_name(name) or masked_setting(name, variables[name]) != variables[name]:
+        if is_secret_name(name) or redacted_setting(name, variables[name]) != variables[name]:
             raise InputError(
                 f"`--env {name}` looks like a secret, and Ray shows a job's variables to all who see the cluster; put "
                 "it on the cluster's machines, in a file such as ~/.mlflow/credentials or ~/.aws/credentials."

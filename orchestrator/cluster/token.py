@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Final, Literal
 
-from orchestrator.machine.atomic_create import write_once
+from orchestrator.machine.atomic_create import create_atomically
 from trainables.errors import InputError
 
 MODE: Final = "RAY_AUTH_MODE"
@@ -43,9 +43,9 @@ def prepare(address: str) -> None:
     os.environ.setdefault(MODE, mode())
     ray = sys.modules.get("ray")
     if ray is not None and not ray.is_initialized():
-        from ray._raylet import Config  # type: ignore[attr-defined]
+        from orchestrator.cluster.ray_internals import read_mode_again
 
-        Config.initialize("")  # else Ray goes by what the mode was when it was imported
+        read_mode_again()
 
 
 def mode() -> str:
@@ -129,4 +129,4 @@ def _keep_token() -> None:
 def _make(file: Path) -> None:
     """Whole or not there, and never over one that another process makes meanwhile."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_once(file, secrets.token_hex(32), 0o600)
+    create_atomically(file, secrets.token_hex(32), 0o600)

@@ -19,7 +19,7 @@ from ray.tune import PlacementGroupFactory
 
 from orchestrator.journal.folder import HUNG_FILE, Record, ReplicateFolder
 from orchestrator.machine.processes import start_time
-from orchestrator.machine.shared_folder_check import mark_of
+from orchestrator.machine.shared_folder_check import read_mark
 from orchestrator.worker.work import Work, code_version
 
 TRIAL_CPUS: Final = 0.0001
@@ -119,7 +119,7 @@ def _run_here(work: Work, is_train_worker: bool) -> None:
 def machine_fault(work: Work) -> str:
     """Why this machine, which may have come after the sweep began, cannot do the work; empty where it can."""
     here = socket.gethostname()
-    if not work.shared and mark_of(work.folder.parent) != work.mark:
+    if not work.shared and read_mark(work.folder.parent) != work.mark:
         return (
             f"{work.folder.parent} on {here} is not the folder that the driver writes. Set PONDERAY_RUNS to one that "
             "all machines mount, or PONDERAY_STORAGE."

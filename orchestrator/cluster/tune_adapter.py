@@ -1,4 +1,4 @@
-"""The searcher through which Ray Tune asks a plan for work."""
+"""The searcher through which Ray Tune asks a scheduler for work."""
 
 import json
 from collections.abc import Iterator
@@ -9,38 +9,40 @@ from ray.tune import Callback
 from ray.tune.experiment import Trial
 from ray.tune.search import Searcher
 
-from orchestrator.scheduler.scheduler import Plan
+from orchestrator.scheduler.scheduler import Scheduler
 
 
-class PlanSearcher(Searcher):
-    """Hands a plan's work to Ray Tune and its results back; judges nothing itself.
+class SchedulerSearcher(Searcher):
+    """Hands a scheduler's work to Ray Tune and its results back; judges nothing itself.
 
-    Method and argument names are Ray's. Nothing is saved for Ray's own restore: the plan finds out from the journals.
+    Method and argument names are Ray's. Nothing is saved for Ray's restore: the scheduler reads the journals.
     """
 
-    def __init__(self, plan: Plan | None) -> None:
+    def __init__(self, scheduler: Scheduler | None) -> None:
         super().__init__()
-        self._live_plan = plan
+        self._live_scheduler = scheduler
         self._keys: dict[str, str] = {}
         self._lost: set[str] = set()
         self._fault: Exception | None = None
 
     @property
-    def _plan(self) -> Plan:
-        if self._live_plan is None:
-            raise RuntimeError("A searcher that was pickled has no plan; run the sweep again instead of restoring it.")
-        return self._live_plan
+    def _scheduler(self) -> Scheduler:
+        if self._live_scheduler is None:
+            raise RuntimeError(
+                "A searcher that was pickled has no scheduler; run the sweep again instead of restoring it."
+            )
+        return self._live_scheduler
 
     def suggest(self, trial_id: str) -> dict[str, str] | str | None:  # type: ignore[override]
         """The next work as JSON, None while it has to wait, FINISHED when nothing is left."""
         with self._keeping_faults():
             for lost in list(self._lost):
                 self.end_lost(lost)
-            work = self._plan.next()
+            work = self._scheduler.next()
             if work is not None:
                 self._keys[trial_id] = work.key
                 return {"work": work.model_dump_json()}
-            if not self._plan.is_finished() and not self._plan.stopping.reason:
+            if not self._scheduler.is_finished() and not self._scheduler.stopping.reason:
                 return None
         return str(Searcher.FINISHED)
 
@@ -48,7 +50,7 @@ class PlanSearcher(Searcher):
         """Records on their way."""
         with self._keeping_faults():
             for record in json.loads(result.get("records", "[]")):
-                self._plan.reported(self._keys[trial_id], record)
+                self._scheduler.reported(self._keys[trial_id], record)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """The end of a trial, its last record with it."""
@@ -60,14 +62,14 @@ class PlanSearcher(Searcher):
             self._lost.add(trial_id)  # Ray tells why right after, in a callback
             return
         with self._keeping_faults():
-            self._plan.ended(self._keys.pop(trial_id))
+            self._scheduler.ended(self._keys.pop(trial_id))
 
     def end_lost(self, trial_id: str, cause: str = "") -> None:
         """The end of a trial that could not say it itself, because of `cause`."""
         if trial_id in self._lost:
             self._lost.discard(trial_id)
             with self._keeping_faults():
-                self._plan.ended(self._keys.pop(trial_id), lost=f"its worker was lost{': ' * bool(cause)}{cause}")
+                self._scheduler.ended(self._keys.pop(trial_id), lost=f"its worker was lost{': ' * bool(cause)}{cause}")
 
     @contextmanager
     def _keeping_faults(self) -> Iterator[None]:
@@ -77,7 +79,7 @@ class PlanSearcher(Searcher):
         except Exception as error:
             if self._fault is None:
                 self._fault = error
-                self._plan.stopping.stop(str(error))
+                self._scheduler.stopping.stop(str(error))
 
     @contextmanager
     def raising_its_fault(self) -> Iterator[None]:
@@ -86,12 +88,12 @@ class PlanSearcher(Searcher):
             yield
         finally:
             if self._fault:
-                self._plan.stopping.reason = ""
+                self._scheduler.stopping.reason = ""
                 raise self._fault
 
     def __reduce__(self) -> tuple[type, tuple[None]]:
-        """A Tuner pickles its searcher for a restore that is never made; the plan's live handles stay here."""
-        return PlanSearcher, (None,)
+        """A Tuner pickles its searcher for a restore that is never made; the scheduler's live handles stay here."""
+        return SchedulerSearcher, (None,)
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing to save."""
@@ -110,7 +112,7 @@ class PlanSearcher(Searcher):
 class LostTrials(Callback):
     """Hears from Ray why a trial was lost, and passes it on."""
 
-    def __init__(self, searcher: PlanSearcher) -> None:
+    def __init__(self, searcher: SchedulerSearcher) -> None:
         self._searcher = searcher
 
     def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:

@@ -7,7 +7,7 @@ from orchestrator.console.printing import err
 
 
 @contextmanager
-def step(text: str) -> Iterator[None]:
+def spinner(text: str) -> Iterator[None]:
     """Says `text` for as long as the block runs."""
     if not err.is_terminal:
         err.print(f"{text} ...", markup=False, soft_wrap=True)

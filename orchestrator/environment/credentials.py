@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from orchestrator.machine.atomic_create import write_once
+from orchestrator.machine.atomic_create import create_atomically
 
 USER: Final = "ponderay"
 SECTION: Final = "mlflow"
@@ -39,7 +39,7 @@ def write_secret(file: Path, secret: str) -> None:
 def secret_in(file: Path) -> str:
     """A random secret that is always the same, made when first asked for."""
     if not file.exists():
-        write_once(file, secrets.token_urlsafe(32), OWNER_ALONE)
+        create_atomically(file, secrets.token_urlsafe(32), OWNER_ALONE)
     return file.read_text(encoding="utf-8")
 
 
@@ -48,7 +48,7 @@ def administrator(folder: Path) -> Credentials:
     file = credentials_file(folder)
     if not file.exists():
         password = secrets.token_urlsafe(24)
-        write_once(file, f"[{SECTION}]\n{NAME_KEY} = {USER}\n{PASSWORD_KEY} = {password}\n", OWNER_ALONE)
+        create_atomically(file, f"[{SECTION}]\n{NAME_KEY} = {USER}\n{PASSWORD_KEY} = {password}\n", OWNER_ALONE)
     return _read(file) or Credentials(USER, "")
 
 
@@ -71,7 +71,7 @@ def hand_to_client(folder: Path) -> str:
     try:
         read.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not read.exists():
-            write_once(read, made.read_text(encoding="utf-8"), OWNER_ALONE)
+            create_atomically(read, made.read_text(encoding="utf-8"), OWNER_ALONE)
         is_same = _read(read) == administrator(folder)
     except OSError:
         return f"User and password: {made}; clients look for such a file at ~/.mlflow/credentials."

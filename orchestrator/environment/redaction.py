@@ -57,34 +57,34 @@ def without_secrets(command: str) -> str:
         plain = HIDDEN if is_secret else _without_secret(argument)
         shown.append(quoted if plain == argument else plain)
         is_secret = _OPTION.fullmatch(argument) is not None
-    return masked_text(" ".join(shown))
+    return redacted_text(" ".join(shown))
 
 
-def masked_setting(path: str, value: str) -> str:
+def redacted_setting(path: str, value: str) -> str:
     """The value of the setting `path`: *** where its name or what it holds is a secret."""
     return _without_secret(f"{path}={value}")[len(path) + 1 :]
 
 
-def masked_text(text: str) -> str:
+def redacted_text(text: str) -> str:
     """Any text, such as an error, with *** for what looks like a password, a token or a key in it."""
-    return _INNER.sub(rf"\1{HIDDEN}", _masked(text))
+    return _INNER.sub(rf"\1{HIDDEN}", _redacted(text))
 
 
-def masked_source(text: str) -> str:
+def redacted_source(text: str) -> str:
     """Source or a diff of it, with *** for secrets written into it; `token = next(tokens)` stays as it is."""
-    return _LITERAL.sub(rf"\1{HIDDEN}", _masked(text))
+    return _LITERAL.sub(rf"\1{HIDDEN}", _redacted(text))
 
 
-def masked_traceback(text: str) -> str:
-    """A traceback with *** for secrets in its messages, and its lines of source as in `masked_source`."""
+def redacted_traceback(text: str) -> str:
+    """A traceback with *** for secrets in its messages, and its lines of source as in `redacted_source`."""
     lines, is_source = [], False
     for line in text.splitlines(keepends=True):
-        lines.append(masked_source(line) if is_source else masked_text(line))
+        lines.append(redacted_source(line) if is_source else redacted_text(line))
         is_source = _QUOTES_SOURCE.match(line) is not None
     return "".join(lines)
 
 
-def _masked(text: str) -> str:
+def _redacted(text: str) -> str:
     """Whatever the name before it is."""
     for secret in _of_environment():
         text = text.replace(secret, HIDDEN)
@@ -104,4 +104,4 @@ def _of_environment() -> list[str]:
 
 def _without_secret(argument: str) -> str:
     setting = _SETTING.fullmatch(argument)
-    return setting[1] + HIDDEN if setting else masked_text(argument)
+    return setting[1] + HIDDEN if setting else redacted_text(argument)

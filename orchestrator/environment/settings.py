@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orchestrator.environment.redaction import masked_text
+from orchestrator.environment.redaction import redacted_text
 from trainables.errors import InputError
 
 SETTINGS_FILE = Path("ponderay.toml")
@@ -99,7 +99,7 @@ def read_settings() -> Settings:
 def _checked(storage: str) -> str:
     """`storage`, where it is a plain URL: keys belong into the environment."""
     if storage and ("://" not in storage or "::" in storage or "?" in storage):
-        raise InputError(f"`storage` must be a URL like s3://BUCKET/FOLDER, but got {masked_text(storage)!r}.")
+        raise InputError(f"`storage` must be a URL like s3://BUCKET/FOLDER, but got {redacted_text(storage)!r}.")
     if "@" in storage.partition("://")[2].partition("/")[0]:
         raise InputError("`storage` must hold no user or password; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
     return storage

@@ -70,12 +70,12 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Piece:
+class PendingRun:
     """A run that is left.
 
     Attributes:
         share: of its duration, in [0, 1].
-        needs: keys of the pieces that must end before it can start.
+        needs: keys of the runs that must end before it can start.
         held_bytes: what it has on disk already.
     """
 
@@ -235,12 +235,12 @@ def _draw_between(means: Array, noise: Array, generator: np.random.Generator) ->
     return drawn
 
 
-def assumptions(measured: Sequence[Measurement], left: Sequence[Piece]) -> list[str]:
+def assumptions(measured: Sequence[Measurement], left: Sequence[PendingRun]) -> list[str]:
     """What the forecast takes for granted because too little was measured, in words."""
     said = []
-    for kind in dict.fromkeys(piece.kind for piece in left):
+    for kind in dict.fromkeys(run.kind for run in left):
         known = [m.condition for m in measured if m.kind == kind]
-        wanted = {piece.condition for piece in left if piece.kind == kind}
+        wanted = {run.condition for run in left if run.kind == kind}
         if known and len(set(known)) == len(known):
             said.append(
                 f"no condition was timed twice: 80 % of its replicates are assumed within a factor of {WITHIN_FACTOR}"
@@ -254,7 +254,7 @@ def assumptions(measured: Sequence[Measurement], left: Sequence[Piece]) -> list[
 
 def forecast(
     measured: Sequence[Measurement],
-    left: Sequence[Piece],
+    left: Sequence[PendingRun],
     num_cpus: float,
     num_gpus: float,
     handover_s: float = 0.0,
@@ -267,13 +267,13 @@ def forecast(
         running_bytes: what a run holds on disk while it runs, beyond what it leaves.
     """
     kinds = {m.kind for m in measured}
-    known = [piece for piece in left if piece.kind in kinds]
-    unknown = tuple(dict.fromkeys(piece.kind for piece in left if piece.kind not in kinds))
+    known = [run for run in left if run.kind in kinds]
+    unknown = tuple(dict.fromkeys(run.kind for run in left if run.kind not in kinds))
     if left and not known:
         return Forecast(len(left), unknown, None, None, None)
     generator = np.random.default_rng(0)
     durations_s = _durations(measured, known, generator)
-    device_s = durations_s @ np.array([piece.num_devices for piece in known])
+    device_s = durations_s @ np.array([run.num_devices for run in known])
     num_scheduled = max(100, min(NUM_DRAWS, MOST_SCHEDULED // max(1, len(known))))
     wall_s = [makespan_s(known, row, num_cpus, num_gpus) for row in durations_s[:num_scheduled] + handover_s]
     at_once = most_at_once(known, num_cpus, num_gpus)
@@ -282,11 +282,11 @@ def forecast(
     return Forecast(len(left), unknown, _interval(np.array(wall_s)), _interval(device_s), disk_bytes)
 
 
-def _durations(measured: Sequence[Measurement], left: Sequence[Piece], generator: np.random.Generator) -> Array:
-    """Draws, one a row, of what is left of each piece, in seconds."""
+def _durations(measured: Sequence[Measurement], left: Sequence[PendingRun], generator: np.random.Generator) -> Array:
+    """Draws, one a row, of what is left of each run, in seconds."""
     durations: Array = np.zeros((NUM_DRAWS, len(left)))
-    for kind in dict.fromkeys(piece.kind for piece in left):
-        columns = [i for i, piece in enumerate(left) if piece.kind == kind]
+    for kind in dict.fromkeys(run.kind for run in left):
+        columns = [i for i, run in enumerate(left) if run.kind == kind]
         steps = np.array([max(1, left[i].num_steps) for i in columns])
         shares = np.array([left[i].share for i in columns])
         rates = [(m.condition, m.whole_s / max(1, m.num_steps)) for m in measured if m.kind == kind]
@@ -294,16 +294,16 @@ def _durations(measured: Sequence[Measurement], left: Sequence[Piece], generator
     return durations
 
 
-def _disk(measured: Sequence[Measurement], left: Sequence[Piece], generator: np.random.Generator) -> Array | None:
-    """Draws of the bytes that all pieces will have added; None where no size was measured."""
+def _disk(measured: Sequence[Measurement], left: Sequence[PendingRun], generator: np.random.Generator) -> Array | None:
+    """Draws of the bytes that all runs will have added; None where no size was measured."""
     total: Array = np.zeros(NUM_DRAWS)
-    for kind in dict.fromkeys(piece.kind for piece in left):
+    for kind in dict.fromkeys(run.kind for run in left):
         sizes = [(m.condition, m.size_bytes) for m in measured if m.kind == kind and m.size_bytes > 0]
-        pieces = [piece for piece in left if piece.kind == kind]
+        runs = [run for run in left if run.kind == kind]
         if not sizes:
             return None
-        held = np.array([piece.held_bytes for piece in pieces])
-        total += np.maximum(draw(sizes, [piece.condition for piece in pieces], generator) - held, 0.0).sum(axis=1)
+        held = np.array([run.held_bytes for run in runs])
+        total += np.maximum(draw(sizes, [run.condition for run in runs], generator) - held, 0.0).sum(axis=1)
     return total
 
 
@@ -312,21 +312,23 @@ def _interval(draws: Array) -> Interval:
     return Interval(float(low), float(median), float(high))
 
 
-def most_at_once(left: Sequence[Piece], num_cpus: float, num_gpus: float) -> int:
-    """How many pieces fit beside each other, the first ones first."""
+def most_at_once(left: Sequence[PendingRun], num_cpus: float, num_gpus: float) -> int:
+    """How many runs fit beside each other, the first ones first."""
     fitting = 0
-    for piece in left:
-        num_cpus, num_gpus = num_cpus - piece.num_cpus, num_gpus - piece.num_gpus
+    for run in left:
+        num_cpus, num_gpus = num_cpus - run.num_cpus, num_gpus - run.num_gpus
         if min(num_cpus, num_gpus) < -1e-9:
             break
         fitting += 1
     return fitting
 
 
-def makespan_s(left: Sequence[Piece], durations_s: Sequence[float] | Array, num_cpus: float, num_gpus: float) -> float:
+def makespan_s(
+    left: Sequence[PendingRun], durations_s: Sequence[float] | Array, num_cpus: float, num_gpus: float
+) -> float:
     """The time until all is done when whatever is first in order, ready and fits starts at once (list scheduling).
 
-    A need that is not in `left` counts as met; each piece must fit by itself.
+    A need that is not in `left` counts as met; each run must fit by itself.
     """
     queues = _queues(left)
     open_needs = {needs: len(needs) for _, _, needs in queues}
@@ -348,7 +350,7 @@ def makespan_s(left: Sequence[Piece], durations_s: Sequence[float] | Array, num_
             heapq.heappush(running, (now_s + float(durations_s[index]), index))
             continue
         if not running:
-            raise ValueError(f"Each piece must fit, but {left[queues[ready[0]][-1]].key} needs more than there is.")
+            raise ValueError(f"Each run must fit, but {left[queues[ready[0]][-1]].key} needs more than there is.")
         now_s, index = heapq.heappop(running)
         num_cpus, num_gpus = num_cpus + left[index].num_cpus, num_gpus + left[index].num_gpus
         for needs in needed_by[left[index].key]:
@@ -357,11 +359,11 @@ def makespan_s(left: Sequence[Piece], durations_s: Sequence[float] | Array, num_
     return now_s
 
 
-def _queues(left: Sequence[Piece]) -> dict[tuple[float, float, tuple[str, ...]], list[int]]:
+def _queues(left: Sequence[PendingRun]) -> dict[tuple[float, float, tuple[str, ...]], list[int]]:
     """Pieces by what they take and need; the first one is last in its list."""
-    keys = {piece.key for piece in left}
+    keys = {run.key for run in left}
     queues: dict[tuple[float, float, tuple[str, ...]], list[int]] = defaultdict(list)
     for index in reversed(range(len(left))):
-        piece = left[index]
-        queues[piece.num_cpus, piece.num_gpus, tuple(n for n in piece.needs if n in keys)].append(index)
+        run = left[index]
+        queues[run.num_cpus, run.num_gpus, tuple(n for n in run.needs if n in keys)].append(index)
     return dict(queues)

@@ -8,10 +8,10 @@ from typing import Final, Literal
 from orchestrator.environment.settings import Settings
 from orchestrator.forecast.model import Timing, time_journal
 from orchestrator.journal.folder import Record, ReplicateFolder, looked_at
-from orchestrator.journal.summary import fold
+from orchestrator.journal.summary import summarise
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.admission import Admission, Capacity, check_capacity, is_settled
-from orchestrator.scheduler.task_factory import Drafter, Task
+from orchestrator.scheduler.task_factory import Task, TaskFactory
 from orchestrator.scheduler.task_journals import folder_of, folder_of_replicate
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
@@ -21,7 +21,7 @@ STATES: Final[tuple[State, ...]] = ("complete", "failed", "partly done", "to do"
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """How a replicate or prerequisite stands.
 
     Attributes:
@@ -46,7 +46,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Survey:
+class Snapshot:
     """All that a sweep asks for, and how it stands.
 
     Attributes:
@@ -56,42 +56,42 @@ class Survey:
     """
 
     sweep: Sweep
-    replicates: tuple[Standing, ...]
-    prerequisites: tuple[Standing, ...]
+    replicates: tuple[RunStatus, ...]
+    prerequisites: tuple[RunStatus, ...]
     num_undrawn: int
     undrawn: Task | None
 
 
-def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, accept_code: bool) -> Survey:
+def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, accept_code: bool) -> Snapshot:
     """How everything that `sweep` asks for stands.
 
     Raises:
         RefusedError: if `run` would be refused on a machine of this size, or for another version of the code.
     """
-    drafter, study = Drafter(sweep, settings, num_gpus), _read_study(sweep, settings)
+    factory, study = TaskFactory(sweep, settings, num_gpus), _read_study(sweep, settings)
     known = {replicate.key: replicate for replicate in study.replicates}
-    conditions = _drawn(drafter, study) if sweep.search else list(sweep.conditions)
+    conditions = _drawn(factory, study) if sweep.search else list(sweep.conditions)
     num_undrawn = max(0, sweep.search.num_settings() - len(conditions)) if sweep.search else 0
     tasks: dict[str, Task] = {}
     replicates: list[Task] = []
     for condition in conditions + ([Condition("not drawn yet")] if num_undrawn else []):
-        prerequisites = drafter.prerequisites(condition)
+        prerequisites = factory.prerequisites(condition)
         tasks |= {task.work.key: task for task in prerequisites.values()}
-        replicates += [drafter.replicate(condition, seed, prerequisites) for seed in sweep.seeds]
+        replicates += [factory.replicate(condition, seed, prerequisites) for seed in sweep.seeds]
     undrawn = replicates[-1] if num_undrawn else None
     replicates = replicates[: len(conditions) * len(sweep.seeds)]
     admission, capacity = Admission(study, accept_code), Capacity(num_cpus, num_gpus)
     wanted = [*tasks.values(), *replicates, *([undrawn] if undrawn else [])]
     standings = []
     for task, folder in zip(wanted, looked_at([folder_of(task) for task in wanted]), strict=True):
-        admission.check(task, fold(folder.records()))
+        admission.check(task, summarise(folder.records()))
         check_capacity(task, capacity)
-        standings.append(_stand(task, folder, known.get(task.work.key)))
+        standings.append(_status(task, folder, known.get(task.work.key)))
     before = dict(zip(tasks, standings, strict=False))
     stands = [_doomed(one, before) for one in standings[len(tasks) :][: len(replicates)]]
     needed = {key for one in stands if one.is_left for key in one.task.needs} | set(undrawn.needs if undrawn else ())
     shown = tuple(one for key, one in before.items() if key in needed or one.state == "complete")
-    return Survey(sweep, tuple(stands), shown, num_undrawn, undrawn)
+    return Snapshot(sweep, tuple(stands), shown, num_undrawn, undrawn)
 
 
 def _read_study(sweep: Sweep, settings: Settings) -> Study:
@@ -108,11 +108,11 @@ def _read_study(sweep: Sweep, settings: Settings) -> Study:
         return Study(sweep.name, ())
 
 
-def _drawn(drafter: Drafter, study: Study) -> list[Condition]:
+def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
     """The conditions that a search has drawn under the present base, from the configs in their journals."""
-    sweep = drafter.sweep
+    sweep = factory.sweep
     firsts = [study.of(name)[0] for name in study.conditions]
-    folders = [folder_of_replicate(drafter.settings, sweep.name, first.key) for first in firsts]
+    folders = [folder_of_replicate(factory.settings, sweep.name, first.key) for first in firsts]
     found = []
     for name, first, folder in zip(study.conditions, firsts, looked_at(folders), strict=True):
         configs = [record["config"] for record in folder.records() if record["kind"] == "started"]
@@ -120,12 +120,12 @@ def _drawn(drafter: Drafter, study: Study) -> list[Condition]:
             config = type(sweep.base).model_validate(configs[-1])
             drawn = {path: reduce(getattr, path.split("."), config) for path in sweep.search.space}
             condition = Condition(name, drawn)
-            task = drafter.replicate(condition, first.seed, drafter.prerequisites(condition))
+            task = factory.replicate(condition, first.seed, factory.prerequisites(condition))
             found += [condition] if task.work.key == first.key else []
     return found
 
 
-def _stand(task: Task, folder: ReplicateFolder, known: Replicate | None) -> Standing:
+def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> RunStatus:
     records, checkpoints, sizes = folder.records(), folder.checkpoints(), folder.checkpoint_sizes()
     timing = time_journal(records, task.work.num_steps)
     if timing.whole_s is None and known and known.state == "complete" and known.duration_s > 0:
@@ -133,7 +133,7 @@ def _stand(task: Task, folder: ReplicateFolder, known: Replicate | None) -> Stan
     done = folder.evaluations() | (known.evaluations if known else set())
     is_trained = folder.last_step() >= task.work.num_steps
     step = task.work.num_steps if is_trained else max(checkpoints, default=0)
-    return Standing(
+    return RunStatus(
         task=task,
         state=_state(task, folder, known, step),
         step=step,
@@ -157,7 +157,7 @@ def _state(task: Task, folder: ReplicateFolder, known: Replicate | None, step: i
     return "partly done" if step > 0 else "to do"
 
 
-def _doomed(standing: Standing, prerequisites: dict[str, Standing]) -> Standing:
+def _doomed(status: RunStatus, prerequisites: dict[str, RunStatus]) -> RunStatus:
     """Failed where a prerequisite that it waits for has failed for good."""
-    is_doomed = any(prerequisites[key].state == "failed" for key in standing.task.needs)
-    return replace(standing, state="failed") if is_doomed and standing.is_left else standing
+    is_doomed = any(prerequisites[key].state == "failed" for key in status.task.needs)
+    return replace(status, state="failed") if is_doomed and status.is_left else status

@@ -6,47 +6,47 @@ from typing import Any
 
 from orchestrator.environment.settings import Settings
 from orchestrator.forecast import model as forecast
-from orchestrator.forecast.model import Forecast, Interval, Measurement, Piece
-from orchestrator.forecast.remaining_work import STATES, Standing, Survey
+from orchestrator.forecast.model import Forecast, Interval, Measurement, PendingRun
+from orchestrator.forecast.remaining_work import STATES, RunStatus, Snapshot
 from orchestrator.scheduler.task_factory import Task
 
 
 def describe(
-    survey: Survey, settings: Settings, num_cpus: float, num_gpus: float, calibrated_s: float | None
+    snapshot: Snapshot, settings: Settings, num_cpus: float, num_gpus: float, calibrated_s: float | None
 ) -> dict[str, Any]:
     """The plan as stable JSON: sweep, machine, conditions, prerequisites, basis, notes, level, forecast.
 
     Its `forecast` has `least` and `most`, which differ for seeds by need only; each number of them is an object of
     low, median and high, or null where nothing was measured or set.
     """
-    everything = survey.prerequisites + survey.replicates
+    everything = snapshot.prerequisites + snapshot.replicates
     measured = _measurements(everything)
     handover_s = forecast.handover_s([one.records for one in everything])
-    sizes = [one.checkpoint_bytes for one in survey.replicates if one.checkpoint_bytes]
-    running = 0.0 if survey.sweep.keep_last or not sizes else 2 * sum(sizes) / len(sizes)
-    cases, notes = {}, _notes(survey, num_gpus, calibrated_s)
+    sizes = [one.checkpoint_bytes for one in snapshot.replicates if one.checkpoint_bytes]
+    running = 0.0 if snapshot.sweep.keep_last or not sizes else 2 * sum(sizes) / len(sizes)
+    cases, notes = {}, _notes(snapshot, num_gpus, calibrated_s)
     for case in ("least", "most"):
-        left = _pieces(survey, num_cpus, num_gpus, case)
+        left = _runs(snapshot, num_cpus, num_gpus, case)
         expected = forecast.forecast(measured, left, num_cpus, num_gpus, handover_s, running)
         cases[case] = _numbers(expected, settings)
         notes += [note for note in _doubts(expected, measured, left) if note not in notes]
-    rows = [_row("condition", one) for one in _grouped(survey.replicates)]
-    if survey.undrawn:
-        count = {"to_do": survey.num_undrawn * len(survey.sweep.seeds)}
-        rows.append(_row("condition", [Standing(survey.undrawn, "to do")]) | count)
+    rows = [_row("condition", one) for one in _grouped(snapshot.replicates)]
+    if snapshot.undrawn:
+        count = {"to_do": snapshot.num_undrawn * len(snapshot.sweep.seeds)}
+        rows.append(_row("condition", [RunStatus(snapshot.undrawn, "to do")]) | count)
     return {
-        "sweep": survey.sweep.name,
+        "sweep": snapshot.sweep.name,
         "machine": {"cpus": num_cpus, "gpus": num_gpus},
         "conditions": rows,
-        "prerequisites": [_row("prerequisite", one) for one in _grouped(survey.prerequisites)],
-        "basis": _basis(survey, calibrated_s),
+        "prerequisites": [_row("prerequisite", one) for one in _grouped(snapshot.prerequisites)],
+        "basis": _basis(snapshot, calibrated_s),
         "notes": notes,
         "level": forecast.LEVEL,
         "forecast": cases,
     }
 
 
-def _measurements(standings: Sequence[Standing]) -> list[Measurement]:
+def _measurements(standings: Sequence[RunStatus]) -> list[Measurement]:
     """One for each run that was timed; to an unfinished one comes the share that finished ones spend after training."""
     found = []
     for one in standings:
@@ -59,51 +59,51 @@ def _measurements(standings: Sequence[Standing]) -> list[Measurement]:
     return found
 
 
-def _tail(standings: Sequence[Standing], kind: str) -> float:
+def _tail(standings: Sequence[RunStatus], kind: str) -> float:
     """The mean share of a run's time after its last step."""
     tails = [one.timing.tail_share for one in standings if one.task.work.trainable == kind and one.timing]
     tails = [tail for tail in tails if tail > 0]
     return sum(tails) / len(tails) if tails else 0.0
 
 
-def _group(standing: Standing) -> str:
+def _group(status: RunStatus) -> str:
     """What shares a mean: a condition; each prerequisite stands for itself."""
-    return standing.task.condition.name if standing.task.condition else standing.task.work.key
+    return status.task.condition.name if status.task.condition else status.task.work.key
 
 
-def _pieces(survey: Survey, num_cpus: float, num_gpus: float, case: str) -> list[Piece]:
+def _runs(snapshot: Snapshot, num_cpus: float, num_gpus: float, case: str) -> list[PendingRun]:
     """What is left, in the order in which it is handed out; `least` leaves out the seeds that may not be needed."""
-    sweep, everything = survey.sweep, survey.prerequisites + survey.replicates
+    sweep, everything = snapshot.sweep, snapshot.prerequisites + snapshot.replicates
     optional = sweep.seeds[sweep.sequential.minimum :] if sweep.sequential and case == "least" else ()
-    pieces = []
+    runs = []
     for one in everything:
         is_optional = one.task.condition and one.task.seed in optional and one.state == "to do"
         if one.is_left and not is_optional:
             tail = _tail(everything, one.task.work.trainable)
             is_trained = one.step >= one.task.work.num_steps
             rest = 0.0 if is_trained else (1 - tail) * (1 - one.step / max(1, one.task.work.num_steps))
-            piece = _piece(one.task, one.task.work.key, _group(one), num_cpus, num_gpus)
-            pieces.append(replace(piece, share=rest + tail * one.missing, held_bytes=one.size_bytes))
-    return [*pieces, *_undrawn_pieces(survey, num_cpus, num_gpus)]
+            run = _run(one.task, one.task.work.key, _group(one), num_cpus, num_gpus)
+            runs.append(replace(run, share=rest + tail * one.missing, held_bytes=one.size_bytes))
+    return [*runs, *_undrawn_runs(snapshot, num_cpus, num_gpus)]
 
 
-def _undrawn_pieces(survey: Survey, num_cpus: float, num_gpus: float) -> Iterator[Piece]:
+def _undrawn_runs(snapshot: Snapshot, num_cpus: float, num_gpus: float) -> Iterator[PendingRun]:
     """Of conditions not drawn yet: only as many are open at once as a search allows, so each waits for an earlier."""
-    seeds = survey.sweep.seeds
+    seeds = snapshot.sweep.seeds
     max_open = max(1, int(num_cpus) // len(seeds))
-    for number in range(survey.num_undrawn if survey.undrawn else 0):
-        assert survey.undrawn is not None
+    for number in range(snapshot.num_undrawn if snapshot.undrawn else 0):
+        assert snapshot.undrawn is not None
         waits = [f"trial {number - max_open} seed {seed}" for seed in seeds] if number >= max_open else []
         for seed in seeds:
-            piece = _piece(survey.undrawn, f"trial {number} seed {seed}", f"trial {number}", num_cpus, num_gpus)
-            yield replace(piece, needs=(*piece.needs, *waits))
+            run = _run(snapshot.undrawn, f"trial {number} seed {seed}", f"trial {number}", num_cpus, num_gpus)
+            yield replace(run, needs=(*run.needs, *waits))
 
 
-def _piece(task: Task, key: str, condition: str, num_cpus: float, num_gpus: float) -> Piece:
+def _run(task: Task, key: str, condition: str, num_cpus: float, num_gpus: float) -> PendingRun:
     """The whole of a run; one that can do with fewer workers takes what there is."""
     work = task.work
     cpus, gpus = min(work.resources.num_cpus, num_cpus), min(work.resources.num_gpus, num_gpus)
-    return Piece(key, work.trainable, condition, work.num_steps, cpus, gpus, needs=task.needs)
+    return PendingRun(key, work.trainable, condition, work.num_steps, cpus, gpus, needs=task.needs)
 
 
 def _numbers(expected: Forecast, settings: Settings) -> dict[str, Any]:
@@ -121,9 +121,9 @@ def _numbers(expected: Forecast, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _basis(survey: Survey, calibrated_s: float | None) -> dict[str, Any]:
+def _basis(snapshot: Snapshot, calibrated_s: float | None) -> dict[str, Any]:
     """What the forecast of the replicates rests on."""
-    timed = [one for one in survey.replicates if one.timing and one.timing.whole_s and one.state != "failed"]
+    timed = [one for one in snapshot.replicates if one.timing and one.timing.whole_s and one.state != "failed"]
     finished = [one for one in timed if one.state == "complete"]
     num_conditions = len({_group(one) for one in finished})
     unfinished = len(timed) - len(finished)
@@ -146,29 +146,29 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _notes(survey: Survey, num_gpus: float, calibrated_s: float | None) -> list[str]:
+def _notes(snapshot: Snapshot, num_gpus: float, calibrated_s: float | None) -> list[str]:
     """What the numbers cannot say by themselves."""
     notes = []
-    timed = [one for one in survey.replicates if one.timing and one.timing.whole_s]
-    if not timed and (survey.undrawn or any(one.is_left for one in survey.replicates)):
+    timed = [one for one in snapshot.replicates if one.timing and one.timing.whole_s]
+    if not timed and (snapshot.undrawn or any(one.is_left for one in snapshot.replicates)):
         notes.append("no step was timed yet: `--calibrate SECONDS` trains one replicate for so long and keeps its work")
     if timed and num_gpus and not any(one.task.work.resources.num_gpus for one in timed):
         notes.append("the replicates take no GPU; more of them do not help")
-    if survey.sweep.sequential:
-        question = survey.sweep.sequential.question
+    if snapshot.sweep.sequential:
+        question = snapshot.sweep.sequential.question
         notes.append(f"seeds by need: how many the question {question!r} takes lies between the least and the most")
-    num_workers = max((one.task.work.resources.num_workers for one in survey.replicates if one.is_left), default=0)
+    num_workers = max((one.task.work.resources.num_workers for one in snapshot.replicates if one.is_left), default=0)
     if calibrated_s and (num_workers > 1 or num_gpus):
         notes.append(
             "the calibration ran in one process on this machine, which says little about workers or other GPUs"
         )
-    failed = sum(one.state == "failed" for one in survey.replicates)
+    failed = sum(one.state == "failed" for one in snapshot.replicates)
     if failed:
         notes.append(f"{_count(failed, 'failed replicate')} would not be tried again: its own code failed")
     return notes
 
 
-def _doubts(expected: Forecast, measured: Sequence[Measurement], left: Sequence[Piece]) -> list[str]:
+def _doubts(expected: Forecast, measured: Sequence[Measurement], left: Sequence[PendingRun]) -> list[str]:
     """What the forecast leaves out or assumes."""
     if expected.wall_s is None:
         return []
@@ -177,20 +177,20 @@ def _doubts(expected: Forecast, measured: Sequence[Measurement], left: Sequence[
     )
 
 
-def _grouped(standings: Sequence[Standing]) -> list[list[Standing]]:
+def _grouped(standings: Sequence[RunStatus]) -> list[list[RunStatus]]:
     """By the name of the condition or prerequisite, in order."""
-    groups: dict[str, list[Standing]] = {}
+    groups: dict[str, list[RunStatus]] = {}
     for one in standings:
         groups.setdefault(_name(one), []).append(one)
     return list(groups.values())
 
 
-def _name(standing: Standing) -> str:
-    condition = standing.task.condition
-    return condition.name if condition else standing.task.work.label.removeprefix("prerequisite ")
+def _name(status: RunStatus) -> str:
+    condition = status.task.condition
+    return condition.name if condition else status.task.work.label.removeprefix("prerequisite ")
 
 
-def _row(kind: str, standings: Sequence[Standing]) -> dict[str, Any]:
+def _row(kind: str, standings: Sequence[RunStatus]) -> dict[str, Any]:
     """Numbers of replicates by state, and what one of them takes."""
     resources = standings[0].task.work.resources
     counts = {state.replace(" ", "_"): sum(one.state == state for one in standings) for state in STATES}

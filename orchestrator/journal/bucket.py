@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from orchestrator.environment.redaction import masked_text
+from orchestrator.environment.redaction import redacted_text
 from orchestrator.journal.file_names import is_plain
 from trainables.errors import InputError
 
@@ -37,7 +37,7 @@ _given_up: Final[set[str]] = set()
 Result = TypeVar("Result")
 
 
-class AwayError(OSError):
+class UnavailableError(OSError):
     """The shared folder could not be reached for as long as was waited."""
 
 
@@ -51,8 +51,8 @@ class SharedFolder:
         is_patient: whether a request is tried again at all.
 
     Raises:
-        AwayError: from every method, if no answer came for AWAY_S; until one comes, every folder of this process in the
-            same bucket asks only once.
+        UnavailableError: from every method, if no answer came for AWAY_S; until one comes, every folder of this
+            process in the same bucket asks only once.
         InputError: if the URL, the credentials or the permissions are wrong.
     """
 
@@ -184,7 +184,7 @@ class SharedFolder:
                 if time.monotonic() + wait_s > deadline_s:
                     if may_wait:
                         _given_up.add(self._bucket)
-                    raise AwayError(f"{self.url} cannot be reached: {_line(error)}") from error
+                    raise UnavailableError(f"{self.url} cannot be reached: {_line(error)}") from error
             else:
                 _given_up.discard(self._bucket)
                 return result
@@ -240,7 +240,7 @@ def _bucket(url: str) -> str:
 
 
 def _line(error: Exception) -> str:
-    return masked_text(f"{type(error).__name__}: {error}".partition("\n")[0])
+    return redacted_text(f"{type(error).__name__}: {error}".partition("\n")[0])
 
 
 def _protocols(files: Any) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from orchestrator.journal.folder import Record
 
 
 @dataclass
-class Fold:
+class JournalSummary:
     """What the records so far say.
 
     Attributes:
@@ -58,9 +58,9 @@ class Fold:
         self.peak_gpu_bytes = max(self.peak_gpu_bytes, record.get("peak_gpu_bytes", 0))
 
 
-def fold(records: list[Record]) -> Fold:
+def summarise(records: list[Record]) -> JournalSummary:
     """All records of a journal."""
-    folded = Fold()
+    folded = JournalSummary()
     for record in records:
         folded.add(record)
     return folded

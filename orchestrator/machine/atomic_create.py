@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 
-def write_once(file: Path, text: str, mode: int) -> None:
+def create_atomically(file: Path, text: str, mode: int) -> None:
     """Writes a file, whole or not there, and never over one that another process makes meanwhile.
 
     Args:

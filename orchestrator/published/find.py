@@ -1,11 +1,9 @@
 """What was published of a sweep."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from search_spaces.claim import Claim
-
-SMOKE: Final = ".smoke"
+from search_spaces.size import plain_name
 
 
 def claims_of(sweep_name: str) -> tuple[Claim, ...]:
@@ -14,8 +12,8 @@ def claims_of(sweep_name: str) -> tuple[Claim, ...]:
     Args:
         sweep_name: with or without `.smoke`, whose results are comparable with nothing.
     """
-    base = sweep_name.removesuffix(SMOKE)
-    return tuple(claim for claim in all_claims(base.partition(".")[0]) if base in claim.sweeps)
+    name = plain_name(sweep_name)
+    return tuple(claim for claim in all_claims(name.partition(".")[0]) if name in claim.sweeps)
 
 
 def all_claims(family: str) -> Iterator[Claim]:

@@ -20,6 +20,7 @@ from orchestrator.report.sentences import counted, summary_sentences, warning_se
 from orchestrator.report.shown import curve_conditions, shown_points
 from orchestrator.results.curves import Curve
 from orchestrator.results.provenance import StudyProvenance
+from search_spaces.size import arguments
 
 MAX_MISSING: Final = 50
 MAX_FAILED: Final = 50
@@ -118,9 +119,7 @@ def _origin(answers: Answers, provenance: StudyProvenance) -> dict[str, Any]:
     """What it was made with, what failed, and the commands that make it again."""
     failed = [replicate for replicate in answers.study.replicates if replicate.state == "failed"]
     shown = [answers.front.points[i].condition for i in shown_points(answers.front)]
-    name = answers.question.sweep.removesuffix(".smoke")
-    option = " --smoke" if name != answers.question.sweep else ""
-    commands = [f"ponderay {verb} {shlex.quote(name)}{option}" for verb in ("run", "report")]
+    commands = [shlex.join(["ponderay", verb, *arguments(answers.question.sweep)]) for verb in ("run", "report")]
     return {
         "settings": settings(provenance.configs or answers.question.configs, shown),
         "failed": failed[:MAX_FAILED],

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from orchestrator.published.find import SMOKE, claims_of
+from orchestrator.published.find import claims_of
 from orchestrator.published.places import obstacle
 from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers
@@ -11,6 +11,7 @@ from orchestrator.report.figure.front import Published
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from search_spaces.claim import Claim, NumberClaim
+from search_spaces.size import size_of
 
 
 def published_marks(question: Question, study: Study) -> tuple[Published, ...]:
@@ -38,7 +39,7 @@ def _rows(claims: Iterable[Claim], metrics: Sequence[str]) -> list[list[NumberCl
 
 
 def _is_comparable(row: Sequence[Claim], study: Study, question: Question) -> bool:
-    return not study.sweep.endswith(SMOKE) and not any(obstacle(claim, study, question) for claim in row)
+    return size_of(study.sweep) == "full" and not any(obstacle(claim, study, question) for claim in row)
 
 
 def _mark(row: Sequence[NumberClaim], is_comparable: bool, id: str = "") -> Published:

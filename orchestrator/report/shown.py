@@ -4,7 +4,7 @@ from typing import Final
 
 from orchestrator.pareto.front import nearest
 from orchestrator.pareto.membership import UncertainFront
-from orchestrator.statistics.subsample import at_even_steps
+from orchestrator.statistics.subsample import subsample
 
 MAX_POINTS: Final = 300
 
@@ -25,9 +25,9 @@ def shown_points(
     near = [i for i, membership in enumerate(front.memberships) if membership.standing == "near within noise"]
     likely = sorted(near, key=lambda i: -front.memberships[i].on_front)
     close = list(dict.fromkeys([*likely, *(places[point.name] for point in nearest(points, num_near))]))[:num_near]
-    found = {on_front[i] for i in at_even_steps(len(on_front), num_front)} | set(close)
+    found = {on_front[i] for i in subsample(len(on_front), num_front)} | set(close)
     rest = [i for i, point in enumerate(points) if not point.is_front and i not in found]
-    found |= {rest[i] for i in at_even_steps(len(rest), num_others)}
+    found |= {rest[i] for i in subsample(len(rest), num_others)}
     return tuple(sorted(found | {places[name] for name in (front.reference,) if name in places}))
 
 

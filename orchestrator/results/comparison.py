@@ -230,7 +230,10 @@ def _columns(batch: _Batch, family: _Family) -> dict[str, Sequence[Any]]:
     is_certain = batch.is_certain()
     shown, needed = (
         np.where(groups.is_constant(), np.nan, found)
-        for found in (groups.smallest_shown(family.test, family.level), groups.seeds_needed(family.test, family.level))
+        for found in (
+            groups.minimum_detectable_difference(family.test, family.level),
+            groups.seeds_needed(family.test, family.level),
+        )
     )
     columns = {
         "is_better": difference > 0 if direction == "maximize" else difference < 0,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.journal.folder import Record
-from orchestrator.statistics.subsample import at_even_steps
+from orchestrator.statistics.subsample import subsample
 
 MAX_STEPS: Final = 200
 """Of a curve; enough to draw it, few enough to store one for each metric of each condition."""
@@ -59,7 +59,7 @@ def _curve(condition: str, metric: str, histories: Sequence[Mapping[int, float]]
     import numpy as np
 
     common = sorted(set.intersection(*(set(history) for history in histories)))
-    steps = [common[i] for i in at_even_steps(len(common), MAX_STEPS)]
+    steps = [common[i] for i in subsample(len(common), MAX_STEPS)]
     values = np.array([[history[step] for step in steps] for history in histories], np.float64)
     means, n = values.mean(axis=0), len(histories)
     stds = values.std(axis=0, ddof=1) if n > 1 else np.full(len(steps), math.nan)

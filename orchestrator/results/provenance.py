@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 class StudyProvenance:
     """What is known of how a study was made; each tuple holds distinct values in the order first seen.
 
-    Passwords and tokens in commands and configs are masked.
+    Passwords and tokens in commands and configs are redacted.
 
     Attributes:
         configs: of each condition, leaf values by dotted path, as logged; of many conditions only some.

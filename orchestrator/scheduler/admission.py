@@ -7,7 +7,7 @@ from functools import cached_property
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.journal.folder import Record
-from orchestrator.journal.summary import Fold
+from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task_factory import Task
 from orchestrator.worker.work import Work, evaluation_ids
@@ -52,7 +52,7 @@ class Admission:
     def _by_name(self) -> Mapping[tuple[str, int], Replicate]:
         return {(replicate.condition, replicate.seed): replicate for replicate in self.known.replicates}
 
-    def check(self, task: Task, journal: Fold) -> None:
+    def check(self, task: Task, journal: JournalSummary) -> None:
         """Raises RefusedError where `task`, whose folder holds `journal`, cannot go on as it is."""
         self._check_name(task)
         known = self.by_key.get(task.work.key)

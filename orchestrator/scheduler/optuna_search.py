@@ -18,10 +18,10 @@ from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from orchestrator.scheduler.outage import Absence
+from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.stopping import StoppedError
 from orchestrator.tracking import store as database
-from orchestrator.tracking.probe import masked, reason_of
+from orchestrator.tracking.probe import reason_of, redacted
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
 from trainables.config import content_hash
@@ -59,7 +59,7 @@ class SearchedConditions:
         self._objectives = [objective.metric for objective in sweep.objectives]
         self._identity = _identity(sweep, fingerprint, evaluation)
         directions = [objective.direction for objective in sweep.objectives]
-        self._store, self._absence = store, Absence(tell)
+        self._store, self._outage = store, Outage(tell)
         self._study = _open(store, lock, f"{sweep.name}-{self._identity}", directions)
         self._seen: set[int] = set()
         self._numbers: dict[str, int] = {}
@@ -80,10 +80,10 @@ class SearchedConditions:
             found = self._more()
         except AWAY as error:
             reason = reason_of(error.__cause__ or error, self._store)
-            stopped = StoppedError(f"Optuna's database {masked(self._store)} does not answer: {reason}.")
-            self._absence.bear(stopped, is_idle=not self._open)
+            stopped = StoppedError(f"Optuna's database {redacted(self._store)} does not answer: {reason}.")
+            self._outage.tolerate(stopped, is_idle=not self._open)
             return []
-        self._absence.is_over()
+        self._outage.is_over()
         return found
 
     def _more(self) -> Sequence[Condition]:
@@ -163,7 +163,7 @@ def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minim
         reason = reason_of(error.__cause__ or error, store)
     except RuntimeError as error:  # Optuna's word on tables that are not those of its version
         reason = f"{error} It must be a database of its own, not MLflow's."
-    raise InputError(f"Optuna's database {masked(store)} cannot be opened: {reason}")
+    raise InputError(f"Optuna's database {redacted(store)} cannot be opened: {reason}")
 
 
 def _identity(sweep: Sweep, fingerprint: str, evaluation: str) -> str:

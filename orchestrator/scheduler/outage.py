@@ -6,10 +6,10 @@ from typing import Final
 
 LIMIT_S: Final = 600.0
 GAP_S: Final = 300.0
-"""Where nothing was asked for so long, what fails then is another absence."""
+"""Where nothing was asked for so long, what fails then is another outage."""
 
 
-class Absence:
+class Outage:
     """Of one store, or several that are asked for together.
 
     Args:
@@ -21,7 +21,7 @@ class Absence:
         self._since_s: float | None = None
         self._asked_s = 0.0
 
-    def bear(self, error: Exception, is_idle: bool = True) -> None:
+    def tolerate(self, error: Exception, is_idle: bool = True) -> None:
         """Returns where the same may be asked again later; else raises `error`, because it has been so for too long.
 
         Args:

@@ -1,7 +1,7 @@
-"""Keeps the tracking store in step with a plan: condition runs, replicate runs, their metrics and ends.
+"""Keeps the tracking store in step with a scheduler: condition runs, replicate runs, their metrics and ends.
 
 Every write brings something up to date with the journals and can be made again without doubling anything; all of them
-go through the spool, so a plan never waits for the store.
+go through the queue, so a scheduler never waits for the store.
 """
 
 import json
@@ -11,11 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from orchestrator.journal.bucket import AwayError, ask_once
-from orchestrator.journal.summary import fold
+from orchestrator.journal.bucket import UnavailableError, ask_once
+from orchestrator.journal.summary import summarise
 from orchestrator.results.curves import Curve, mean_curves
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.task_factory import Drafter, Task
+from orchestrator.scheduler.task_factory import Task, TaskFactory
 from orchestrator.scheduler.task_journals import folder_of, folder_of_replicate
 from orchestrator.tracking import notes as descriptions
 from orchestrator.tracking import sources as provenance
@@ -24,7 +24,7 @@ from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import Ranked, changed_settings, view_tags
 from orchestrator.tracking.replicate_tags import encode
 from orchestrator.tracking.run_filters import FILTERS
-from orchestrator.tracking.write_queue import Spool
+from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Condition
 from trainables.config import Config, content_hash, flatten
 from trainables.errors import InputError
@@ -41,9 +41,9 @@ class Recorder:
         unfinished_conditions: names of those whose summary an earlier driver may not have written.
     """
 
-    def __init__(self, tracking: Tracking, drafter: Drafter, spool: Spool) -> None:
-        self._tracking, self._drafter, self._spool = tracking, drafter, spool
-        self._experiment = tracking.open_experiment(drafter.sweep.name)
+    def __init__(self, tracking: Tracking, factory: TaskFactory, queue: WriteQueue) -> None:
+        self._tracking, self._factory, self._queue = tracking, factory, queue
+        self._experiment = tracking.open_experiment(factory.sweep.name)
         tracking.remove_orphans(self._experiment)
         self.unfinished_conditions = tracking.unfinished_conditions(self._experiment)
         self._run_ids: dict[str, str] = {}
@@ -52,13 +52,13 @@ class Recorder:
         self._live: dict[str, Task] = {}
         self._unwritten: dict[str, dict[int, Replicate]] = {}
         self._lock = threading.Lock()
-        spool.put("description", self._describe_sweep)
+        queue.put("description", self._describe_sweep)
         diff = provenance.git_diff()
-        spool.put("diff", partial(tracking.store_diff, drafter.sweep.name, drafter.attempt, diff))
+        queue.put("diff", partial(tracking.store_diff, factory.sweep.name, factory.attempt, diff))
 
     def known(self) -> Study:
         """What earlier drivers of this sweep left."""
-        return self._tracking.read_study(self._drafter.sweep.name)
+        return self._tracking.read_study(self._factory.sweep.name)
 
     def begin(self, task: Task, replicate: Replicate | None) -> None:
         """Opens the task's run, with its condition's as parent, and logs what its journal already holds."""
@@ -68,17 +68,17 @@ class Recorder:
 
     def changed(self, task: Task) -> None:
         """Logs what is new in its journal."""
-        self._spool.put(("run", task.work.key), partial(self._bring_up, task, "running", ""))
+        self._queue.put(("run", task.work.key), partial(self._bring_up, task, "running", ""))
 
     def end(self, task: Task, replicate: Replicate | None, state: str, traceback: str) -> None:
         """Closes the task's run, complete, failed or stopped, once all that its journal holds is in the store."""
         self._live.pop(task.work.key, None)
-        self._spool.put(("run", task.work.key), partial(self._bring_up, task, state, traceback))
+        self._queue.put(("run", task.work.key), partial(self._bring_up, task, state, traceback))
         self._write_state(task, replicate)
 
     def end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str = "") -> None:
         """Writes the condition's means and closes its run."""
-        self._spool.put(("end", condition.name), partial(self._end_condition, condition, replicates, decision))
+        self._queue.put(("end", condition.name), partial(self._end_condition, condition, replicates, decision))
 
     def close(self, timeout_s: float) -> int:
         """Leaves nothing RUNNING; returns how many things could not be written within `timeout_s`."""
@@ -86,27 +86,27 @@ class Recorder:
             self._hear_last(list(self._live.values()))
             for task in list(self._live.values()):
                 self.end(task, task.replicate("stopped", {}) if task.condition else None, "stopped", "")
-            self._spool.put("stop", partial(self._tracking.stop_running, self._experiment))
-            return self._spool.drain(timeout_s)
+            self._queue.put("stop", partial(self._tracking.stop_running, self._experiment))
+            return self._queue.drain(timeout_s)
         finally:
-            self._spool.close()
+            self._queue.close()
 
     def _hear_last(self, live: Sequence[Task]) -> None:
         """What their journals say; where that cannot be read now, what was last heard stands."""
-        if live and self._drafter.settings.storage:
-            ask_once(self._drafter.settings.storage)
+        if live and self._factory.settings.storage:
+            ask_once(self._factory.settings.storage)
         num_away = 0
         for task in live:
             try:
-                task.fold = fold(folder_of(task).records())
+                task.summary = summarise(folder_of(task).records())
             except (OSError, InputError) as error:
-                num_away += isinstance(error, AwayError)
+                num_away += isinstance(error, UnavailableError)
             if num_away == MOST_AWAY:
                 return
 
     def give_up(self) -> int:
         """Writes no more, because another driver now does."""
-        self._spool.close()
+        self._queue.close()
         return 0
 
     def _write_state(self, task: Task, replicate: Replicate | None) -> None:
@@ -114,7 +114,7 @@ class Recorder:
             return
         with self._lock:
             self._unwritten.setdefault(task.condition.name, {})[task.seed] = replicate
-        self._spool.put(("condition", task.condition.name), partial(self._write_states, task.condition))
+        self._queue.put(("condition", task.condition.name), partial(self._write_states, task.condition))
 
     def _bring_up(self, task: Task, state: str, traceback: str) -> None:
         key, folder = task.work.key, folder_of(task)
@@ -142,7 +142,7 @@ class Recorder:
 
     def _place(self, seed: int, condition: Condition) -> dict[str, str]:
         parent = self._condition_run(condition)
-        note = descriptions.of_replicate(seed, condition.name, self._drafter.sweep.name, self._experiment, parent)
+        note = descriptions.of_replicate(seed, condition.name, self._factory.sweep.name, self._experiment, parent)
         return {"mlflow.parentRunId": parent, descriptions.TAG: note}
 
     def _write_states(self, condition: Condition) -> None:
@@ -161,7 +161,7 @@ class Recorder:
 
     def _end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
         run_id = self._condition_run(condition)
-        sweep, experiment = self._drafter.sweep, self._experiment
+        sweep, experiment = self._factory.sweep, self._experiment
         listed = [replace(one, run_id=self._run_of(one)) for one in replicates]
         note = descriptions.of_condition(sweep.description, experiment, run_id, listed)
         tags = {descriptions.TAG: note} | ({"ponderay.decision": decision} if decision else {})
@@ -175,11 +175,11 @@ class Recorder:
 
     def _curves(self, condition: Condition, replicates: Sequence[Replicate]) -> tuple[Curve, ...]:
         """Over the complete replicates; none where one has no journal here, because it ran on storage of its own."""
-        settings, sweep = self._drafter.settings, self._drafter.sweep.name
+        settings, sweep = self._factory.settings, self._factory.sweep.name
         keys = [replicate.key for replicate in replicates if replicate.state == "complete"]
         try:
             journals = [folder_of_replicate(settings, sweep, key).records() for key in keys]
-        except AwayError:  # written once the bucket is back
+        except UnavailableError:  # written once the bucket is back
             raise
         except (OSError, ValueError):
             return ()
@@ -187,9 +187,9 @@ class Recorder:
 
     def _describe_sweep(self) -> None:
         """Writes the experiment's description and saved views."""
-        drafter, sweep = self._drafter, self._drafter.sweep
+        factory, sweep = self._factory, self._factory.sweep
         condition = sweep.conditions[0] if sweep.conditions else Condition("base")
-        end = drafter.first_evaluation(condition)
+        end = factory.first_evaluation(condition)
         ranked = [Ranked(stored_name(one.metric + end), one.direction == "minimize") for one in sweep.objectives]
         words = zip(("error", "cost"), ranked, strict=False)
         limits = {word: one.metric for word, one in words if one.is_smaller_better}
@@ -200,7 +200,7 @@ class Recorder:
 
     def _condition_run(self, condition: Condition) -> str:
         if condition.name not in self._conditions:
-            sweep = self._drafter.sweep
+            sweep = self._factory.sweep
             config: Config = sweep.config(condition, sweep.seeds[0])
             key = content_hash(sweep.name, condition.name, config)
             tags = {
@@ -215,7 +215,7 @@ class Recorder:
 
     def _tags(self, task: Task) -> dict[str, str]:
         return {
-            "ponderay.sweep": self._drafter.sweep.name,
+            "ponderay.sweep": self._factory.sweep.name,
             "ponderay.condition": task.condition.name if task.condition else "",
             "ponderay.seed": str(task.seed),
             "ponderay.code_version": task.work.code_version,
@@ -226,7 +226,7 @@ class Recorder:
         }
 
     def _end_tags(self, task: Task) -> dict[str, str]:
-        known = task.fold
+        known = task.summary
         return {
             "ponderay.error": task.error[:500],
             "ponderay.lost": str(task.is_lost).lower(),

@@ -9,19 +9,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from orchestrator.journal.bucket import AwayError
+from orchestrator.journal.bucket import UnavailableError
 from orchestrator.journal.folder import Record
-from orchestrator.journal.summary import Fold, fold
-from orchestrator.machine.shared_folder_check import marked
+from orchestrator.journal.summary import JournalSummary, summarise
+from orchestrator.machine.shared_folder_check import ensure_mark
 from orchestrator.results.study import Replicate, State
 from orchestrator.scheduler.admission import Admission, Capacity, check_capacity, fits, is_known_to_fail, is_settled
 from orchestrator.scheduler.conditions import ConditionSource
 from orchestrator.scheduler.front_so_far import FrontSoFar
-from orchestrator.scheduler.outage import Absence
+from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.stopping import Stopping
-from orchestrator.scheduler.task_factory import Drafter, Task
+from orchestrator.scheduler.task_factory import Task, TaskFactory
 from orchestrator.scheduler.task_journals import folder_of, has_products, journals, unwritten
 from orchestrator.scheduler.task_list import TaskList
 from orchestrator.tracking.client import Tracking
@@ -37,7 +37,7 @@ WAITS_S: Final = (0.0, 1.0, 5.0, 15.0)
 """How long it waits before each try: what has gone may need time to come back."""
 
 
-class Plan:
+class Scheduler:
     """The tasks of one sweep and how each stands.
 
     Args:
@@ -50,7 +50,7 @@ class Plan:
 
     def __init__(
         self,
-        drafter: Drafter,
+        factory: TaskFactory,
         recorder: Recorder,
         admission: Admission,
         source: ConditionSource,
@@ -59,10 +59,10 @@ class Plan:
         lease: Callable[[str], StoreLease],
         stopping: Stopping,
     ) -> None:
-        self._drafter, self._recorder, self._admission = drafter, recorder, admission
+        self._factory, self._recorder, self._admission = factory, recorder, admission
         self._source, self._view, self._capacity, self._lease = source, view, capacity, lease
-        self._front = FrontSoFar(drafter.sweep, view)
-        self._absence = Absence(view.note)
+        self._front = FrontSoFar(factory.sweep, view)
+        self._outage = Outage(view.note)
         self._conditions: dict[str, tuple[Condition, dict[str, Task]]] = {}
         self._taken_in: list[Condition] = []
         self._wanted: dict[str, int] = {}
@@ -70,7 +70,7 @@ class Plan:
         self._told: set[str] = set()
         self._touched: set[str] = set()
         self._decisions: dict[str, str] = {}
-        self._is_decided = drafter.sweep.sequential is None
+        self._is_decided = factory.sweep.sequential is None
         self._is_stalled = False
         self._has_begun = False
         self._device_s = 0.0
@@ -92,8 +92,8 @@ class Plan:
     def _extend_when_there(self) -> bool:
         try:
             return self.extend()
-        except AwayError as error:
-            self._absence.bear(error)
+        except UnavailableError as error:
+            self._outage.tolerate(error)
             return False
 
     def is_finished(self) -> bool:
@@ -120,12 +120,12 @@ class Plan:
     def ended(self, key: str, lost: str = "") -> None:
         """A live task ended; its journal says how, or `lost` why it could not say."""
         task = self.tasks[key]
-        with contextlib.suppress(AwayError):  # then what was not heard of it counts as lost
+        with contextlib.suppress(UnavailableError):  # then what was not heard of it counts as lost
             self.hear(task)
-            task.fold = fold(folder_of(task).records())
+            task.summary = summarise(folder_of(task).records())
         now = time.monotonic()
         self._device_s, task.running_s = self._device_s + task.device_s(now), now
-        final = task.fold.final
+        final = task.summary.final
         if final.get("attempt") != task.work.attempt:
             final = unwritten(task, lost)
         self._judge(task, final, may_retry=True)
@@ -155,11 +155,11 @@ class Plan:
         Called before anything starts, it shows what is wrong with them.
         """
         self._taken_in += self._source.more()
-        conditions, sweep = self._taken_in, self._drafter.sweep
+        conditions, sweep = self._taken_in, self._factory.sweep
         number = sweep.sequential.minimum if sweep.sequential else len(sweep.seeds)
         needed: dict[str, Task] = {}
         for condition in conditions:
-            prerequisites = self._drafter.prerequisites(condition)
+            prerequisites = self._factory.prerequisites(condition)
             for task in prerequisites.values():
                 if task.work.key not in self.tasks:
                     needed.setdefault(task.work.key, task)
@@ -175,7 +175,7 @@ class Plan:
 
     def _decide(self) -> bool:
         """Gives undecided conditions more seeds, once all that run have ended; says whether there were any."""
-        sequential, sweep = self._drafter.sweep.sequential, self._drafter.sweep
+        sequential, sweep = self._factory.sweep.sequential, self._factory.sweep
         if sequential is None or self._is_decided or self.tasks.live or self.tasks.has_waiting_replicate():
             return False
         from orchestrator.statistics.group_sequential import wanted
@@ -208,17 +208,17 @@ class Plan:
         for name, number in numbers.items():
             condition, prerequisites = self._conditions[name]
             self._wanted[name] = number
-            seeds = self._drafter.sweep.seeds[len(self.tasks.of(name)) : number]
-            tasks += [self._drafter.replicate(condition, seed, prerequisites) for seed in seeds]
+            seeds = self._factory.sweep.seeds[len(self.tasks.of(name)) : number]
+            tasks += [self._factory.replicate(condition, seed, prerequisites) for seed in seeds]
             self._told -= {name} if seeds else set()
         for task, journal in journals(tasks):
             self._add(task, journal)
         if tasks:
-            self._absence.is_over()
+            self._outage.is_over()
         for name in numbers:
             self._close_condition(self._conditions[name][0])
 
-    def _add(self, task: Task, journal: Fold) -> None:
+    def _add(self, task: Task, journal: JournalSummary) -> None:
         known = self._admission.by_key.get(task.work.key)
         self._admission.check(task, journal)
         self.tasks.add(task)
@@ -226,7 +226,7 @@ class Plan:
         if known and known.state == "complete" and task.evaluations <= known.evaluations:
             self.tasks.move(task, "complete")
             return
-        task.fold = journal
+        task.summary = journal
         if task.evaluations and task.evaluations <= done:
             self._judge(task, {"state": "complete"})  # also where another evaluation, no longer asked for, had failed
         elif known and is_known_to_fail(known, final, task):
@@ -272,12 +272,12 @@ class Plan:
         if not _when_there(self._leases[key].acquire):
             return False
         try:
-            journal = task.fold = fold(folder_of(task).records())
+            journal = task.summary = summarise(folder_of(task).records())
             is_there = is_settled(journal.final, task.work) and has_products(task, journal.final)
-        except AwayError as error:
-            self._absence.bear(error)
+        except UnavailableError as error:
+            self._outage.tolerate(error)
             return False
-        self._absence.is_over()
+        self._outage.is_over()
         self._admission.check(task, journal)
         if is_there:
             self._judge(task, journal.final)
@@ -286,14 +286,14 @@ class Plan:
     def _start(self, task: Task) -> None:
         task.tries += 1
         self._has_begun = True
-        mark = "" if task.work.shared else marked(task.work.folder.parent)
-        task.work = task.work.model_copy(update={"attempt": f"{self._drafter.attempt}.{task.tries}", "mark": mark})
+        mark = "" if task.work.shared else ensure_mark(task.work.folder.parent)
+        task.work = task.work.model_copy(update={"attempt": f"{self._factory.attempt}.{task.tries}", "mark": mark})
         task.heard_s, task.running_s = time.monotonic(), 0.0
         task.started, task.driving, task.last, task.lost_because = {}, {}, {}, ""
         self._touched.add(task.work.key)
         self.tasks.move(task, "live")
         self._recorder.begin(task, self._replicate(task) if task.condition else None)
-        self._view.begin(task.work.key, task.work.label, task.work.num_steps, task.fold.step)
+        self._view.begin(task.work.key, task.work.label, task.work.num_steps, task.summary.step)
         self._view.conditions(self.tasks.states)
 
     def _judge(self, task: Task, final: Record, may_retry: bool = False) -> None:
@@ -312,7 +312,7 @@ class Plan:
         self._is_stalled |= is_lost
         replicate = self._replicate(task) if task.condition else None
         self._recorder.end(task, replicate, task.state, final.get("traceback", ""))
-        self._view.end(task.work.key, task.state, task.error, task.fold.duration_s)
+        self._view.end(task.work.key, task.state, task.error, task.summary.duration_s)
         if task.condition:
             self._close_condition(task.condition)
         elif task.work.key in self._leases:
@@ -355,12 +355,12 @@ class Plan:
         common = set.intersection(*(set(replicate.metrics) for replicate in replicates))
         missing = [name for name in self._objective_names(condition) if name not in common]
         if missing:
-            raise InputError(f"The objective {missing[0]!r} is not among what {self._drafter.sweep.trainable} reports.")
+            raise InputError(f"The objective {missing[0]!r} is not among what {self._factory.sweep.trainable} reports.")
         return {name: math.fsum(r.metrics[name] for r in replicates) / len(replicates) for name in sorted(common)}
 
     def _objective_names(self, condition: Condition) -> list[str]:
-        end = self._drafter.first_evaluation(condition)
-        return [objective.metric + end for objective in self._drafter.sweep.objectives]
+        end = self._factory.first_evaluation(condition)
+        return [objective.metric + end for objective in self._factory.sweep.objectives]
 
     def _replicate(self, task: Task) -> Replicate:
         assert task.condition is not None
@@ -378,6 +378,6 @@ def _when_there(ask: Callable[[], bool | None]) -> bool:
     try:
         return bool(ask())
     except Exception as error:
-        if not Tracking.is_away(error):
+        if not Tracking.is_unavailable(error):
             raise
         return False

@@ -9,7 +9,7 @@ from typing import Literal
 
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import Record
-from orchestrator.journal.summary import Fold
+from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate, State
 from orchestrator.worker.work import Work, code_version, evaluation_ids, import_trainable
 from search_spaces.sweep import Condition, ResolvedResources, Sweep
@@ -20,7 +20,7 @@ TaskState = Literal["waiting", "live", "complete", "failed"]
 
 @dataclass(eq=False)
 class Task:
-    """A piece of work in a plan, and how it stands.
+    """A piece of work in a scheduler, and how it stands.
 
     Attributes:
         condition: None for a prerequisite.
@@ -28,7 +28,7 @@ class Task:
         evaluations: ids of those it must have.
         state: one whose worker was lost waits again; `tries` counts how often it was started.
         not_before_s: by the monotonic clock, when it may be tried again.
-        fold: what its journal said when it was last looked at.
+        summary: what its journal said when it was last looked at.
         started: the record with which the session under way started: host, process and node.
         driving: the same of the process that drives its workers, where it has some.
         running_s, heard_s: by the monotonic clock, when its worker started and when it last said something.
@@ -47,7 +47,7 @@ class Task:
     is_lost: bool = False
     tries: int = 0
     not_before_s: float = 0.0
-    fold: Fold = field(default_factory=Fold)
+    summary: JournalSummary = field(default_factory=JournalSummary)
     started: Record = field(default_factory=dict)
     driving: Record = field(default_factory=dict)
     running_s: float = 0.0
@@ -64,8 +64,8 @@ class Task:
     def code_version(self) -> str:
         """Of the sources that made its results; where it failed, of those that failed last."""
         if self.state == "failed":
-            return self.fold.last_version or self.work.code_version
-        return (self.fold.versions or [self.work.code_version])[0]
+            return self.summary.last_version or self.work.code_version
+        return (self.summary.versions or [self.work.code_version])[0]
 
     def device_s(self, now_s: float) -> float:
         """Seconds of devices that its present try has held; 0 while it waits for its worker."""
@@ -79,24 +79,24 @@ class Task:
             condition=self.condition.name,
             seed=self.seed,
             state=state,
-            metrics=dict(earlier) | self.fold.metrics,
+            metrics=dict(earlier) | self.summary.metrics,
             error=self.error,
             is_lost=self.is_lost,
             code_version=self.code_version,
-            evaluations=frozenset(self.fold.evaluations),
+            evaluations=frozenset(self.summary.evaluations),
             data_fingerprint=self.fingerprint,
-            duration_s=self.fold.duration_s,
+            duration_s=self.summary.duration_s,
             num_devices=self.num_devices,
-            size_bytes=self.fold.size_bytes,
-            peak_host_bytes=self.fold.peak_host_bytes,
-            peak_gpu_bytes=self.fold.peak_gpu_bytes,
-            host=self.fold.host,
-            device=self.fold.device,
+            size_bytes=self.summary.size_bytes,
+            peak_host_bytes=self.summary.peak_host_bytes,
+            peak_gpu_bytes=self.summary.peak_gpu_bytes,
+            host=self.summary.host,
+            device=self.summary.device,
         )
 
 
 @dataclass
-class Drafter:
+class TaskFactory:
     """Makes tasks of a sweep's conditions and seeds; fingerprints and code versions are computed once."""
 
     sweep: Sweep

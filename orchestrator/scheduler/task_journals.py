@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import Record, ReplicateFolder, looked_at
-from orchestrator.journal.summary import Fold, fold
+from orchestrator.journal.summary import JournalSummary, summarise
 from orchestrator.scheduler.task_factory import Task
 
 
@@ -19,10 +19,10 @@ def folder_of_replicate(settings: Settings, sweep: str, key: str) -> ReplicateFo
     return ReplicateFolder(path, {}, settings.shared(path))
 
 
-def journals(tasks: Sequence[Task]) -> Iterator[tuple[Task, Fold]]:
+def journals(tasks: Sequence[Task]) -> Iterator[tuple[Task, JournalSummary]]:
     """Each task with what its journal says now."""
     folders = looked_at([folder_of(task) for task in tasks])
-    return ((task, fold(folder.records())) for task, folder in zip(tasks, folders, strict=True))
+    return ((task, summarise(folder.records())) for task, folder in zip(tasks, folders, strict=True))
 
 
 def has_products(task: Task, final: Record) -> bool:

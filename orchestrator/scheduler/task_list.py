@@ -1,4 +1,4 @@
-"""The tasks of a plan, found by state and by condition without looking at all of them."""
+"""The tasks of a scheduler, found by state and by condition without looking at all of them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Looks after a running plan from a thread of its own: ends what hangs, and stops the driver at its limit."""
+"""Looks after a running scheduler from a thread of its own: ends what hangs, and stops the driver at its limit."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from orchestrator.journal.folder import HUNG_FILE, Record
 from orchestrator.machine.processes import start_time
-from orchestrator.scheduler.scheduler import Plan
+from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.task_factory import Task
 from orchestrator.worker.work import Work
 from trainables.errors import InputError
@@ -30,8 +30,8 @@ End = Callable[[Record], str | None]
 """Ends the process that wrote a `started` record, wherever it is, and returns what it said of where it hangs."""
 
 
-class Watch:
-    """A context manager around the running of `plan`.
+class Watchdog:
+    """A context manager around the running of `scheduler`.
 
     Args:
         end: None where work runs in the driver's own process, which nobody but its user may end.
@@ -39,15 +39,15 @@ class Watch:
         tell: told of work for which the cluster finds no place.
     """
 
-    def __init__(self, plan: Plan, end: End | None, max_device_s: float, tell: Callable[[str], None]) -> None:
-        self._plan, self._end, self._max_device_s, self._tell = plan, end, max_device_s, tell
+    def __init__(self, scheduler: Scheduler, end: End | None, max_device_s: float, tell: Callable[[str], None]) -> None:
+        self._scheduler, self._end, self._max_device_s, self._tell = scheduler, end, max_device_s, tell
         self._told: set[str] = set()
         self._asked_s: dict[str, float] = {}
         self._closed = threading.Event()
         self._is_ending = False
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "Watchdog":
         self._thread.start()
         return self
 
@@ -59,10 +59,10 @@ class Watch:
 
     def _run(self) -> None:
         while not self._closed.wait(LOOK_S):
-            if self._plan.device_s() >= self._max_device_s:
-                self._plan.stopping.stop(f"Stopped at the limit of {self._max_device_s / 3600:g} device hours.")
+            if self._scheduler.device_s() >= self._max_device_s:
+                self._scheduler.stopping.stop(f"Stopped at the limit of {self._max_device_s / 3600:g} device hours.")
                 return
-            for task in list(self._plan.tasks.live.values()):
+            for task in list(self._scheduler.tasks.live.values()):
                 with contextlib.suppress(OSError, InputError):  # a journal that cannot be read now
                     self._look_at(task)
 
@@ -73,7 +73,7 @@ class Watch:
         """
         limit_s = task.work.resources.report_timeout_s
         if not task.running_s and self._may_ask(task.work):
-            self._plan.hear(task)
+            self._scheduler.hear(task)
         if self._closed.is_set():
             return
         if not task.running_s:

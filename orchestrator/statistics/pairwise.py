@@ -93,7 +93,7 @@ class Groups:
         found: NDArray[np.bool_] = (errors[0] == 0) & (errors[1] == 0)
         return found
 
-    def smallest_shown(self, test: Test, level: float) -> Floats:
+    def minimum_detectable_difference(self, test: Test, level: float) -> Floats:
         """The smallest difference that the promised test shows at `level` with power 0.8; NaN where it shows none."""
         if self.least_size() < 2:
             return self._nothing()
@@ -105,7 +105,7 @@ class Groups:
         return np.where(np.isfinite(centres), centres, np.nan) * estimates.standard_error
 
     def seeds_needed(self, test: Test, level: float) -> Floats:
-        """Seeds that show the difference seen, as `smallest_shown`; NaN where no number below 1,000 does."""
+        """Seeds with which the difference seen is detectable; NaN where no number below 1,000 does."""
         if self.least_size() < 2:
             return self._nothing()
         value, error, _ = self.difference

@@ -57,7 +57,7 @@ class Design:
         return np.sqrt(total), freedom
 
 
-def smallest_difference(
+def minimum_detectable_difference(
     standard_error: float, freedom: float, level: float = 0.05, power: float = POWER, num_comparisons: int = 1
 ) -> float:
     """The smallest true difference that a two-sided t-test shows, in its direction, with probability `power`.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 
-def at_even_steps(num_values: int, count: int) -> Sequence[int]:
+def subsample(num_values: int, count: int) -> Sequence[int]:
     """At most `count` of the numbers up to `num_values`, the first and the last among them."""
     if num_values <= count:
         return range(num_values)

@@ -1,6 +1,6 @@
 """MLflow: one experiment a sweep, a run a condition, a nested run a replicate.
 
-Only files named `tracking*` import mlflow. A run is found by its key through a book (`tracking_books`), never by tags.
+Only files named `tracking*` import mlflow. A run is found by its key through a registry (`registry`), never by tags.
 """
 
 import logging
@@ -25,9 +25,9 @@ from orchestrator.tracking import condition_metrics as tracking_summaries
 from orchestrator.tracking import store as database
 from orchestrator.tracking.mlflow_reader import read_study
 from orchestrator.tracking.names import LOAD_PREFIX, stored_name
-from orchestrator.tracking.probe import masked, reason_of, store_kind
+from orchestrator.tracking.probe import reason_of, redacted, store_kind
 from orchestrator.tracking.recorded_sweeps import RecordedSweep, recorded_sweeps
-from orchestrator.tracking.registry import Book, open_book
+from orchestrator.tracking.registry import Registry, open_registry
 from orchestrator.tracking.runs import RUNNING, KeyedRuns, matching
 from orchestrator.tracking.study_cache import cache_folder
 from trainables.errors import InputError
@@ -56,7 +56,7 @@ class Tracking:
         for name, value in CLIENT.items():
             os.environ.setdefault(name, value)
         self._settings = settings
-        self._books: dict[str, Book] = {}
+        self._books: dict[str, Registry] = {}
         self._revision = 0
         uri = database.address(settings.tracking_uri)
         try:
@@ -65,21 +65,23 @@ class Tracking:
                 self._client.search_experiments(max_results=1)
         except (MlflowException, SQLAlchemyError, ImportError, ValueError) as error:  # a database needs its own package
             reason = reason_of(error, settings.tracking_uri)
-            raise InputError(f"The tracking store {masked(settings.tracking_uri)} cannot be opened: {reason}") from None
-        self._runs = KeyedRuns(self._client, self.book)
+            raise InputError(
+                f"The tracking store {redacted(settings.tracking_uri)} cannot be opened: {reason}"
+            ) from None
+        self._runs = KeyedRuns(self._client, self.registry)
 
     @staticmethod
-    def is_away(error: Exception) -> bool:
+    def is_unavailable(error: Exception) -> bool:
         """Whether the store could not be reached or could not serve, so that the same call may succeed later."""
         if isinstance(error, MlflowException):
             status: int = error.get_http_status_code()  # type: ignore[no-untyped-call]
             return status in AWAY_STATUS
         return isinstance(error, (OSError, OperationalError, InterfaceError))  # from giving up on a broken connection
 
-    def book(self, name: str) -> Book:
-        """The one book called `name`."""
+    def registry(self, name: str) -> Registry:
+        """The one registry called `name`."""
         if name not in self._books:
-            self._books[name] = open_book(self._client, name)
+            self._books[name] = open_registry(self._client, name)
         return self._books[name]
 
     def open_experiment(self, name: str) -> str:
@@ -105,7 +107,7 @@ class Tracking:
         found = self._client.get_experiment_by_name(name)
         if found is None:
             raise InputError(
-                f"{name} has not run here yet ({masked(self._settings.tracking_uri)}); `ponderay run {name}` does."
+                f"{name} has not run here yet ({redacted(self._settings.tracking_uri)}); `ponderay run {name}` does."
             )
         return found
 
@@ -242,7 +244,7 @@ class Tracking:
             self.finish(run.info.run_id, "stopped")
 
     def remove_orphans(self, experiment_id: str) -> None:
-        """Removes runs that were made and not entered into the book, because then a driver died or the store went away.
+        """Removes runs that were made and never entered into the registry: a driver died, or the store went away.
 
         For the holder of the lease.
         """

@@ -1,8 +1,8 @@
 """Leases kept in the tracking store: at most one driver runs a sweep, or makes a prerequisite, on whatever machine.
 
 A lease has generations. Taking it means to claim the next generation, which the store lets one process do. Its holder
-notes a beat every few seconds; a lease whose beat stands still for a while, by the watch of whoever looks on, has
-expired, so that clocks need not agree. A released or expired generation stays where it is: numbers never start again.
+notes a heartbeat every few seconds; a lease whose heartbeat stands still for a while, by the clock of whoever looks on,
+has expired, so that clocks need not agree. A released or expired generation stays where it is: numbers only grow.
 """
 
 import contextlib
@@ -56,13 +56,13 @@ class StoreLease:
         if time.monotonic() - self._asked_s < self._poll_s:
             return False
         self._asked_s, began_s = time.monotonic(), time.time()
-        book = self._tracking.book(f"lease {self.name}")
-        claims, notes = book.read()
+        registry = self._tracking.registry(f"lease {self.name}")
+        claims, notes = registry.read()
         last = max((int(number) for number in claims), default=0)
         if last and not self._is_free(last, claims, notes):
             return False
         claim = json.dumps({"who": _who(), "place": _place(), "token": self._token})
-        if book.claim(str(last + 1), claim) != claim:
+        if registry.enter(str(last + 1), claim) != claim:
             return False
         self._mine, self._beaten_s = last + 1, began_s
         _held_here.add(self._token)
@@ -86,41 +86,41 @@ class StoreLease:
         return self._mine is not None
 
     def is_lost(self) -> bool:
-        """Whether a beat has found that another process took it."""
+        """Whether a heartbeat has found that another process took it."""
         return self._is_lost
 
     def is_sure(self) -> bool:
-        """Whether the last beat is too young for others to take it; by a clock that goes on while a machine sleeps."""
+        """Whether the last heartbeat is too young for others to take it; the clock runs while a machine sleeps."""
         return 0 <= time.time() - self._beaten_s < self._expires_s / 2
 
-    def beat(self) -> bool:
+    def heartbeat(self) -> bool:
         """Tells the others that this process is alive; False where one of them has taken the lease meanwhile."""
         with self._noting:
             if self._mine is None:
                 return True
-            began_s, book = time.time(), self._tracking.book(f"lease {self.name}")
-            if max(int(number) for number in book.claims()) > self._mine:
+            began_s, registry = time.time(), self._tracking.registry(f"lease {self.name}")
+            if max(int(number) for number in registry.entries()) > self._mine:
                 self._is_lost = True  # first: at no moment is it neither held nor lost
                 self._mine = None
                 _held_here.discard(self._token)
                 return False
             self._beats += 1
-            book.note(f"beat.{self._mine}", str(self._beats))
+            registry.note(f"beat.{self._mine}", str(self._beats))
             self._beaten_s = began_s
             return True
 
     def release(self) -> None:
         """Gives the lease back; nothing happens where it is not held.
 
-        Where the store is away it expires; this process itself may take it again at once. A beat of another thread is
-        over before, so that it neither comes after this last note nor writes it at the same moment, which no database
-        takes.
+        Where the store is away it expires; this process itself may take it again at once. A heartbeat of another
+        thread is over before, so that it neither comes after this last note nor writes it at the same moment, which
+        no database takes.
         """
         _held_here.discard(self._token)
         with self._noting:
             if self._mine is not None:
                 mine, self._mine = self._mine, None
-                self._tracking.book(f"lease {self.name}").note(f"beat.{mine}", "released")
+                self._tracking.registry(f"lease {self.name}").note(f"beat.{mine}", "released")
 
     def _is_free(self, last: int, claims: dict[str, str], notes: dict[str, str]) -> bool:
         holder: dict[str, Any] = json.loads(claims[str(last)])
@@ -160,8 +160,8 @@ def _is_dead(holder: dict[str, Any]) -> bool:
 class LeaseKeeper:
     """Keeps leases alive from a thread of its own, and says once, by `lost`, which one cannot be kept, and why."""
 
-    def __init__(self, tracking: Tracking, lost: Callable[[str], None], beat_s: float = BEAT_S) -> None:
-        self._tracking, self._lost, self._beat_s = tracking, lost, beat_s
+    def __init__(self, tracking: Tracking, lost: Callable[[str], None], heartbeat_s: float = BEAT_S) -> None:
+        self._tracking, self._lost, self._beat_s = tracking, lost, heartbeat_s
         self._leases: list[StoreLease] = []
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -176,13 +176,13 @@ class LeaseKeeper:
         return lease
 
     def holds_all(self) -> bool:
-        """Whether no lease was lost, where the last beat is old by a new one.
+        """Whether no lease was lost, where the last heartbeat is old by a new one.
 
         Raises:
             Exception: what the store raises that cannot be reached.
         """
         for lease in self._held():
-            if not lease.is_sure() and not lease.beat():
+            if not lease.is_sure() and not lease.heartbeat():
                 self._say_lost(lease, TAKEN)
         return not any(lease.is_lost() for lease in self._leases)
 
@@ -206,12 +206,12 @@ class LeaseKeeper:
             return [lease for lease in self._leases if lease.is_held()]
 
     def _beat(self, lease: StoreLease) -> None:
-        """While the store is away no beat is heard, but neither can anybody take the lease."""
+        """While the store is away no heartbeat is heard, but neither can anybody take the lease."""
         why = TAKEN
         try:
-            is_kept = lease.beat()
+            is_kept = lease.heartbeat()
         except Exception as error:
-            is_kept, why = Tracking.is_away(error), str(error).partition("\n")[0]
+            is_kept, why = Tracking.is_unavailable(error), str(error).partition("\n")[0]
         if not is_kept:
             self._say_lost(lease, why)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.results.study import Study
 from orchestrator.tracking import study_cache
-from orchestrator.tracking.probe import masked
+from orchestrator.tracking.probe import redacted
 from orchestrator.tracking.replicate_tags import decode
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 
@@ -29,7 +29,7 @@ def read_study(client: "MlflowClient", name: str, experiment_id: str, cache: Pat
         cache: folder of what was read before; None: everything is read.
     """
     experiment = client.get_experiment(experiment_id)
-    origin = Origin(masked(client.tracking_uri), str(experiment_id), int(experiment.creation_time or 0))
+    origin = Origin(redacted(client.tracking_uri), str(experiment_id), int(experiment.creation_time or 0))
     before = study_cache.load(cache, origin)
     snapshot = _read(client, experiment_id, before)
     if snapshot != before:

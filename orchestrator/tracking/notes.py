@@ -12,6 +12,7 @@ from orchestrator.results.study import Replicate
 from orchestrator.tracking.pages import VIEWS
 from orchestrator.tracking.run_filters import RunFilter
 from orchestrator.tracking.run_links import filter_page, run_page
+from search_spaces.size import arguments
 
 TAG: Final = "mlflow.note.content"
 MAX_LENGTH: Final = 5000
@@ -68,8 +69,7 @@ def of_replicate(seed: int, condition: str, sweep: str, experiment_id: str, cond
 
 def _argument(name: str) -> str:
     """A sweep as a command takes it."""
-    words = shlex.quote(" ".join(name.removesuffix(".smoke").split()))
-    return f"{words} --smoke" if name.endswith(".smoke") else words
+    return shlex.join(" ".join(word.split()) for word in arguments(name))
 
 
 def _replicate(experiment_id: str, replicate: Replicate) -> str:

@@ -27,7 +27,7 @@ NO_ADDRESS: Final = "it is no valid address (in a password @ is written %40, and
 PASSWORD_OPTION: Final = re.compile(r"((?:password|passwd|pwd|token)=)[^&\s]*", re.IGNORECASE)
 
 
-def masked(uri: str) -> str:
+def redacted(uri: str) -> str:
     """`uri` with *** for its password."""
     return PASSWORD_OPTION.sub(r"\1***", PASSWORD.sub(r"\1:***@", uri))
 
@@ -129,4 +129,4 @@ def _without_password(text: str, uri: str) -> str:
         password = None
     for secret in {password, unquote(password)} if password else ():
         text = text.replace(secret, "***")
-    return masked(PART_OF_PASSWORD.sub('"***@', text))
+    return redacted(PART_OF_PASSWORD.sub('"***@', text))

@@ -1,6 +1,6 @@
 """Where a study's results came from, read from its runs: few queries, however many replicates there are.
 
-Of each replicate's run only the tags named here are read, and the parameters; passwords and tokens are masked.
+Of each replicate's run only the tags named here are read, and the parameters; passwords and tokens are redacted.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
-from orchestrator.environment.redaction import masked_setting, masked_source, masked_text, without_secrets
+from orchestrator.environment.redaction import redacted_setting, redacted_source, redacted_text, without_secrets
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.tracking.store import address
 
@@ -111,7 +111,7 @@ def _configs(
     found = client.search_runs([experiment], f"attributes.run_id IN ({listed})", max_results=MOST_CONFIGS)
     params = {runs[run.info.run_id]: run.data.params for run in found}
     return {
-        condition: {path: masked_setting(path, value) for path, value in sorted(values.items()) if path != "seed"}
+        condition: {path: redacted_setting(path, value) for path, value in sorted(values.items()) if path != "seed"}
         for condition in runs.values()
         if (values := params.get(condition))
     }
@@ -134,11 +134,11 @@ def _diffs(client: MlflowClient, experiment: str, notes: list[str]) -> Mapping[s
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 local = Path(client.download_artifacts(runs[0].info.run_id, file.path, folder))
-                diff = masked_source(local.read_text(encoding="utf-8", errors="replace"))
+                diff = redacted_source(local.read_text(encoding="utf-8", errors="replace"))
             names.setdefault(diff, PurePosixPath(file.path).stem)
         if len(files) > MOST_DIFFS:
             notes.append(f"{MOST_DIFFS} of {len(files)} diffs were read; MLflow has all.")
     except (MlflowException, OSError) as error:
-        said = (masked_text(str(error)).splitlines() or [type(error).__name__])[0]
+        said = (redacted_text(str(error)).splitlines() or [type(error).__name__])[0]
         notes.append(f"What was not committed could not be read: {said}")
     return {name: diff for diff, name in names.items()}

@@ -1,8 +1,8 @@
-"""Books: runs of MLflow whose parameters are written once, so that of several processes one is the first.
+"""Registries: runs of MLflow whose parameters are written once, so that of several processes one is the first.
 
 MLflow has no transaction to offer, but two things that its database allows once only: a registered model of one name,
 and a parameter of one name in a run (its primary key). The registered model `ponderay.books` names the run that lists
-all books; each book's parameters are claims that nobody can change.
+all registries; each registry's parameters are entries that nobody can change.
 """
 
 import re
@@ -18,23 +18,23 @@ NOTE: Final = "Kept by Ponderay: names the run that lists its leases and runs. D
 
 
 @dataclass(frozen=True)
-class Book:
-    """A run whose parameters are claims, and whose tags may change."""
+class Registry:
+    """A run whose parameters are entries, and whose tags may change."""
 
     client: MlflowClient
     run_id: str
 
-    def claim(self, name: str, value: str) -> str:
+    def enter(self, name: str, value: str) -> str:
         """The value that stands under `name`: `value`, or what another process wrote there before."""
         try:
             self.client.log_param(self.run_id, name, value)
         except MlflowException as error:
             if error.error_code != "INVALID_PARAMETER_VALUE":
                 raise
-            return self.claims()[name]
+            return self.entries()[name]
         return value
 
-    def claims(self) -> dict[str, str]:
+    def entries(self) -> dict[str, str]:
         """All that was claimed."""
         return self.read()[0]
 
@@ -53,14 +53,14 @@ def storable(name: str) -> str:
     return _UNSTORABLE.sub(lambda found: f"_{ord(found[0]):x}_", name)
 
 
-def open_book(client: MlflowClient, name: str) -> Book:
-    """The one book called `name`, made where it is not there."""
-    root, name = Book(client, _root_run(client)), storable(name)
-    claims = root.claims()
-    if name in claims:
-        return Book(client, claims[name])
+def open_registry(client: MlflowClient, name: str) -> Registry:
+    """The one registry called `name`, made where it is not there."""
+    root, name = Registry(client, _root_run(client)), storable(name)
+    entries = root.entries()
+    if name in entries:
+        return Registry(client, entries[name])
     mine = _new_run(client, name)
-    return Book(client, _keep_one(client, mine, root.claim(name, mine)))
+    return Registry(client, _keep_one(client, mine, root.enter(name, mine)))
 
 
 def _root_run(client: MlflowClient) -> str:

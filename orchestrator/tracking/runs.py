@@ -1,4 +1,4 @@
-"""Runs of MLflow by kind and key, through the book of their experiment: one run for each key, whoever asks."""
+"""Runs of MLflow by kind and key, through the registry of their experiment: one run for each key, whoever asks."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
@@ -7,7 +7,7 @@ from mlflow.entities import Run, ViewType
 from mlflow.exceptions import MlflowException
 
 from orchestrator.tracking.batches import plain
-from orchestrator.tracking.registry import Book, storable
+from orchestrator.tracking.registry import Registry, storable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -31,10 +31,10 @@ def matching(client: "MlflowClient", experiment_id: str, wanted: str) -> Iterato
 
 
 class KeyedRuns:
-    """The runs that this process knows of, and those that others enter into the book."""
+    """The runs that this process knows of, and those that others enter into the registry."""
 
-    def __init__(self, client: "MlflowClient", book: Callable[[str], Book]) -> None:
-        self._client, self._book = client, book
+    def __init__(self, client: "MlflowClient", registry: Callable[[str], Registry]) -> None:
+        self._client, self._registry = client, registry
         self._runs: dict[str, dict[str, str]] = {}
         self._new: set[str] = set()
         self._begun: set[tuple[str, str]] = set()
@@ -42,7 +42,7 @@ class KeyedRuns:
     def open(self, experiment_id: str, kind: str, key: str, name: str, tags: Mapping[str, str]) -> str:
         """The id of the one run with this kind and key, set RUNNING; made where it is not there.
 
-        Several drivers may ask at once: the book of the experiment takes one run for each key, the others are removed.
+        Several drivers may ask at once: the experiment's registry takes one run for each key, the others are removed.
         """
         runs, claim = self.known(experiment_id), storable(f"{kind} {key}")
         while claim in runs:
@@ -55,7 +55,7 @@ class KeyedRuns:
         given = {tag: plain(value) for tag, value in tags.items()} | identity | {"ponderay.state": "running"}
         made = self._client.create_run(experiment_id, tags=given, run_name=plain(name)[:NAME_LIMIT])
         mine = str(made.info.run_id)
-        runs[claim] = self._book_of(experiment_id).claim(claim, mine)
+        runs[claim] = self._book_of(experiment_id).enter(claim, mine)
         self._begun.discard((experiment_id, claim))
         if runs[claim] == mine:
             self._new.add(mine)
@@ -75,15 +75,15 @@ class KeyedRuns:
     def known(self, experiment_id: str) -> dict[str, str]:
         """Ids of runs by what they were claimed for."""
         if experiment_id not in self._runs:
-            self._runs[experiment_id] = self._book_of(experiment_id).claims()
+            self._runs[experiment_id] = self._book_of(experiment_id).entries()
         return self._runs[experiment_id]
 
     def remove_unentered(self, experiment_id: str, identity: Mapping[str, str] | None = None) -> None:
-        """Removes running runs, those with the tags `identity`, that are not in the book.
+        """Removes running runs, those with the tags `identity`, that are not in the registry.
 
-        For the holder of the lease, or once the book has the run for these tags: others in the making are in vain.
+        For the holder of the lease, or once the registry has the run for these tags: others in the making are in vain.
         """
-        entered = set(self._book_of(experiment_id).claims().values())
+        entered = set(self._book_of(experiment_id).entries().values())
         for run in list(matching(self._client, experiment_id, RUNNING)):
             if run.info.run_id not in entered and (identity or {}).items() <= run.data.tags.items():
                 self._client.delete_run(run.info.run_id)
@@ -94,8 +94,8 @@ class KeyedRuns:
         self._new.discard(run_id)
         return is_new
 
-    def _book_of(self, experiment_id: str) -> Book:
-        return self._book(f"runs of experiment {experiment_id}")
+    def _book_of(self, experiment_id: str) -> Registry:
+        return self._registry(f"runs of experiment {experiment_id}")
 
     def _reopen(self, run_id: str) -> bool:
         """Sets a run RUNNING, taking it out of the bin; False where it is not even there."""

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from orchestrator.environment.excluded_files import git_excludes
-from orchestrator.environment.redaction import masked_source, without_secrets
+from orchestrator.environment.redaction import redacted_source, without_secrets
 
 PACKAGES = ("ponderay", "torch", "torchaudio", "ray", "optuna", "mlflow", "numpy", "scipy")
 SOURCE = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ def git_commit() -> str:
 @cache
 def git_diff() -> str:
     """What is changed and not committed, but for files in which people write their keys, and the like."""
-    return masked_source(_git("diff", "HEAD", "--", ".", *git_excludes())) or _brought("diff")
+    return redacted_source(_git("diff", "HEAD", "--", ".", *git_excludes())) or _brought("diff")
 
 
 def to_bring() -> dict[str, str]:

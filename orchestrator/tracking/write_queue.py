@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from orchestrator.environment.redaction import masked_text
-from orchestrator.journal.bucket import AwayError
+from orchestrator.environment.redaction import redacted_text
+from orchestrator.journal.bucket import UnavailableError
 from trainables.errors import InputError
 
 WAITS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -18,23 +18,23 @@ GATHER_S: Final = 0.1
 """Changes of one thing within this time are written at once."""
 
 
-class Spool:
+class WriteQueue:
     """Jobs by name, each done once after the last change to it.
 
     Args:
-        is_away: whether an exception says that the store cannot be reached now.
+        is_unavailable: whether an exception says that the store cannot be reached now.
         tell: told when the store goes away, and when it is back.
         may_write: asked before each job and after one that was refused; where it says no, all that wait are dropped. It
-            may raise what `is_away` knows.
+            may raise what `is_unavailable` knows.
     """
 
     def __init__(
         self,
-        is_away: Callable[[Exception], bool],
+        is_unavailable: Callable[[Exception], bool],
         tell: Callable[[str], None],
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._is_away, self._tell, self._may_write = is_away, tell, may_write
+        self._is_unavailable, self._tell, self._may_write = is_unavailable, tell, may_write
         self._jobs: dict[Hashable, Callable[[], None]] = {}
         self._changed = threading.Condition()
         self._is_writing = self._is_closed = False
@@ -70,7 +70,7 @@ class Spool:
         self._thread.join(timeout=5.0)
 
     @property
-    def is_away(self) -> bool:
+    def is_unavailable(self) -> bool:
         """Whether the store could not be reached lately."""
         return self._away_since is not None
 
@@ -111,7 +111,7 @@ class Spool:
             try:
                 self._do_or_drop(job)
             except Exception as error:
-                if not self._is_away(error):
+                if not self._is_unavailable(error):
                     self._error = error
                     return
                 self._say_away(error)
@@ -131,7 +131,7 @@ class Spool:
                 job()
                 return
         except Exception as error:
-            if self._is_away(error) or self._may_write():
+            if self._is_unavailable(error) or self._may_write():
                 raise
         with self._changed:
             self._jobs.clear()
@@ -139,7 +139,7 @@ class Spool:
     def _say_away(self, error: Exception) -> None:
         if self._away_since is None:
             self._away_since = time.monotonic()
-            what = "The bucket" if isinstance(error, AwayError) else "The tracking store"
+            what = "The bucket" if isinstance(error, UnavailableError) else "The tracking store"
             self._tell(f"{what} is away; what happens is kept in the journals meanwhile ({_line(error)}).")
 
     def _say_back(self) -> None:
@@ -150,4 +150,4 @@ class Spool:
 
 
 def _line(error: Exception) -> str:
-    return masked_text(str(error)).partition("\n")[0][:200]
+    return redacted_text(str(error)).partition("\n")[0][:200]

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import torch
 
-from orchestrator.environment.redaction import masked_text, masked_traceback
+from orchestrator.environment.redaction import redacted_text, redacted_traceback
 from orchestrator.journal.folder import Record, ReplicateFolder, size_bytes
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import forget_peak_memory, peak_memory_bytes
-from orchestrator.worker.system_metrics import MachineLoad
+from orchestrator.worker.system_metrics import SystemMetrics
 from orchestrator.worker.work import Work, evaluation_id, evaluation_ids
 from trainables import distributed
 from trainables.config import Config
@@ -51,7 +51,7 @@ class JournalTrial:
     def __init__(self, folder: ReplicateFolder, work: Work, send: Send, is_writer: bool) -> None:
         self._folder, self._work, self._send, self._is_writer = folder, work, send, is_writer
         self._last_step = folder.last_step()
-        self._load = MachineLoad(folder.path)
+        self._load = SystemMetrics(folder.path)
 
     def report(
         self,
@@ -230,7 +230,7 @@ def _execute(
             "error": _in_one_line(error),
             "evaluation": under_test,
             "is_input_error": isinstance(error, InputError),
-            "traceback": masked_traceback(traceback.format_exc()),
+            "traceback": redacted_traceback(traceback.format_exc()),
         }
         failure |= _peaks() | {"size_bytes": size_bytes(folder.path)}
         failure = _append_if_possible(folder, failure)
@@ -279,7 +279,7 @@ def _evaluate(
 
 def _in_one_line(error: Exception) -> str:
     text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-    return masked_text(text.replace("\n", " "))
+    return redacted_text(text.replace("\n", " "))
 
 
 def _place() -> dict[str, Any]:

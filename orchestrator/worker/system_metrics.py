@@ -19,7 +19,7 @@ INTERVAL_S: Final = 10.0
 MEGABYTE: Final = 1e6
 
 
-class MachineLoad:
+class SystemMetrics:
     """Samples of this machine since a run's start, now and then.
 
     Args:

@@ -9,7 +9,7 @@ from rich.console import Console
 from orchestrator.console.errors import RefusedError
 from orchestrator.driver import Outcome, run_without_ray
 from orchestrator.environment.settings import read_settings
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
 from tests.integration.tiny import TinyConfig
@@ -46,7 +46,7 @@ def searched(num_trials: int, name: str = "tiny.search", **changes: Any) -> Swee
 
 def run_quietly(sweep: Sweep, accept_code: bool = False) -> Outcome:
     """Runs it here."""
-    return run_without_ray(Drafter(sweep, read_settings(), 0), Console(quiet=True), accept_code)
+    return run_without_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code)
 
 
 if __name__ == "__main__":

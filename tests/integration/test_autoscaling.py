@@ -18,7 +18,7 @@ ONE_CPU = cpus(1)
 
 @dataclass
 class Waiting:
-    """A plan with nothing but tasks that wait."""
+    """A scheduler with nothing but tasks that wait."""
 
     waiting: dict[str, SimpleNamespace]
     live: dict[str, SimpleNamespace] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def groups() -> list[tuple[str, float]]:
 def test_what_waits_is_reserved_until_it_has_its_place_and_nothing_is_left(ray_instance):
     from orchestrator.cluster.autoscaling import Demand
 
-    plan, told, seen = Waiting(waiting(ONE_CPU, cpus(64))), [], set()
+    scheduler, told, seen = Waiting(waiting(ONE_CPU, cpus(64))), [], set()
     before = groups()
 
     def see(wanted: Callable[[], bool]) -> None:
@@ -56,13 +56,13 @@ def test_what_waits_is_reserved_until_it_has_its_place_and_nothing_is_left(ray_i
             time.sleep(0.02)
         assert wanted()
 
-    with Demand(plan, lambda: Capacity(0, 0, 0, 0, most=Capacity(100, 0, 64, 0)), told.append):
+    with Demand(scheduler, lambda: Capacity(0, 0, 0, 0, most=Capacity(100, 0, 64, 0)), told.append):
         see(lambda: {("CREATED", 1.0), ("PENDING", 64.0)} <= seen)
-        plan.waiting = waiting(cpus(63))
+        scheduler.waiting = waiting(cpus(63))
         see(lambda: groups() == [*before, ("PENDING", 63.0)])
-        plan.waiting = {}
+        scheduler.waiting = {}
         see(lambda: groups() == before)
-        plan.waiting = waiting(cpus(62))
+        scheduler.waiting = waiting(cpus(62))
         see(lambda: ("PENDING", 62.0) in groups())
     see(lambda: groups() == before)
     assert told[0] == "The cluster is asked for machines: 2 replicates wait for a place."

@@ -7,8 +7,8 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from orchestrator.environment.settings import read_settings
-from orchestrator.journal.bucket import AwayError
-from orchestrator.scheduler import scheduler as plan
+from orchestrator.journal.bucket import UnavailableError
+from orchestrator.scheduler import scheduler as scheduler
 from orchestrator.scheduler.stopping import StoppedError
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import run_quietly, searched, tiny
@@ -74,19 +74,19 @@ def test_a_machine_that_cannot_do_the_work_stops_the_sweep_and_fails_nothing_for
 
 @pytest.fixture
 def bucket_fails(monkeypatch):
-    """A function of the plan that looks into a bucket fails as often as the list has entries, where `is_asked`."""
+    """A function of the scheduler that looks into a bucket fails as often as the list has entries, where `is_asked`."""
     failures: list[int] = []
 
     def fail(name, is_asked):
-        real = getattr(plan, name)
+        real = getattr(scheduler, name)
 
         def failing(asked):
             if failures and is_asked(asked):
                 failures.pop()
-                raise AwayError("s3://bucket cannot be reached")
+                raise UnavailableError("s3://bucket cannot be reached")
             return real(asked)
 
-        monkeypatch.setattr(plan, name, failing)
+        monkeypatch.setattr(scheduler, name, failing)
         return failures
 
     return fail

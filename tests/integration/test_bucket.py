@@ -23,7 +23,7 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.forecast.remaining_work import look
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.machine.network import free_port
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Condition, Resources
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import statuses
@@ -127,10 +127,10 @@ def test_a_sweep_has_the_same_digits_and_another_machine_finds_it_done(bucket, m
     assert digits(run_quietly(sweep)) == digits(first)
     assert set(starts(bucket).values()) == {1}
     assert not list(runs.rglob("*.pt"))
-    survey = look(sweep, read_settings(), 2, 0, False)
-    assert [one.state for one in (*survey.replicates, *survey.prerequisites)] == ["complete"] * 5
+    snapshot = look(sweep, read_settings(), 2, 0, False)
+    assert [one.state for one in (*snapshot.replicates, *snapshot.prerequisites)] == ["complete"] * 5
     stored = sum(entry.size for entry in bucket.objects.filter(Prefix="shared/replicates/"))
-    assert sum(one.size_bytes for one in survey.replicates) == stored
+    assert sum(one.size_bytes for one in snapshot.replicates) == stored
 
 
 def test_an_evaluation_added_on_another_machine_fetches_the_best_checkpoint(bucket, monkeypatch):
@@ -247,7 +247,7 @@ def test_trials_and_train_workers_of_ray_give_the_same_digits_though_one_is_kill
     shutil.rmtree("runs/replicates")
     monkeypatch.setenv("PONDERAY_STORAGE", (workplace / "bucket").as_uri())
     sweep = tiny(conditions, name="tiny.ray", seeds=(1,))
-    outcome = run_on_ray(Drafter(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
+    outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
     assert digits(outcome) == expected
     assert mark.exists()
     kinds = Counter(file.name.partition(".")[0] for file in (workplace / "bucket").rglob("*") if file.is_file())

@@ -11,11 +11,11 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.admission import Capacity
 from orchestrator.scheduler.progress import ProgressView
-from orchestrator.scheduler.scheduler import Plan
+from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.stopping import StoppedError
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper, StoreLease
-from orchestrator.tracking.registry import Book
+from orchestrator.tracking.registry import Registry
 from orchestrator.worker.work import code_version
 from search_spaces.distributions import Real
 from search_spaces.sweep import Objective, Search
@@ -135,7 +135,7 @@ def test_results_of_mended_code_alone_are_the_mended_codes(workplace, monkeypatc
 
 
 def test_a_prerequisite_that_other_code_has_made_meanwhile_is_refused(workplace, monkeypatch):
-    real, others = Plan._is_ours, []
+    real, others = Scheduler._is_ours, []
 
     def meanwhile(self, task):
         if not others:
@@ -145,7 +145,7 @@ def test_a_prerequisite_that_other_code_has_made_meanwhile_is_refused(workplace,
                 run_quietly(tiny({"z": {}}, name="tiny.other", seeds=(1,)))
         return real(self, task)
 
-    monkeypatch.setattr(Plan, "_is_ours", meanwhile)
+    monkeypatch.setattr(Scheduler, "_is_ours", meanwhile)
     with pytest.raises(RefusedError, match="prerequisite first was made by version other"):
         run_quietly(tiny({"a": {}}, seeds=(1,)))
 
@@ -169,13 +169,13 @@ def test_a_driver_that_has_lost_its_lease_writes_no_more(workplace, monkeypatch)
     monkeypatch.setattr(LeaseKeeper, "_run", lambda self: None)  # which would notice it on its own
 
     execute, plans, others = local.execute, [], []
-    make = Plan.__init__
-    monkeypatch.setattr(Plan, "__init__", lambda self, *a: (make(self, *a), plans.append(self))[0])
+    make = Scheduler.__init__
+    monkeypatch.setattr(Scheduler, "__init__", lambda self, *a: (make(self, *a), plans.append(self))[0])
 
     def meanwhile(work, send):
         if work.label == "a seed 1" and not others:
             others.append(1)
-            plans[0]._recorder._spool.drain(60.0)  # a run in the making would be removed under its feet
+            plans[0]._recorder._queue.drain(60.0)  # a run in the making would be removed under its feet
             with monkeypatch.context() as patch:
                 patch.setattr(StoreLease, "_is_free", lambda *_: True)
                 run_quietly(tiny({"a": {}}, seeds=(1,)))
@@ -193,7 +193,7 @@ def test_a_node_that_is_away_for_a_moment_is_no_reason_to_refuse(workplace, monk
     """Only before anything starts it is asked whether there is enough."""
     number = [2]
     monkeypatch.setattr("orchestrator.driver._everything", lambda: Capacity(number[0], 0))
-    ended = Plan.ended
+    ended = Scheduler.ended
 
     def dip(self, key, lost=""):
         number[0] = 0
@@ -201,7 +201,7 @@ def test_a_node_that_is_away_for_a_moment_is_no_reason_to_refuse(workplace, monk
         self.extend()
         number[0] = 2
 
-    monkeypatch.setattr(Plan, "ended", dip)
+    monkeypatch.setattr(Scheduler, "ended", dip)
     assert [r.state for r in run_quietly(searched(3, seeds=(1,))).replicates] == ["complete"] * 3
     monkeypatch.setattr("orchestrator.driver._everything", lambda: Capacity(0, 0))
     run_quietly(searched(3, seeds=(1,)))
@@ -224,10 +224,12 @@ def test_a_signal_that_comes_at_the_very_end_leaves_the_process_alive(workplace,
 
 
 def test_devices_are_held_once_for_as_long_as_the_work_takes(workplace, monkeypatch):
-    plans, make = [], Plan.__init__
-    monkeypatch.setattr(Plan, "__init__", lambda self, *a: (make(self, *a), plans.append(self))[0])
-    seen, fold_of = [], Plan._judge
-    monkeypatch.setattr(Plan, "_judge", lambda self, *a, **k: (seen.append(self.device_s()), fold_of(self, *a, **k))[1])
+    plans, make = [], Scheduler.__init__
+    monkeypatch.setattr(Scheduler, "__init__", lambda self, *a: (make(self, *a), plans.append(self))[0])
+    seen, fold_of = [], Scheduler._judge
+    monkeypatch.setattr(
+        Scheduler, "_judge", lambda self, *a, **k: (seen.append(self.device_s()), fold_of(self, *a, **k))[1]
+    )
     run_quietly(tiny({"a": {"sleep_s": 0.3}}, seeds=(1,)))
     assert 1.2 <= seen[-1] <= 1.2 + 1.5
     assert plans[0].device_s() == pytest.approx(seen[-1], abs=0.05)
@@ -246,10 +248,10 @@ def test_a_metric_whose_name_no_store_takes_fails_its_replicate_in_words(workpla
 
 
 def test_a_book_that_cannot_be_noted_in_does_not_keep_a_process_from_its_own_sweep(workplace, monkeypatch):
-    note = Book.note
+    note = Registry.note
     monkeypatch.setattr(
-        Book, "note", lambda self, name, value: away() if value == "released" else note(self, name, value)
+        Registry, "note", lambda self, name, value: away() if value == "released" else note(self, name, value)
     )
     run_quietly(tiny({"a": {}}, seeds=(1,)))
-    monkeypatch.setattr(Book, "note", note)
+    monkeypatch.setattr(Registry, "note", note)
     assert run_quietly(tiny({"a": {}}, seeds=(1, 2))).num_failed == 0

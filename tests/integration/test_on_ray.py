@@ -14,7 +14,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.driver import run_on_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.stopping import StoppedError
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.sweep import Condition, Objective, Resources
 from tests.integration.sweeps import run_quietly, searched, tiny
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("ray_instance", "workplace")
 
 
 def run_with_ray(sweep, accept_code=False):
-    return run_on_ray(Drafter(sweep, read_settings(), 0), Console(quiet=True), None, accept_code)
+    return run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), None, accept_code)
 
 
 def by_condition(outcome):
@@ -100,7 +100,7 @@ def test_a_replicate_that_hangs_is_ended_and_tried_again():
     hanging = Condition("hangs", {"hang_at": 3, "fault_file": mark}, Resources(num_workers=0, report_timeout_s=2.0))
     log = io.StringIO()
     sweep = tiny((hanging, Condition("good", {})), seeds=(1,))
-    outcome = run_on_ray(Drafter(sweep, read_settings(), 0), Console(file=log, width=300), None, accept_code=False)
+    outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(file=log, width=300), None, accept_code=False)
     assert [(r.condition, r.state) for r in outcome.replicates] == [("hangs", "complete"), ("good", "complete")]
     assert mark.exists()
     assert "it reported nothing for 2 s, so its process was ended" in log.getvalue()
@@ -112,9 +112,9 @@ def test_a_replicate_that_hangs_is_ended_and_tried_again():
 @pytest.mark.slow
 def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
     sweep = tiny({"a": {"sleep_s": 0.6}, "b": {"x": 0.25, "sleep_s": 0.6}})
-    drafter = Drafter(sweep, read_settings(), 0)
+    factory = TaskFactory(sweep, read_settings(), 0)
     with pytest.raises(StoppedError, match=r"at the limit of 0\.0005 device hours"):
-        run_on_ray(drafter, Console(quiet=True), None, accept_code=False, max_device_hours=0.0005)
+        run_on_ray(factory, Console(quiet=True), None, accept_code=False, max_device_hours=0.0005)
     assert {group["state"] for group in ray.util.placement_group_table().values()} <= {"REMOVED"}
     assert "RUNNING" not in statuses("tiny.sweep").values()
     assert "stopped" in {r.state for r in Tracking(read_settings()).read_study("tiny.sweep").replicates}

@@ -22,7 +22,7 @@ from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.machine.network import free_port
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.optuna_search import SearchedConditions
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.probe import fault
 from search_spaces.sweep import Sweep
@@ -125,7 +125,7 @@ def during(epoch: int, happen, monkeypatch) -> list[int]:
 def told_of(sweep: Sweep) -> tuple[Outcome, str]:
     """Runs it; also what a log would hold."""
     console = Console(file=io.StringIO(), width=300)
-    return run_without_ray(Drafter(sweep, read_settings(), 0), console, accept_code=False), console.file.getvalue()
+    return run_without_ray(TaskFactory(sweep, read_settings(), 0), console, accept_code=False), console.file.getvalue()
 
 
 def check_search(outcome: Outcome, monkeypatch) -> None:

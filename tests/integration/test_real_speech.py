@@ -8,7 +8,7 @@ from rich.console import Console
 from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.folder import ReplicateFolder
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.asr_sizes import MINI_LIBRISPEECH, TIMIT, base
 from search_spaces.find import find_sweep
 from tests.trainables.folder_trial import FolderTrial
@@ -20,7 +20,7 @@ from trainables.config import content_hash
 @pytest.mark.data
 @pytest.mark.parametrize("task", [MINI_LIBRISPEECH, TIMIT], ids=lambda task: task.title)
 def test_the_converged_fit_reaches_its_targets_on_real_speech(tmp_path, real_data, task):
-    config = base(task, smoke=True)
+    config = base(task, "smoke")
     pretrain.train(config.pretraining, FolderTrial(tmp_path))
     examples = data.load(config.data, config.ar.features)
     ar = recognition.load_ar(config, FolderTrial(tmp_path, tmp_path / "2.pt"))
@@ -36,7 +36,7 @@ def test_the_converged_fit_reaches_its_targets_on_real_speech(tmp_path, real_dat
 def test_a_recogniser_learns_from_real_speech_and_is_tested_on_other_speakers(workplace, real_data):
     sweep = find_sweep("asr.laptop_librispeech", smoke=True).only("surprisal", 1)
     (replicate,) = run_without_ray(
-        Drafter(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
+        TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
     ).replicates
     assert replicate.state == "complete"
     folder = ReplicateFolder(workplace / "runs/replicates" / sweep.name / replicate.key, {})
@@ -70,7 +70,7 @@ STUDIES = [
 def test_a_replicate_of_every_study_runs_on_real_speech(workplace, real_data, name, condition):
     sweep = find_sweep(name, smoke=True).only(condition, 1)
     (replicate,) = run_without_ray(
-        Drafter(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
+        TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
     ).replicates
     assert replicate.state == "complete", replicate.error
     evaluations = [one.name for one in sweep.config(sweep.conditions[0], 1).evaluations]

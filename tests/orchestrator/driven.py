@@ -12,7 +12,7 @@ from rich.console import Console
 
 from orchestrator.driver import Outcome, run_without_ray
 from orchestrator.environment.settings import Settings
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import tiny
 from tests.orchestrator.recorded import empty_store
@@ -43,7 +43,7 @@ class Driven:
 
 def drive(sweep: Any, settings: Settings) -> Driven:
     """Runs `sweep` in this process."""
-    outcome = run_without_ray(Drafter(sweep, settings, 0), Console(quiet=True), accept_code=False)
+    outcome = run_without_ray(TaskFactory(sweep, settings, 0), Console(quiet=True), accept_code=False)
     client = MlflowClient(tracking_uri=settings.tracking_uri)
     return Driven(settings, outcome, client, client.get_experiment_by_name(sweep.name).experiment_id)
 

@@ -22,7 +22,7 @@ def test_every_shipped_sweep_is_valid_in_both_sizes(name: str):
 
 def test_sweep_functions_load_no_engine():
     code = (
-        "import sys; from search_spaces.find import sweep_functions; [f() for f in sweep_functions().values()]; "
+        "import sys; from search_spaces.find import sweep_functions; [f('full') for f in sweep_functions().values()]; "
         "print([m for m in ('torch', 'ray', 'optuna', 'mlflow', 'torchaudio') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603

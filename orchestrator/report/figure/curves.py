@@ -12,7 +12,7 @@ from orchestrator.report.numerals import between, decimals, fixed
 from orchestrator.results.curves import Curve
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import Interval
-from orchestrator.statistics.subsample import at_even_steps
+from orchestrator.statistics.subsample import subsample
 from orchestrator.statistics.summary import Summary
 
 AREA: Final = Area(420, 280, 56, 408, 12, 236)
@@ -91,7 +91,7 @@ def intervals(curve: Curve) -> tuple[Interval, ...]:
 
 
 def _line(curve: Curve, number: int, x_axis: Axis, y_axis: Axis) -> Line:
-    kept = [i for i in at_even_steps(len(curve.steps), MAX_STEPS) if math.isfinite(curve.means[i])]
+    kept = [i for i in subsample(len(curve.steps), MAX_STEPS) if math.isfinite(curve.means[i])]
     places = [(x_axis.at(curve.steps[i]), y_axis.at(curve.means[i])) for i in kept]
     found = intervals(curve)
     bounds = [(x_axis.at(curve.steps[i]), found[i]) for i in kept if all(map(math.isfinite, found[i]))]
@@ -110,7 +110,7 @@ def _rows(curves: Sequence[Curve]) -> tuple[StepRow, ...]:
     places = [{step: i for i, step in enumerate(curve.steps)} for curve in curves]
     digits = decimals(Summary(curve.means[-1], curve.stds[-1], curve.n) for curve in curves)
     rows = []
-    for step in (steps[i] for i in at_even_steps(len(steps), NUM_STEPS_IN_TABLE)):
+    for step in (steps[i] for i in subsample(len(steps), NUM_STEPS_IN_TABLE)):
         cells = (_cell(c, at.get(step), digits) for c, at in zip(curves, places, strict=True))
         rows.append(StepRow(step, tuple(cells)))
     return tuple(rows)

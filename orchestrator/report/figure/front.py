@@ -12,7 +12,7 @@ from orchestrator.report.figure.axis import Area, Axis
 from orchestrator.report.figure.border import Border, Corners
 from orchestrator.report.figure.labels import Label, place_labels
 from orchestrator.statistics.intervals import Interval
-from orchestrator.statistics.subsample import at_even_steps
+from orchestrator.statistics.subsample import subsample
 from search_spaces.sweep import Objective
 
 AREA: Final = Area(640, 420, 64, 620, 16, 372)
@@ -210,7 +210,7 @@ def _borders(
 def _labels(marks: Sequence[Mark], diamonds: Sequence[Diamond]) -> tuple[Label, ...]:
     """Names beside marks on the front, of very many at even steps; the others are shown where the pointer rests."""
     on_front = sorted((mark for mark in marks if mark.is_front), key=lambda mark: mark.x)
-    named = [on_front[i] for i in at_even_steps(len(on_front), MAX_LABELS)]
+    named = [on_front[i] for i in subsample(len(on_front), MAX_LABELS)]
     taken = [(mark.x, mark.y) for mark in marks] + [(diamond.x, diamond.y) for diamond in diamonds]
     frame = (AREA.left, AREA.top, AREA.right, AREA.bottom)
     return place_labels([(mark.row, mark.name, mark.x, mark.y) for mark in named], taken, frame)

@@ -14,11 +14,11 @@ import pytest
 
 from orchestrator.checks import exposure as doors
 from orchestrator.checks import listening_sockets as listeners
-from orchestrator.checks import nodes as preflight_nodes
 from orchestrator.checks import store_access
-from orchestrator.checks.listening_sockets import Listener, check_listener, program
+from orchestrator.checks.listening_sockets import ListeningSocket, check_listening_socket, program
 from orchestrator.checks.listening_sockets import listeners as real_listeners
 from orchestrator.checks.unauthenticated_probe import EXPERIMENTS, JOBS, status_of
+from orchestrator.cluster import address as cluster_address
 from orchestrator.cluster import token as ray_token
 from tests.orchestrator.checks.test_sweep import closed_port
 
@@ -56,7 +56,7 @@ def serving(status: int) -> Iterator[HTTPServer]:
 
 
 def test_a_plain_laptop_is_one_row(settings):
-    assert [(check.name, check.state) for check in doors.check_doors(settings)] == [("doors", "ok")]
+    assert [(check.name, check.state) for check in doors.check_exposure(settings)] == [("doors", "ok")]
     assert doors.before_run(settings) == []
 
 
@@ -64,12 +64,12 @@ def test_a_plain_laptop_is_one_row(settings):
 
 
 def test_a_node_of_an_open_cluster_is_named(monkeypatch):
-    monkeypatch.setattr(preflight_nodes, "other_instances", lambda: ["10.0.0.1:6379", "127.0.0.1:1"])
+    monkeypatch.setattr(cluster_address, "other_instances", lambda: ["10.0.0.1:6379", "127.0.0.1:1"])
     monkeypatch.setattr(ray_token, "ask", lambda address: "let in")
-    (check,) = listeners.check_listeners()
+    (check,) = listeners.check_listening_sockets()
     assert check.state == "warning" and "10.0.0.1:6379" in check.found
     monkeypatch.setattr(ray_token, "ask", lambda address: "turned away")
-    assert listeners.check_listeners() == []
+    assert listeners.check_listening_sockets() == []
 
 
 def test_a_stranger_shows_nothing_and_follows_nothing(monkeypatch):
@@ -114,7 +114,7 @@ def test_servers_are_known_by_their_arguments(arguments, expected):
 )
 def test_a_server_beyond_this_machine_is_judged_by_what_it_gives_to_strangers(name, status, state):
     with serving(status) as server:
-        check = check_listener(Listener(name, "0.0.0.0", server.server_address[1]))
+        check = check_listening_socket(ListeningSocket(name, "0.0.0.0", server.server_address[1]))
         assert (check.state if check else None) == state
         assert check is None or f"0.0.0.0:{server.server_address[1]}" in check.found
 
@@ -126,11 +126,11 @@ def test_only_sockets_beyond_loopback_are_looked_at(monkeypatch):
     seen = [socket(1, "0.0.0.0"), socket(2, "127.0.0.1"), socket(3, "::1"), socket(None, "::"), socket(4, "::", "NONE")]
     monkeypatch.setattr(psutil, "net_connections", lambda kind: seen)
     monkeypatch.setattr(listeners, "_program_of", lambda pid: f"program {pid}")
-    assert list(real_listeners()) == [Listener("program 1", "0.0.0.0", 5000)]
+    assert list(real_listeners()) == [ListeningSocket("program 1", "0.0.0.0", 5000)]
 
 
 def test_postgresql_beyond_this_machine_is_a_warning():
-    check = check_listener(Listener("PostgreSQL", "::", 5432))
+    check = check_listening_socket(ListeningSocket("PostgreSQL", "::", 5432))
     assert check.state == "warning" and "[::]:5432" in check.found
 
 
@@ -210,7 +210,7 @@ def test_a_closed_home_holds_no_secrets_that_could_be_shown(bare_home, settings,
     monkeypatch.setattr(os, "stat", refuse)
     with pytest.raises(PermissionError):
         (bare_home / ".pgpass").exists()
-    assert doors.check_doors(settings)[0].state == "ok"
+    assert doors.check_exposure(settings)[0].state == "ok"
     assert store_access.check_store("x", "http://server:5000").state == "ok"
     assert store_access.check_store("x", "postgresql://me@server/db").state == "warning"
 

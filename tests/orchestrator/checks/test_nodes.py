@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.checks import nodes as preflight_nodes
+from orchestrator.cluster import address as cluster_address
 from orchestrator.environment.settings import read_settings
 from tests.orchestrator.checks.test_sweep import closed_port
 
@@ -19,11 +20,11 @@ def fake_process(folder: Path, pid: int, *arguments: str) -> None:
 
 def test_other_instances_are_read_off_the_processes(tmp_path):
     fake_process(tmp_path, 1, "/usr/bin/python", "--gcs-address=10.0.0.9:1")
-    assert preflight_nodes.other_instances(tmp_path) == []
+    assert cluster_address.other_instances(tmp_path) == []
     fake_process(tmp_path, 2, "/x/ray/core/src/ray/raylet/raylet", "--gcs-address=10.0.0.1:6379", "--y=1")
     fake_process(tmp_path, 3, "/x/gcs_server", "--gcs_server_port=6379", "--node-ip-address=10.0.0.1")
     fake_process(tmp_path, 4, "/x/gcs_server", "--gcs_server_port=7000", "--node-ip-address=10.0.0.1")
-    assert preflight_nodes.other_instances(tmp_path) == ["10.0.0.1:6379", "10.0.0.1:7000"]
+    assert cluster_address.other_instances(tmp_path) == ["10.0.0.1:6379", "10.0.0.1:7000"]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_other_instances_are_read_off_the_processes(tmp_path):
     ],
 )
 def test_the_cluster_must_be_the_only_one_or_be_named(workplace, monkeypatch, address, others, state):
-    monkeypatch.setattr(preflight_nodes, "other_instances", lambda: others)
+    monkeypatch.setattr(cluster_address, "other_instances", lambda: others)
     if address is not None:
         monkeypatch.setenv("RAY_ADDRESS", address)
     check = preflight_nodes.check_ray()
@@ -60,7 +61,7 @@ def test_an_address_where_nothing_listens_is_known_in_seconds(workplace, monkeyp
 
 def test_a_listener_that_is_not_ray_is_not_waited_for():
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        fault = preflight_nodes.address_fault(f"127.0.0.1:{silent.getsockname()[1]}", answer_s=0.5)
+        fault = cluster_address.address_fault(f"127.0.0.1:{silent.getsockname()[1]}", answer_s=0.5)
     assert fault == "what listens there does not answer as Ray within 0.5 s"
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.checks import sweep as preflight
-from orchestrator.checks.sweep import Check
+from orchestrator.checks.check import Check, refuse_failed
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import probe as tracking_probe
 from search_spaces.distributions import Integer, Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
@@ -152,7 +152,7 @@ def test_the_file_system_is_the_one_of_the_longest_mount():
     ],
 )  # fmt: skip
 def test_passwords_are_masked(uri, shown):
-    assert tracking_probe.masked(uri) == shown
+    assert tracking_probe.redacted(uri) == shown
 
 
 # Storage and disk
@@ -215,9 +215,9 @@ def test_broken_data_fail_the_check_with_their_own_words():
 def test_each_fingerprint_is_computed_once_and_kept(settings, monkeypatch):
     asked = []
     monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: asked.append(config) or "tiny")
-    drafter = Drafter(tiny({"a": {}, "b": {"x": 0.25}}, prerequisites=()), settings, 0)
-    assert preflight.read_fingerprints(drafter) == {"a": "tiny", "b": "tiny"}
-    preflight.before_ray(drafter.sweep, settings, drafter)
+    factory = TaskFactory(tiny({"a": {}, "b": {"x": 0.25}}, prerequisites=()), settings, 0)
+    assert preflight.read_fingerprints(factory) == {"a": "tiny", "b": "tiny"}
+    preflight.before_ray(factory.sweep, settings, factory)
     assert len(asked) == 1
 
 
@@ -299,10 +299,10 @@ def test_a_driver_without_a_torch_that_suits_it_is_a_warning(workplace, monkeypa
 
 def test_a_failed_check_refuses_with_what_was_found_and_the_remedy():
     passed, warned = Check("disk", "ok", "much"), Check("ray", "warning", "two", "Pin it.")
-    preflight.refuse_failed([passed, warned])
+    refuse_failed([passed, warned])
     failed = [Check("gpu", "failed", "none is there.", "Buy one."), Check("seeds", "failed", "few", "More.")]
     with pytest.raises(RefusedError, match=r"^gpu: none is there\. Buy one\. \(1 more failed"):
-        preflight.refuse_failed([passed, warned, *failed])
+        refuse_failed([passed, warned, *failed])
 
 
 def test_a_sweep_that_can_run_passes_everything_and_leaves_no_trace(settings, workplace):

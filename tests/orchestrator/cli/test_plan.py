@@ -18,7 +18,7 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.forecast.remaining_work import look
 from orchestrator.forecast.summary import describe
 from orchestrator.journal.folder import ReplicateFolder
-from orchestrator.scheduler.task_factory import Drafter
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.worker.execute import execute
 from search_spaces.sweep import Resources, Sequential, Sweep
 from tests.integration.sweeps import run_quietly, searched, tiny
@@ -28,11 +28,9 @@ from trainables.errors import InputError
 ROOT = Path(__file__).parents[3]
 CONDITIONS = {"a": {"sleep_s": 0.02}, "b": {"x": 0.25, "sleep_s": 0.02}}
 SHIPPED = {
-    "tiny.sweep": lambda smoke=False: tiny(CONDITIONS),
-    "tiny.long": lambda smoke=False: tiny({"a": {}}, name="tiny.long").with_values(
-        {"num_epochs": 500, "sleep_s": 0.05}
-    ),
-    "tiny.reference": lambda smoke=False: tiny(CONDITIONS, reference="a"),
+    "tiny.sweep": lambda size: tiny(CONDITIONS),
+    "tiny.long": lambda size: tiny({"a": {}}, name="tiny.long").with_values({"num_epochs": 500, "sleep_s": 0.05}),
+    "tiny.reference": lambda size: tiny(CONDITIONS, reference="a"),
 }
 FOR_CHILD = (
     "import search_spaces.find as find; from tests.orchestrator.cli.test_plan import SHIPPED; "
@@ -50,8 +48,8 @@ def shipped(workplace, monkeypatch):
 
 def planned(sweep: Sweep, num_cpus: int = 2, num_gpus: int = 0, accept_code: bool = False) -> dict:
     settings = read_settings()
-    survey = look(sweep, settings, num_cpus, num_gpus, accept_code)
-    return describe(survey, settings, num_cpus, num_gpus, None)
+    snapshot = look(sweep, settings, num_cpus, num_gpus, accept_code)
+    return describe(snapshot, settings, num_cpus, num_gpus, None)
 
 
 def call(*arguments: str) -> str:
@@ -65,9 +63,9 @@ def call(*arguments: str) -> str:
 
 def work_on(sweep: Sweep, condition: str, seed: int, until: int | None = None) -> None:
     """Runs a replicate and its prerequisite without any record in MLflow; stops it after the step `until`."""
-    drafter = Drafter(sweep, read_settings(), 0)
+    factory = TaskFactory(sweep, read_settings(), 0)
     named = next(one for one in sweep.conditions if one.name == condition)
-    prerequisites = drafter.prerequisites(named)
+    prerequisites = factory.prerequisites(named)
 
     def stop(record: dict) -> None:
         if until and record.get("step") == until:
@@ -77,7 +75,7 @@ def work_on(sweep: Sweep, condition: str, seed: int, until: int | None = None) -
         if ReplicateFolder(task.work.folder, {}).state()["state"] != "complete":
             execute(task.work, lambda record: None)
     try:
-        execute(drafter.replicate(named, seed, prerequisites).work, stop)
+        execute(factory.replicate(named, seed, prerequisites).work, stop)
     except KeyboardInterrupt:
         assert until
 

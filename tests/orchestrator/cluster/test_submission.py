@@ -66,7 +66,7 @@ def test_a_secret_does_not_get_into_the_command():
 
 def test_no_field_of_a_shipped_sweep_is_taken_for_a_secret():
     for function in sweep_functions().values():
-        fields = [f"{path}={value}" for path, value in flatten(function().base).items()]
+        fields = [f"{path}={value}" for path, value in flatten(function("full").base).items()]
         run_options(False, fields, None, None, accept_code=False, max_device_hours=math.inf)
 
 

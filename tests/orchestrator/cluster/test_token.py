@@ -180,7 +180,7 @@ def test_a_cluster_that_asks_for_no_token_fails_the_doctor_and_warns_of_itself_i
         monkeypatch.setenv("RAY_ADDRESS", address)
         ray_token.prepare(address)
         assert os.environ["RAY_AUTH_MODE"] == "disabled"
-        (check,) = doors.check_doors(settings)
+        (check,) = doors.check_exposure(settings)
         assert check.state == "failed" and f"the cluster at {address} asks for no token" in check.found
         assert [one.state for one in doors.before_run(settings)] == ["warning"]
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from orchestrator.machine.shared_folder_check import marked
+from orchestrator.machine.shared_folder_check import ensure_mark
 from orchestrator.worker.work import Work, code_version
 from search_spaces.sweep import Resources
 from tests.trainables.processes import in_one_and_two, process_group
@@ -39,7 +39,7 @@ def test_the_folder_of_the_driver_must_be_there_unless_there_is_a_bucket(work):
     assert machine_fault(work.model_copy(update={"shared": "s3://bucket/replicates/sweep/0123"})) == ""
     work.folder.parent.mkdir(parents=True)  # as Ray itself makes folders, on whatever disk
     assert "is not the folder that the driver writes" in machine_fault(work)
-    mark = marked(work.folder.parent)
+    mark = ensure_mark(work.folder.parent)
     assert machine_fault(work.model_copy(update={"mark": mark})) == ""
     assert "is not the folder that the driver writes" in machine_fault(work)
 
@@ -47,7 +47,7 @@ def test_the_folder_of_the_driver_must_be_there_unless_there_is_a_bucket(work):
 def test_sources_of_another_machine_must_be_those_of_the_driver(work):
     from orchestrator.cluster.trial import machine_fault
 
-    work = work.model_copy(update={"mark": marked(work.folder.parent)})
+    work = work.model_copy(update={"mark": ensure_mark(work.folder.parent)})
     elsewhere = work.model_copy(update={"host": "head"})
     assert machine_fault(elsewhere) == ""
     assert "Install the same sources" in machine_fault(elsewhere.model_copy(update={"code_version": "other"}))

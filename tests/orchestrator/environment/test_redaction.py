@@ -3,10 +3,10 @@
 import pytest
 
 from orchestrator.environment.redaction import (
-    masked_setting,
-    masked_source,
-    masked_text,
-    masked_traceback,
+    redacted_setting,
+    redacted_source,
+    redacted_text,
+    redacted_traceback,
     without_secrets,
 )
 from orchestrator.tracking import sources as provenance
@@ -50,20 +50,20 @@ def test_secrets_are_masked_in_commands(command, shown):
     ],
 )
 def test_secrets_are_masked_in_texts(text, shown):
-    assert masked_text(text) == shown
+    assert redacted_text(text) == shown
 
 
 def test_a_setting_is_masked_by_its_name_or_by_what_it_holds():
-    assert masked_setting("data.token", "hunter2") == "***"
-    assert masked_setting("data.url", "https://me:hunter2@host/x") == "https://me:***@host/x"
-    assert masked_setting("data.num_tokens", "5") == "5"
+    assert redacted_setting("data.token", "hunter2") == "***"
+    assert redacted_setting("data.url", "https://me:hunter2@host/x") == "https://me:***@host/x"
+    assert redacted_setting("data.num_tokens", "5") == "5"
 
 
 def test_source_keeps_what_is_computed_and_loses_what_is_written_into_it():
     computed = "+    token = next(tokens)\n+    password: str = settings.password\n"
-    assert masked_source(computed) == computed
-    assert masked_source("+API_KEY = 'hunter2'\n-x(token=\"hunter2\")") == "+API_KEY = ***\n-x(token=***)"
-    assert masked_source('+URI = "http://me:hunter2@host"') == '+URI = "http://me:***@host"'
+    assert redacted_source(computed) == computed
+    assert redacted_source("+API_KEY = 'hunter2'\n-x(token=\"hunter2\")") == "+API_KEY = ***\n-x(token=***)"
+    assert redacted_source('+URI = "http://me:hunter2@host"') == '+URI = "http://me:***@host"'
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_source_keeps_what_is_computed_and_loses_what_is_written_into_it():
     ],
 )
 def test_sources_of_shells_hold_secrets_without_quotes(source, shown):
-    assert masked_source(source) == shown
+    assert redacted_source(source) == shown
 
 
 def test_a_traceback_keeps_its_source_and_loses_secrets_of_its_message():
@@ -91,7 +91,7 @@ def test_a_traceback_keeps_its_source_and_loses_secrets_of_its_message():
         "ValueError: no store at http://me:hunter2@host with token=hunter2\n"
         "    and password: hunter2\n"
     )
-    assert masked_traceback(text) == text.replace("hunter2", "***")
+    assert redacted_traceback(text) == text.replace("hunter2", "***")
 
 
 def test_what_the_environment_holds_is_masked_whatever_stands_before_it(monkeypatch):
@@ -101,18 +101,18 @@ def test_what_the_environment_holds_is_masked_whatever_stands_before_it(monkeypa
     monkeypatch.setenv("MY_TOKEN", "short")
     monkeypatch.setenv("OLDPWD", "/home/researcher")
     monkeypatch.setenv("DB_PWD", "hunter-thirty")
-    assert masked_text("hunter-thirty is not in /home/researcher/runs") == "*** is not in /home/researcher/runs"
-    assert masked_text("it said hun/ter+two, hun%2Fter%2Btwo") == "it said ***, ***"
-    assert masked_text("it said hunter+twenty, hunter%2Btwenty") == "it said ***, ***"
-    assert masked_text("it read /home/me/token-of-mine in short") == "it read /home/me/token-of-mine in short"
-    assert masked_setting("note", "of hun/ter+two") == "of ***"
+    assert redacted_text("hunter-thirty is not in /home/researcher/runs") == "*** is not in /home/researcher/runs"
+    assert redacted_text("it said hun/ter+two, hun%2Fter%2Btwo") == "it said ***, ***"
+    assert redacted_text("it said hunter+twenty, hunter%2Btwenty") == "it said ***, ***"
+    assert redacted_text("it read /home/me/token-of-mine in short") == "it read /home/me/token-of-mine in short"
+    assert redacted_setting("note", "of hun/ter+two") == "of ***"
 
 
 @pytest.mark.parametrize("name", ["MY_SECRETS", "DBPASS", "GH_TOKENS", "AZURE_STORAGE_CONNECTION_STRING"])
 def test_what_may_not_travel_with_a_job_is_masked_too(name, monkeypatch):
     monkeypatch.setenv(name, "hunter-twelve")
     monkeypatch.setenv("NUM_TOKENS", "1200000000")
-    assert masked_text("hunter-twelve of 1200000000") == "*** of 1200000000"
+    assert redacted_text("hunter-twelve of 1200000000") == "*** of 1200000000"
 
 
 def test_what_is_recorded_of_the_command_and_of_changes_has_no_secrets(monkeypatch):

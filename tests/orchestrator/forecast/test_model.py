@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from orchestrator.forecast import model as forecast
-from orchestrator.forecast.model import Measurement, Piece
+from orchestrator.forecast.model import Measurement, PendingRun
 
 
 def records(*entries: tuple[str, float] | tuple[str, float, int]) -> list[dict]:
@@ -20,8 +20,8 @@ def records(*entries: tuple[str, float] | tuple[str, float, int]) -> list[dict]:
     return made
 
 
-def piece(key: str, num_cpus: float = 1, num_gpus: float = 0, condition: str = "a", **fields) -> Piece:
-    return Piece(key, "k", condition, fields.pop("num_steps", 1), num_cpus, num_gpus, **fields)
+def run(key: str, num_cpus: float = 1, num_gpus: float = 0, condition: str = "a", **fields) -> PendingRun:
+    return PendingRun(key, "k", condition, fields.pop("num_steps", 1), num_cpus, num_gpus, **fields)
 
 
 def test_time_between_sessions_does_not_count():
@@ -59,10 +59,10 @@ def test_handover_is_from_an_end_to_the_next_start_of_the_same_driver():
 def test_the_makespan_of_a_hand_case_with_needs_and_two_resources():
     """Two CPUs, one GPU: p (4 s) first beside c (3 s, no need); g1, g2 need p and the one GPU: 4 + 2 + 2."""
     left = [
-        piece("p"),
-        piece("g1", num_gpus=1, needs=("p", "done long ago")),
-        piece("g2", num_gpus=1, needs=("p",)),
-        piece("c"),
+        run("p"),
+        run("g1", num_gpus=1, needs=("p", "done long ago")),
+        run("g2", num_gpus=1, needs=("p",)),
+        run("c"),
     ]
     assert forecast.makespan_s(left, [4, 2, 2, 3], num_cpus=2, num_gpus=1) == 8
     assert forecast.makespan_s(left, [4, 2, 2, 3], num_cpus=1, num_gpus=1) == 11
@@ -76,11 +76,11 @@ def test_the_makespan_is_that_of_a_step_by_step_simulation():
     for _ in range(20):
         cpus, durations = generator.integers(1, 4, 12), generator.integers(1, 40, 12)
         needs = [(str(generator.integers(0, i)),) if i and generator.random() < 0.4 else () for i in range(12)]
-        left = [piece(str(i), float(cpus[i]), needs=needs[i]) for i in range(12)]
+        left = [run(str(i), float(cpus[i]), needs=needs[i]) for i in range(12)]
         assert forecast.makespan_s(left, durations / 10, 4, 0) == pytest.approx(by_tenths(left, durations, 4) / 10)
 
 
-def by_tenths(left: list[Piece], durations: np.ndarray, num_cpus: int) -> int:
+def by_tenths(left: list[PendingRun], durations: np.ndarray, num_cpus: int) -> int:
     ends: dict[str, int] = {}
     for now in itertools.count():
         for one, duration in zip(left, durations, strict=True):
@@ -123,9 +123,9 @@ def test_one_measurement_gives_the_stated_factors(monkeypatch):
     assert high[0] == pytest.approx(within * math.sqrt(2), rel=0.03) == -low[0]
     assert high[1] == pytest.approx(math.hypot(between, within * math.sqrt(2)), rel=0.03) == -low[1]
     measured = [Measurement("k", "a", 1, 60.0)]
-    (first, second) = forecast.assumptions(measured, [piece("1", condition="new")])
+    (first, second) = forecast.assumptions(measured, [run("1", condition="new")])
     assert "factor of 1.25" in first and "factor of 2" in second
-    assert forecast.assumptions([*measured, *measured], [piece("1")]) == []
+    assert forecast.assumptions([*measured, *measured], [run("1")]) == []
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_the_interval_of_a_sum_holds_four_of_five_simulated_sweeps(
 def test_wall_time_device_hours_and_disk_of_runs_that_all_take_the_same():
     """20 s a run of 4 steps, 1 MB each: 5 whole ones and half of another of 2 steps on 2 of 4 CPUs each."""
     measured = [Measurement("k", "a", 4, 20.0, 1e6)] * 3
-    left = [piece(str(i), num_cpus=2, num_steps=4) for i in range(5)]
-    left.append(piece("half", num_cpus=2, num_steps=2, share=0.5, held_bytes=4e5))
-    left.append(Piece("other", "unknown", "b", 1, 1, 0))
+    left = [run(str(i), num_cpus=2, num_steps=4) for i in range(5)]
+    left.append(run("half", num_cpus=2, num_steps=2, share=0.5, held_bytes=4e5))
+    left.append(PendingRun("other", "unknown", "b", 1, 1, 0))
     expected = forecast.forecast(measured, left, num_cpus=4, num_gpus=0, handover_s=1.0, running_bytes=1e5)
     assert (expected.num_left, expected.unknown) == (7, ("unknown",))
     for interval, value in (
@@ -173,7 +173,7 @@ def test_wall_time_device_hours_and_disk_of_runs_that_all_take_the_same():
 
 def test_devices_are_gpus_where_any_are_held():
     measured = [Measurement("k", "a", 1, 10.0)] * 2
-    expected = forecast.forecast(measured, [piece("1", num_cpus=8, num_gpus=0.25)], 8, 1)
+    expected = forecast.forecast(measured, [run("1", num_cpus=8, num_gpus=0.25)], 8, 1)
     assert expected.device_s is not None and expected.device_s.median == pytest.approx(2.5)
     assert expected.disk_bytes is None
 
@@ -181,5 +181,5 @@ def test_devices_are_gpus_where_any_are_held():
 def test_nothing_left_and_nothing_measured():
     nothing = forecast.forecast([], [], 1, 0)
     assert nothing.num_left == 0 and nothing.wall_s == forecast.Interval(0.0, 0.0, 0.0)
-    unknown = forecast.forecast([], [piece("1")], 1, 0)
+    unknown = forecast.forecast([], [run("1")], 1, 0)
     assert unknown == forecast.Forecast(1, ("k",), None, None, None)

@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from orchestrator.journal import bucket as shared_folder
-from orchestrator.journal.bucket import AwayError, SharedFolder, ask_once, write_fault
+from orchestrator.journal.bucket import SharedFolder, UnavailableError, ask_once, write_fault
 from trainables.errors import InputError
 
 
@@ -111,12 +111,14 @@ def test_where_no_answer_comes_it_is_asked_again_with_growing_waits(folder, monk
 
 def test_after_two_minutes_it_is_given_up_as_a_fault_that_is_not_the_works(folder, monkeypatch, waits):
     calls = failing(folder, monkeypatch, RuntimeError("no\nanswer"), times=float("inf"))
-    with pytest.raises(AwayError, match=r"^memory://bucket/folder cannot be reached: RuntimeError: no$") as raised:
+    with pytest.raises(
+        UnavailableError, match=r"^memory://bucket/folder cannot be reached: RuntimeError: no$"
+    ) as raised:
         folder.read("a")
     assert isinstance(raised.value, OSError) and not isinstance(raised.value, ConnectionError)
     assert 90 < sum(waits) <= 120
     before = calls["read"]
-    with pytest.raises(AwayError):
+    with pytest.raises(UnavailableError):
         folder.read("a")
     assert calls["read"] == before + 1
 
@@ -126,7 +128,7 @@ def test_of_a_bucket_that_was_given_up_only_the_first_request_waits_until_one_is
 
     def waited_s(folder: SharedFolder) -> float:
         before = sum(waits)
-        with pytest.raises(AwayError):
+        with pytest.raises(UnavailableError):
             folder.read("a")
         return sum(waits) - before
 
@@ -143,7 +145,7 @@ def test_of_a_bucket_that_was_given_up_only_the_first_request_waits_until_one_is
 
 def test_whoever_asks_only_once_gives_nothing_up_for_others(folder, monkeypatch, waits):
     failing(folder, monkeypatch, ConnectionResetError("gone"), times=2)
-    with pytest.raises(AwayError):
+    with pytest.raises(UnavailableError):
         SharedFolder(folder.url, is_patient=False).read("a")
     assert (folder.read("a"), waits) == (b"", [0.5])
 
@@ -151,7 +153,7 @@ def test_whoever_asks_only_once_gives_nothing_up_for_others(folder, monkeypatch,
 def test_what_must_end_soon_does_not_wait(folder, monkeypatch, waits):
     ask_once(f"{folder.url}/replicates")
     failing(folder, monkeypatch, ConnectionResetError("gone"), times=1)
-    with pytest.raises(AwayError):
+    with pytest.raises(UnavailableError):
         folder.read("a")
     assert waits == []
     assert folder.read("a") == b""

@@ -1,6 +1,6 @@
 """A journal folded: what it says of the replicate."""
 
-from orchestrator.journal.summary import fold
+from orchestrator.journal.summary import summarise
 
 
 def test_the_time_between_sessions_does_not_count_and_last_values_stand():
@@ -15,7 +15,7 @@ def test_the_time_between_sessions_does_not_count_and_last_values_stand():
         {"kind": "evaluation", "time_ms": 1_001_000, "step": 3, "id": "plain.1", "metrics": {"error@plain": 0.25}},
         {"kind": "state", "time_ms": 1_002_000, "state": "complete", "size_bytes": 7, "peak_host_bytes": 9},
     ]
-    folded = fold(records)
+    folded = summarise(records)
     assert folded.metrics == {"loss": 0.5, "rate": 0.5, "error@plain": 0.25}
     assert folded.duration_s == 3.0 + 2.0
     assert (folded.step, folded.versions, folded.host) == (3, ["v1", "v2"], "other")

@@ -1,7 +1,7 @@
 """Which of many conditions a page shows."""
 
 from orchestrator.report.shown import MAX_POINTS, curve_conditions, shown_points
-from orchestrator.statistics.subsample import at_even_steps
+from orchestrator.statistics.subsample import subsample
 from tests.orchestrator.report.made_answers import CONDITIONS, OBJECTIVES, front_of, study_of
 
 
@@ -38,6 +38,6 @@ def test_curves_are_of_the_reference_and_the_likeliest():
 
 
 def test_even_steps_keep_both_ends():
-    assert list(at_even_steps(3, 5)) == [0, 1, 2]
-    assert list(at_even_steps(101, 5)) == [0, 25, 50, 75, 100]
-    assert len(set(at_even_steps(101, 100))) == 100
+    assert list(subsample(3, 5)) == [0, 1, 2]
+    assert list(subsample(101, 5)) == [0, 25, 50, 75, 100]
+    assert len(set(subsample(101, 100))) == 100

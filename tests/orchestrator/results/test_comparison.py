@@ -82,7 +82,7 @@ def test_the_power_of_welch_is_at_the_first_step_of_the_family():
     design = power.Design((summarise(a).std, summarise(r).std))
     assert first.seeds_needed == power.seeds_needed(first.difference, design, num_comparisons=2)
     error, freedom = (float(x) for x in design.at(6))
-    assert first.shown == pytest.approx(power.smallest_difference(error, freedom, num_comparisons=2))
+    assert first.shown == pytest.approx(power.minimum_detectable_difference(error, freedom, num_comparisons=2))
     assert second.shown > first.shown > 0
 
 

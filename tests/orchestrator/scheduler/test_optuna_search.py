@@ -6,7 +6,7 @@ import optuna
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
-from orchestrator.scheduler import outage as absence
+from orchestrator.scheduler import outage as outage
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.stopping import StoppedError
 from tests.integration.sweeps import searched
@@ -55,7 +55,7 @@ def test_a_database_that_is_away_does_not_stop_a_search_at_work(search, told, mo
     assert len(search.more()) == 1
     monkeypatch.setattr(optuna.Study, "ask", away)
     now = [0.0]
-    monkeypatch.setattr(absence.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
     for now[0] in range(0, 10_000, 100):
         assert search.more() == []
     assert len(told) == 1
@@ -67,8 +67,8 @@ def test_a_search_whose_database_does_not_come_back_is_stopped(search, told, mon
 
     monkeypatch.setattr(optuna.Study, "ask", away)
     now = [0.0]
-    monkeypatch.setattr(absence.time, "monotonic", lambda: now[0])
-    for now[0] in range(0, int(absence.LIMIT_S) + 100, 100):
+    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
+    for now[0] in range(0, int(outage.LIMIT_S) + 100, 100):
         assert search.more() == []
     assert len(told) == 1
     now[0] += 100

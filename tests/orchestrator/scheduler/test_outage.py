@@ -2,23 +2,23 @@
 
 import pytest
 
-from orchestrator.scheduler import outage as absence
-from orchestrator.scheduler.outage import Absence
+from orchestrator.scheduler import outage as outage
+from orchestrator.scheduler.outage import Outage
 
 
 def test_an_absence_is_told_once_and_borne_for_a_time(monkeypatch):
     told, now = [], [0.0]
-    monkeypatch.setattr(absence.time, "monotonic", lambda: now[0])
-    away = Absence(told.append)
+    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
+    away = Outage(told.append)
     for now[0] in (0.0, 250.0, 500.0):
-        away.bear(ConnectionError("s3://bucket cannot be reached"))
+        away.tolerate(ConnectionError("s3://bucket cannot be reached"))
     assert told == ["s3://bucket cannot be reached; what needs it waits."]
     now[0] = 601.0
     with pytest.raises(ConnectionError):
-        away.bear(ConnectionError("s3://bucket cannot be reached"))
-    away.bear(ConnectionError("but others are at work"), is_idle=False)
+        away.tolerate(ConnectionError("s3://bucket cannot be reached"))
+    away.tolerate(ConnectionError("but others are at work"), is_idle=False)
     away.is_over()
-    away.bear(ConnectionError("again."))
-    now[0] += absence.GAP_S + absence.LIMIT_S
-    away.bear(ConnectionError("long after"))
+    away.tolerate(ConnectionError("again."))
+    now[0] += outage.GAP_S + outage.LIMIT_S
+    away.tolerate(ConnectionError("long after"))
     assert told[1:] == ["again; what needs it waits.", "long after; what needs it waits."]

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from orchestrator.machine.processes import start_time
 from orchestrator.scheduler import watchdog as watch
-from orchestrator.scheduler.watchdog import Watch, end_process, where_it_hung
+from orchestrator.scheduler.watchdog import Watchdog, end_process, where_it_hung
 
 HANGS = """
 import faulthandler, signal, sys, time
@@ -43,14 +43,14 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
     placed = SimpleNamespace(work=SimpleNamespace(**vars(work) | {"key": "4567"}), heard_s=0.0, running_s=0.0)
     waits = SimpleNamespace(work=work, heard_s=time.monotonic() - watch.PLACE_S - 1, running_s=0.0)
     placed.heard_s = time.monotonic()
-    plan = SimpleNamespace(
+    scheduler = SimpleNamespace(
         device_s=lambda: 0.0, hear=lambda task: None, tasks=SimpleNamespace(live={"0123": waits, "4567": placed})
     )
     told: list[str] = []
     looks = iter(range(1, 20))
     all_seen = threading.Event()
-    plan.device_s = lambda: next(looks, None) or all_seen.set() or 0.0
-    with Watch(plan, None, float("inf"), told.append):
+    scheduler.device_s = lambda: next(looks, None) or all_seen.set() or 0.0
+    with Watchdog(scheduler, None, float("inf"), told.append):
         assert all_seen.wait(30)
     assert told == ["a seed 1 has had no place for 5 min; `ray status` says what is taken."]
 
@@ -68,8 +68,8 @@ def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
         assert is_back.wait(60)
         heard.running_s = 1.0
 
-    plan = SimpleNamespace(device_s=lambda: 0.0, hear=hear, tasks=SimpleNamespace(live={"0123": task}))
-    watching = Watch(plan, ended.append, float("inf"), print)
+    scheduler = SimpleNamespace(device_s=lambda: 0.0, hear=hear, tasks=SimpleNamespace(live={"0123": task}))
+    watching = Watchdog(scheduler, ended.append, float("inf"), print)
     with watching:
         assert looks.wait(30)
     is_back.set()
@@ -90,7 +90,7 @@ def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monke
         ended.append(started)
         return "  File"
 
-    plan = SimpleNamespace(device_s=lambda: 0.0, tasks=SimpleNamespace(live={"0123": task}))
-    with Watch(plan, end, float("inf"), print):
+    scheduler = SimpleNamespace(device_s=lambda: 0.0, tasks=SimpleNamespace(live={"0123": task}))
+    with Watchdog(scheduler, end, float("inf"), print):
         assert begun.wait(30)
     assert ended == ["work"]

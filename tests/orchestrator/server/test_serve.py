@@ -13,7 +13,7 @@ from mlflow import MlflowClient
 
 from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.client import Tracking
-from orchestrator.tracking.write_queue import Spool
+from orchestrator.tracking.write_queue import WriteQueue
 from tests.integration.sweeps import run_quietly, tiny
 from tests.servers import Server, arguments_of_all, older_store, older_users
 from tests.waiting import until
@@ -21,7 +21,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.slow
 
 WAIT_S = 90
-say_away = Spool._say_away
+say_away = WriteQueue._say_away
 
 
 def be_client(server: Server, monkeypatch: pytest.MonkeyPatch) -> MlflowClient:
@@ -181,7 +181,7 @@ def test_a_sweep_goes_on_while_the_server_is_away_and_nothing_is_lost(own_server
 
     away = threading.Thread(target=go_away)
     away.start()
-    monkeypatch.setattr(Spool, "_say_away", lambda self, error: (moments.append("noticed"), say_away(self, error)))
+    monkeypatch.setattr(WriteQueue, "_say_away", lambda self, error: (moments.append("noticed"), say_away(self, error)))
     outcome = run_quietly(tiny({"a": {"sleep_s": 1.0}, "b": {"x": 0.25, "sleep_s": 0.5}}, name="tiny.outage"))
     away.join()
     assert moments[0] == "noticed" and "back" in moments

@@ -13,10 +13,10 @@ from orchestrator.statistics.power import (
     detection,
     equivalence_power,
     equivalence_seeds_needed,
+    minimum_detectable_difference,
     noncentrality,
     seeds_needed,
     seeds_needed_rows,
-    smallest_difference,
 )
 
 
@@ -27,10 +27,12 @@ def detected(centre, freedom, level):
 @pytest.mark.parametrize("freedom", [1, 2, 4, 7.5, 30])
 @pytest.mark.parametrize("level", [0.05, 0.01])
 def test_the_smallest_difference_is_shown_with_that_power(freedom, level):
-    found = smallest_difference(1.0, freedom, level, power=0.9)
+    found = minimum_detectable_difference(1.0, freedom, level, power=0.9)
     assert detected(found, freedom, level) == pytest.approx(0.9, abs=1e-5)
     assert float(detection(np.asarray(found), np.asarray(freedom), level)) == pytest.approx(0.9, abs=1e-5)
-    assert smallest_difference(0.5, freedom, 5 * level, 0.9, num_comparisons=5) == pytest.approx(found / 2, rel=1e-9)
+    assert minimum_detectable_difference(0.5, freedom, 5 * level, 0.9, num_comparisons=5) == pytest.approx(
+        found / 2, rel=1e-9
+    )
 
 
 def test_half_a_standard_deviation_takes_the_numbers_of_textbooks():

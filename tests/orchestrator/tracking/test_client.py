@@ -101,7 +101,7 @@ def test_sweeps_are_the_experiments_with_a_conditions_run(tracking):
 
 
 @pytest.mark.parametrize(
-    ("error", "is_away"),
+    ("error", "is_unavailable"),
     [
         (ConnectionError("refused"), True),
         (MlflowException("down", error_code=8), True),  # TEMPORARILY_UNAVAILABLE in the protocol
@@ -111,8 +111,8 @@ def test_sweeps_are_the_experiments_with_a_conditions_run(tracking):
         (KeyError("x"), False),
     ],
 )
-def test_away_is_what_may_come_back(error, is_away):
-    assert Tracking.is_away(error) is is_away
+def test_away_is_what_may_come_back(error, is_unavailable):
+    assert Tracking.is_unavailable(error) is is_unavailable
 
 
 def test_what_no_database_takes_is_written_with_other_characters_and_long_names_are_cut(tracking):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from orchestrator.tracking.lease import LeaseKeeper, StoreLease
-from orchestrator.tracking.registry import Book
+from orchestrator.tracking.registry import Registry
 from tests.waiting import until
 
 pytestmark = pytest.mark.every_store
@@ -62,19 +62,19 @@ def test_a_lease_whose_beat_stands_still_expires_and_its_holder_learns_of_it(tra
     now_s = [0.0]
     clock = SimpleNamespace(monotonic=lambda: now_s[0], time=time.time, sleep=time.sleep)
     monkeypatch.setattr("orchestrator.tracking.lease.time", clock)
-    assert first.beat()
+    assert first.heartbeat()
     assert not second.acquire()
     now_s[0] = 0.2
-    assert first.beat()
+    assert first.heartbeat()
     assert not second.acquire()
     now_s[0] = 0.4
     assert not second.acquire()
     now_s[0] = 0.6
     assert second.acquire()
-    assert not first.beat()
+    assert not first.heartbeat()
     assert not first.is_held()
     first.release()
-    assert second.beat()
+    assert second.heartbeat()
 
 
 def test_waiting_ends_with_the_first_beat_of_a_live_holder(tracking, monkeypatch):
@@ -83,7 +83,7 @@ def test_waiting_ends_with_the_first_beat_of_a_live_holder(tracking, monkeypatch
     second = StoreLease(tracking, "x", expires_s=60.0, poll_s=0.05)
     assert not second.acquire()
     began = time.monotonic()
-    threading.Timer(0.3, first.beat).start()
+    threading.Timer(0.3, first.heartbeat).start()
     assert not second.acquire_or_wait()
     assert 0.3 <= time.monotonic() - began < 30
 
@@ -112,16 +112,16 @@ def test_of_processes_that_ask_at_the_same_moment_one_gets_it(tracking):
 
 def test_a_keeper_keeps_leases_alive_and_says_when_one_was_taken(tracking, monkeypatch):
     lost = []
-    keeper = LeaseKeeper(tracking, lost.append, beat_s=0.05)
+    keeper = LeaseKeeper(tracking, lost.append, heartbeat_s=0.05)
     kept = keeper.lease("x")
     foreign(kept, monkeypatch)
-    book = tracking.book("lease x")
+    registry = tracking.registry("lease x")
     other = StoreLease(tracking, "x", poll_s=0.0)
-    for _ in range(3):  # each beat has the other one wait anew
+    for _ in range(3):  # each heartbeat has the other one wait anew
         seen = other._seen[0]
         until(lambda seen=seen: other.acquire() or other._seen[0] != seen)
         assert not other.acquire()
-    book.claim(str(1 + max(map(int, book.claims()))), book.claims()["1"])
+    registry.enter(str(1 + max(map(int, registry.entries()))), registry.entries()["1"])
     until(lambda: lost)
     assert lost == ["The lease of x cannot be kept: Another driver has taken it."]
     keeper.close()
@@ -132,9 +132,9 @@ def test_a_keeper_asks_whether_it_holds_all_only_where_no_beat_was_lately_and_sa
 ):
     lost, now_s, beats = [], [1000.0], []
     monkeypatch.setattr("orchestrator.tracking.lease.time.time", lambda: now_s[0])
-    keeper, beat = LeaseKeeper(tracking, lost.append, beat_s=60.0), StoreLease.beat
-    monkeypatch.setattr(StoreLease, "beat", lambda lease: beats.append(lease.name) or beat(lease))
-    kept, book = keeper.lease("x"), tracking.book("lease x")
+    keeper, heartbeat = LeaseKeeper(tracking, lost.append, heartbeat_s=60.0), StoreLease.heartbeat
+    monkeypatch.setattr(StoreLease, "heartbeat", lambda lease: beats.append(lease.name) or heartbeat(lease))
+    kept, registry = keeper.lease("x"), tracking.registry("lease x")
     keeper.lease("not taken")
     assert kept.acquire()
     assert keeper.holds_all() and not beats
@@ -142,7 +142,7 @@ def test_a_keeper_asks_whether_it_holds_all_only_where_no_beat_was_lately_and_sa
         now_s[0] += later_s
         assert keeper.holds_all()
     assert beats == ["x", "x"]
-    book.claim("2", book.claims()["1"])
+    registry.enter("2", registry.entries()["1"])
     assert keeper.holds_all()
     now_s[0] += 40.0
     assert [keeper.holds_all() for _ in range(2)] == [False, False]
@@ -152,7 +152,7 @@ def test_a_keeper_asks_whether_it_holds_all_only_where_no_beat_was_lately_and_sa
 
 def test_whether_a_lease_is_held_is_not_known_while_the_store_is_away(tracking, monkeypatch):
     lost = []
-    keeper = LeaseKeeper(tracking, lost.append, beat_s=60.0)
+    keeper = LeaseKeeper(tracking, lost.append, heartbeat_s=60.0)
     lease = keeper.lease("x")
     assert lease.acquire()
 
@@ -160,7 +160,7 @@ def test_whether_a_lease_is_held_is_not_known_while_the_store_is_away(tracking, 
         raise ConnectionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Book, "read", away)
+        patch.setattr(Registry, "read", away)
         patch.setattr(lease, "_expires_s", 0.0)
         with pytest.raises(ConnectionError):
             keeper.holds_all()
@@ -184,7 +184,7 @@ def test_a_lease_that_could_not_be_given_back_is_free_for_the_process_that_had_i
         raise ConnectionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("orchestrator.tracking.registry.Book.note", away)
+        patch.setattr("orchestrator.tracking.registry.Registry.note", away)
         with pytest.raises(ConnectionError):
             first.release()
     assert StoreLease(tracking, "x", **EVERY_ASK).acquire()
@@ -192,7 +192,7 @@ def test_a_lease_that_could_not_be_given_back_is_free_for_the_process_that_had_i
 
 def test_a_beat_under_way_is_over_before_the_lease_is_given_back(tracking, monkeypatch):
     """Else it would be held again, by nobody; or both notes are the first and the database refuses one."""
-    lease, note, is_beating = StoreLease(tracking, "x"), Book.note, threading.Event()
+    lease, note, is_beating = StoreLease(tracking, "x"), Registry.note, threading.Event()
 
     def slow(self, name, value):
         if value != "released":
@@ -200,14 +200,14 @@ def test_a_beat_under_way_is_over_before_the_lease_is_given_back(tracking, monke
             time.sleep(0.2)
         note(self, name, value)
 
-    monkeypatch.setattr(Book, "note", slow)
+    monkeypatch.setattr(Registry, "note", slow)
     assert lease.acquire()
-    beating = threading.Thread(target=lease.beat)
+    beating = threading.Thread(target=lease.heartbeat)
     beating.start()
     assert is_beating.wait(5)
     lease.release()
     beating.join()
-    assert tracking.book("lease x").read()[1]["beat.1"] == "released"
+    assert tracking.registry("lease x").read()[1]["beat.1"] == "released"
 
 
 def test_a_process_that_cannot_be_seen_is_not_taken_for_dead(tracking, monkeypatch):

@@ -8,7 +8,7 @@ from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.notes import of_experiment
 from orchestrator.tracking.pages import MAX_LENGTH, VIEWS, Ranked, changed_settings, view_tags
 from orchestrator.tracking.run_filters import CONDITIONS, FILTERS
-from search_spaces.find import sweep_functions
+from search_spaces.find import find_sweep, sweep_functions
 from tests.integration.sweeps import searched, tiny
 from tests.orchestrator.driven import driven
 
@@ -76,7 +76,7 @@ def test_settings_are_those_that_conditions_or_a_search_change():
 
 @pytest.mark.parametrize("name", sorted(sweep_functions()))
 def test_every_shipped_sweep_has_all_views_and_a_whole_description(name):
-    sweep = sweep_functions()[name]()
+    sweep = find_sweep(name)
     evaluation = next((f"@{one.name}" for one in getattr(sweep.base, "evaluations", ())), "")
     ranked = [Ranked(stored_name(one.metric + evaluation), one.direction == "minimize") for one in sweep.objectives]
     assert len(view_tags(ranked, changed_settings(sweep))) == len(VIEWS)

@@ -6,23 +6,23 @@ import pytest
 
 from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.client import Tracking
-from orchestrator.tracking.registry import Book
+from orchestrator.tracking.registry import Registry
 
 pytestmark = pytest.mark.every_store
 
 
 def test_the_first_claim_stands(tracking):
-    book = tracking.book("x")
-    assert book.claim("key", "first") == "first"
-    assert book.claim("key", "second") == "first"
-    assert book.claim("key", "first") == "first"
-    assert book.claims() == {"key": "first"}
+    registry = tracking.registry("x")
+    assert registry.enter("key", "first") == "first"
+    assert registry.enter("key", "second") == "first"
+    assert registry.enter("key", "first") == "first"
+    assert registry.entries() == {"key": "first"}
 
 
 def test_a_book_is_the_same_for_all(tracking):
     other = Tracking(read_settings())
-    assert tracking.book("x").run_id == other.book("x").run_id
-    assert tracking.book("x").run_id != other.book("y").run_id
+    assert tracking.registry("x").run_id == other.registry("x").run_id
+    assert tracking.registry("x").run_id != other.registry("y").run_id
 
 
 def test_threads_that_claim_at_once_agree_on_the_value(tracking):
@@ -30,22 +30,22 @@ def test_threads_that_claim_at_once_agree_on_the_value(tracking):
     barrier, found = threading.Barrier(4), []
 
     def claim(number: int) -> None:
-        book = Tracking(read_settings()).book("x")
+        registry = Tracking(read_settings()).registry("x")
         barrier.wait()
-        found.extend(book.claim(f"key {i}", str(number)) for i in range(10))
+        found.extend(registry.enter(f"key {i}", str(number)) for i in range(10))
 
     threads = [threading.Thread(target=claim, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    claims = tracking.book("x").claims()
+    claims = tracking.registry("x").entries()
     assert len(found) == 40
     assert sorted(found) == sorted(value for value in claims.values() for _ in range(4))
 
 
 def test_one_run_for_a_key_also_for_a_driver_that_did_not_know(tracking):
-    """Both have read the book before either has made the run."""
+    """Both have read the registry before either has made the run."""
     other = Tracking(read_settings())
     experiment = tracking.open_experiment("sweep")
     for one in (tracking, other):
@@ -99,7 +99,7 @@ def test_a_prerequisites_run_that_a_dead_driver_did_not_enter_is_removed_by_the_
 
 def test_drivers_that_make_a_prerequisites_run_at_once_leave_each_others_alone(tracking, monkeypatch):
     """The second one begins when the first has made its run, and makes its own when that one is entered."""
-    other, found, claim = Tracking(read_settings()), [], Book.claim
+    other, found, claim = Tracking(read_settings()), [], Registry.enter
     experiment, create = tracking.open_experiment("prerequisites"), other._client.create_run
 
     def meanwhile(self, key, value):
@@ -113,7 +113,7 @@ def test_drivers_that_make_a_prerequisites_run_at_once_leave_each_others_alone(t
             found[0] = other.open_run(experiment, "prerequisite", "1", "first", {})
         return claim(self, key, value)
 
-    monkeypatch.setattr(Book, "claim", meanwhile)
+    monkeypatch.setattr(Registry, "enter", meanwhile)
     found.append(tracking.open_run(experiment, "prerequisite", "1", "first", {}))
     assert found[0] == found[1]
     assert [run.info.run_id for run in tracking._client.search_runs([experiment])] == [found[0]]
@@ -130,9 +130,9 @@ def test_where_a_driver_ends_no_run_is_running_and_none_is_left_that_is_nobodys(
 
 def test_a_name_may_be_anything(tracking):
     names = ["lease <b>", "lease 'x' & y", "lease b"]
-    assert len({tracking.book(name).run_id for name in names}) == 3
-    assert [Tracking(read_settings()).book(name).run_id for name in names] == [
-        tracking.book(name).run_id for name in names
+    assert len({tracking.registry(name).run_id for name in names}) == 3
+    assert [Tracking(read_settings()).registry(name).run_id for name in names] == [
+        tracking.registry(name).run_id for name in names
     ]
     experiment = tracking.open_experiment("<b>")
     run_id = tracking.open_run(experiment, "sweep", "<b>", "<b>", {})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from orchestrator.worker.system_metrics import FIRST_S, INTERVAL_S, MachineLoad
+from orchestrator.worker.system_metrics import FIRST_S, INTERVAL_S, SystemMetrics
 
 
 class Clock:
@@ -35,7 +35,7 @@ def mlflow_names() -> set[str]:
 
 
 def test_names_are_those_of_mlflow_and_values_are_possible(tmp_path, clock):
-    load = MachineLoad(tmp_path, clock)
+    load = SystemMetrics(tmp_path, clock)
     clock.now_s += FIRST_S
     values = load.sample()
     assert set(values) == mlflow_names()
@@ -48,7 +48,7 @@ def test_names_are_those_of_mlflow_and_values_are_possible(tmp_path, clock):
 
 
 def test_at_most_one_sample_in_an_interval(tmp_path, clock):
-    load, times = MachineLoad(tmp_path, clock), []
+    load, times = SystemMetrics(tmp_path, clock), []
     for tick in range(400):
         clock.now_s = 100.0 + 0.1 * tick
         if load.sample():
@@ -60,7 +60,7 @@ def test_what_cannot_be_measured_is_left_out(tmp_path, clock, monkeypatch):
     def fail(*_):
         raise RuntimeError("no such sensor")
 
-    load = MachineLoad(tmp_path / "nothing here", clock)
+    load = SystemMetrics(tmp_path / "nothing here", clock)
     clock.now_s += FIRST_S
     monkeypatch.setattr("psutil.virtual_memory", fail)
     monkeypatch.setattr("psutil.net_io_counters", lambda: None)
@@ -76,7 +76,7 @@ def test_the_gpu_in_use_is_named_as_mlflow_does(tmp_path, clock, monkeypatch):
         "power_draw": 250_000,
     }.items():
         monkeypatch.setattr(torch.cuda, name, lambda value=value: value)
-    load = MachineLoad(tmp_path, clock)
+    load = SystemMetrics(tmp_path, clock)
     clock.now_s += FIRST_S
     of_gpu = {name: value for name, value in load.sample().items() if name.startswith("gpu_")}
     assert of_gpu == {
@@ -90,6 +90,6 @@ def test_the_gpu_in_use_is_named_as_mlflow_does(tmp_path, clock, monkeypatch):
 def test_a_gpu_that_is_not_used_is_not_touched(tmp_path, clock, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: pytest.fail("makes a context"))
-    load = MachineLoad(tmp_path, clock)
+    load = SystemMetrics(tmp_path, clock)
     clock.now_s += FIRST_S
     assert not [name for name in load.sample() if name.startswith("gpu_")]
