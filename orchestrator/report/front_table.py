@@ -8,17 +8,19 @@ from typing import Any, Final
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.console.printing import out
 from orchestrator.pareto.attainment import Surface
 from orchestrator.pareto.hypervolume import OUTSIDE
 from orchestrator.pareto.membership import Standing, UncertainFront
-from orchestrator.report.numerals import between, decimals, fixed, probability
-from orchestrator.statistics.summary import Summary
+from orchestrator.report.numerals import between, decimals, fixed, probability, with_interval
 from search_spaces.sweep import Objective
 
+WIDEST: Final = 10_000
 MARKS: Final[dict[Standing, str]] = {
     "front": "*",
     "front within noise": "*?",
@@ -96,19 +98,19 @@ def front_table(
     """Of the points numbered `shown`: mark, means with 95 % intervals, n, and the shares of the draws.
 
     Where that is more than `width` characters wide, intervals stand below their means, and there are no frames; where
-    that is too wide too, each name stands above its numbers.
+    that is too wide too, each name stands above its numbers. No name is folded.
     """
     digits = [decimals(front.points[k].summaries[i] for k in shown) for i in range(len(objectives))]
     titles = ["", "condition", *(f"{o.metric} ({o.direction[:3]})" for o in objectives), "n", "P(front)"]
     titles += ["P(dominates reference)"] if front.reference else []
     title = f"{sweep}: {' against '.join(o.metric for o in objectives)}"
-    rows = [titles, *(_cells(front, k, digits, " ") for k in shown)]
-    if sum(_widths(rows)) + 3 * len(titles) + 1 <= width:
-        return _table(title, rows, Table())
-    rows = [[title.replace(" ", "\n") for title in titles], *(_cells(front, k, digits, "\n") for k in shown)]
-    if sum(_widths(rows)) + len(titles) <= width:
-        return _table(title, rows, Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False))
-    return _under_names(title, rows)
+    wide = [titles, *(_cells(front, k, digits, " ") for k in shown)]
+    narrow = [[title.replace(" ", "\n") for title in titles], *(_cells(front, k, digits, "\n") for k in shown)]
+    compact = Table(box=SIMPLE_HEAD, padding=0, show_edge=False)
+    for table in (_table(title, wide, Table()), _table(title, narrow, compact), _under_names(title, wide)):
+        if Measurement.get(out, out.options.update(width=WIDEST), table).maximum <= width:
+            return table
+    return _under_names(title, narrow)
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
@@ -134,7 +136,8 @@ def _under_names(title: str, rows: Sequence[Sequence[str]]) -> Group:
         for width in widths:
             numbers.add_column(justify="right", width=width)
         numbers.add_row(*map(Text, cells))
-        parts += [Text(f"{mark:2} {name}"), Padding(numbers, (0, 0, 0, 3))]
+        heading = Text(f"{mark:2} {name}", no_wrap=True, overflow="ignore")
+        parts += [heading, Padding(numbers, (0, 0, 0, 3), expand=False)]
     return Group(*parts)
 
 
@@ -187,7 +190,7 @@ def volume_sentences(front: UncertainFront, objectives: Sequence[Objective]) -> 
     columns = zip(*(point.summaries for point in front.points), strict=True)
     places = zip(objectives, volume.reference, map(decimals, columns), strict=True)
     corner = ", ".join(f"{objective.metric} = {fixed(value, digits)}" for objective, value, digits in places)
-    digits = decimals([Summary(volume.value, (volume.interval.high - volume.interval.low) / 4, 2)])
+    digits = decimals([with_interval(volume.value, volume.interval)])
     interval = between(volume.interval, digits)
     bounds = f" (95 % interval {interval})" if interval else ""
     said = [f"The hypervolume of the front up to {corner} is {fixed(volume.value, digits)}{bounds}."]

@@ -7,9 +7,10 @@ from typing import Final
 from orchestrator.pareto.membership import Membership
 from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers
+from orchestrator.report.comparison_table import difference_decimals
 from orchestrator.report.condition_table import front_objectives, missing_conditions
 from orchestrator.report.front_table import volume_sentences
-from orchestrator.report.numerals import decimals, p_value, probability, signed
+from orchestrator.report.numerals import p_value, probability, signed
 from orchestrator.results.comparison import Comparison
 from orchestrator.results.points import Point
 from orchestrator.results.provenance import StudyProvenance
@@ -82,7 +83,7 @@ def _comparisons(found: Sequence[Comparison]) -> list[str]:
 
 
 def _differing(found: Sequence[Comparison], answer: str) -> str:
-    digits = decimals(summary for c in found for summary in (c.summary_a, c.summary_b))
+    digits = difference_decimals(found)
     ordered = sorted(found, key=lambda c: abs(c.difference), reverse=True)
     texts = [f"{c.a} ({signed(c.difference, digits)}, {_how_sure(c)})" for c in ordered]
     return f"{answer}: {listed(texts, MAX_COMPARED)}" if texts else ""

@@ -108,6 +108,16 @@ def test_a_narrow_table_keeps_numbers_whole(found):
     assert "[66 to 574]" in text and "│" not in text and max(map(len, text.splitlines())) <= 60
 
 
+def test_no_name_is_folded_whatever_has_to_move():
+    """From a frame to columns, then names above their numbers; each time the whole name is in one line."""
+    long = "joint,ar_loss_weight=0.0001@deterministic"
+    found = uncertain_front(study_of(CONDITIONS | {long: {1: (5.0, 123456.7), 2: (5.4, 234567.8)}}), ERROR_COST, "d")
+    for width in (250, 100, 80):
+        text = table_text(found, range(5), width)
+        assert long in text and "…" not in text and max(map(len, text.splitlines())) <= width
+        assert "179,0" in text and "179,012.25" not in text
+
+
 def test_only_the_shown_points_are_in_the_table_and_no_column_without_a_reference():
     found = uncertain_front(study_of(CONDITIONS), ERROR_COST, None)
     text = table_text(found, [0, 3])
