@@ -10,6 +10,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import front_objectives
 from orchestrator.report.figure.front import Published
+from orchestrator.tracking import names
 from orchestrator.tracking.study_cache import cache_folder
 
 
@@ -65,11 +66,11 @@ def store(answers: Answers, files: FrontFiles, settings: Settings) -> None:
     from orchestrator.tracking.client import Tracking
 
     front, objectives = answers.front, front_objectives(answers)
-    metrics, tags = {}, {"ponderay.front_objectives": ", ".join(f"{o.metric} ({o.direction})" for o in objectives)}
+    metrics, tags = {}, {names.FRONT_OBJECTIVES: ", ".join(f"{o.metric} ({o.direction})" for o in objectives)}
     if front.volume:
         low, high = front.volume.interval
         numbers = {"hypervolume": front.volume.value, "hypervolume.low": low, "hypervolume.high": high}
         metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}
         place = zip(objectives, front.volume.reference, strict=True)
-        tags["ponderay.hypervolume_reference"] = ", ".join(f"{o.metric} {value:.12g}" for o, value in place)
+        tags[names.HYPERVOLUME_REFERENCE] = ", ".join(f"{o.metric} {value:.12g}" for o, value in place)
     Tracking(settings).store_front(answers.question.sweep, files, metrics, tags)
