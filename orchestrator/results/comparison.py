@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.pareto.front import Point
+from orchestrator.results.points import Point
 from orchestrator.statistics import shape, student
 from orchestrator.statistics import warnings as cautions
 from orchestrator.statistics.intervals import Interval

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orchestrator.pareto.front import Point
 from orchestrator.results.comparison import compare, compare_with_reference, reference_points
+from orchestrator.results.points import Point
 from orchestrator.statistics import effects, power
 from orchestrator.statistics.pairwise import Groups
 from orchestrator.statistics.significance import holm, paired_permutation_p, permutation_p, welch_p

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
@@ -11,6 +11,17 @@ from orchestrator.report.numerals import fixed, written_decimals
 
 LOG_RATIO: Final = 50
 MARGIN: Final = 0.06
+
+
+class Area(NamedTuple):
+    """A figure in units of its own: how large it is, and where the edges of its frame lie."""
+
+    width: float
+    height: float
+    left: float
+    right: float
+    top: float
+    bottom: float
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,10 @@ class Axis:
     def limits(self) -> tuple[float, float]:
         """The values at its ends."""
         return (10**self.low, 10**self.high) if self.is_log else (self.low, self.high)
+
+    def holds(self, value: float) -> bool:
+        """Whether `value` lies between its ends."""
+        return self.limits[0] <= value <= self.limits[1]
 
     def at(self, value: float) -> float:
         """Where `value` lies; what lies outside is at the nearer end."""

@@ -1,9 +1,7 @@
 """Borders of what is attained, as corners to draw a line through."""
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -11,17 +9,7 @@ from orchestrator.pareto.attainment import Surface
 from orchestrator.pareto.front import signs
 from search_spaces.sweep import Objective
 
-MARGIN: Final = 0.08
-
-Places = tuple[tuple[float, float], ...]
-
-
-def limits(values: Iterable[float]) -> tuple[float, float]:
-    """The least and the largest, NaN aside, with a margin."""
-    finite = [value for value in values if math.isfinite(value)]
-    low, high = min(finite), max(finite)
-    margin = MARGIN * (high - low) or MARGIN * abs(high) or 1.0
-    return low - margin, high + margin
+Corners = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
@@ -33,7 +21,7 @@ class Border:
     x_limits: tuple[float, float]
     y_limits: tuple[float, float]
 
-    def around(self, rows: Sequence[Sequence[float]]) -> Places:
+    def around(self, rows: Sequence[Sequence[float]]) -> Corners:
         """Corners around what `rows` (upwards, across) attain, from the limit of the worst y to that of the worst x."""
         if not rows:
             return ()
@@ -47,7 +35,7 @@ class Border:
         corners.append((max(worst[0], places[-1, 0]), corners[-1][1]))
         return tuple((float(x), float(y)) for x, y in np.array(corners) * sign)
 
-    def between(self, surfaces: Sequence[Surface]) -> Places:
+    def between(self, surfaces: Sequence[Surface]) -> Corners:
         """Corners around what the first level attains and the last one does not."""
         if not (surfaces and surfaces[0].steps and surfaces[-1].steps):
             return ()

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.report.front_plot import BOTTOM, LEFT, RIGHT, TOP, attained_text, chance_class, panels
-from orchestrator.report.published_points import published_points
-from orchestrator.report.svg_labels import CHARACTER_WIDTH, LINE_HEIGHT, place_labels
+from orchestrator.report.figure.front import AREA, Published, chance_class, front_figure
+from orchestrator.report.figure.labels import LINE_HEIGHT, place_labels, text_width
+from orchestrator.report.published_marks import compared_marks
 from search_spaces.sweep import Objective
 from tests.orchestrator.report.made_answers import CONDITIONS, answers_of, study_of
 
@@ -16,8 +16,11 @@ STUDY = study_of(CONDITIONS)
 NAMES = list(range(len(CONDITIONS)))
 
 
-def panel_of(answers):
-    (panel,) = panels(answers, NAMES)
+_, _, LEFT, RIGHT, TOP, BOTTOM = AREA
+
+
+def panel_of(answers, published=()):
+    (panel,) = front_figure(answers, NAMES, published).panels
     return panel
 
 
@@ -74,11 +77,12 @@ def test_the_band_goes_around_the_outermost_surfaces():
     heights = {y for _, y in found}
     assert {axis.at(step[0]) for step in (*lowest, *highest)} <= heights
     assert panel_of(replace(answers, front=replace(answers.front, attainment=()))).band == ""
-    assert attained_text(answers.front.attainment) == "border of what 5 to 95 % of the draws attain"
+    legend = dict(front_figure(answers, NAMES).legend)
+    assert legend["band"] == "border of what 5 to 95 % of the draws attain"
 
 
 def test_three_objectives_make_three_panels_without_a_line():
-    found = panels(answers_of(STUDY, 3), NAMES)
+    found = front_figure(answers_of(STUDY, 3), NAMES).panels
     assert [(panel.y_title.split()[0], panel.x_title.split()[0]) for panel in found] == [
         ("per", "macs_per_frame"),
         ("per", "accuracy"),
@@ -90,14 +94,37 @@ def test_three_objectives_make_three_panels_without_a_line():
 
 def test_published_points_are_in_our_unit_and_in_one_row():
     answers = answers_of(STUDY)
-    (point,) = published_points(answers, "macs_per_frame", "per")
-    assert (point.claim, point.x, point.y) == (0, 168_000.0, pytest.approx(0.181))
+    (point,) = compared_marks(answers)
+    assert point.values == pytest.approx({"macs_per_frame": 168_000.0, "per": 0.181})
+    assert (point.row, point.legend) == ("claim-0", "published (Lugosch et al. 2020, arXiv:2006.01659)")
     assert point.text == (
         "published: Lugosch et al. 2020, arXiv:2006.01659, table 2, TIMIT, surprisal\n"
-        "per of surprisal: 18.1 ± 0.1 (n = 5)\n"
+        "per of surprisal: 18.10 ± 0.15 (n = 5)\n"
         "macs_per_frame of surprisal: 168,000"
     )
-    assert published_points(answers, "accuracy", "per") == ()
+    accuracy = replace(answers.question, objectives=answers_of(STUDY, 3).question.objectives[::2])
+    assert compared_marks(replace(answers, question=accuracy)) == ()
+
+
+def test_published_points_of_other_data_do_not_stretch_the_axes():
+    answers = answers_of(STUDY)
+    ours = panel_of(answers)
+    places = (0.16, 2e6), (50.0, 150_000.0), (0.18, 160_000.0)
+    rows = [{"per": per, "macs_per_frame": macs} for per, macs in places]
+    alike = Published(rows[0], "row 1", "published (Somebody 2020)")
+    far, near = (Published(row, f"row {i}", "published, other data", False) for i, row in enumerate(rows[1:], 2))
+    figure = front_figure(answers, NAMES, (far, near))
+    (panel,) = figure.panels
+    assert (panel.x_axis, panel.y_axis) == (ours.x_axis, ours.y_axis)
+    places = [(d.kind, d.text, d.x, d.y) for d in panel.diamonds]
+    assert places == [("other", "row 3", panel.x_axis.at(160_000.0), panel.y_axis.at(0.18))]
+    assert ("other", "published, other data (1 of 2 outside the figure)") in figure.legend
+    figure = front_figure(answers, NAMES, (alike, near))
+    (panel,) = figure.panels
+    assert panel.x_axis.limits[1] > 2e6 and panel.y_axis.limits[0] < 0.16
+    assert [d.kind for d in panel.diamonds] == ["published", "other"]
+    legends = [text for kind, text in figure.legend if kind in ("published", "other")]
+    assert legends == ["published (Somebody 2020)", "published, other data"]
 
 
 def test_chances_are_in_six_classes():
@@ -105,8 +132,24 @@ def test_chances_are_in_six_classes():
     assert [chance_class(share) for share in shares] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
 
+def test_only_the_front_is_labelled():
+    panel = panel_of(answers_of(STUDY))
+    rows = {label.row for label in panel.labels}
+    assert rows and rows <= {mark.row for mark in panel.marks if mark.is_front}
+    assert "random" not in {label.text for label in panel.labels}
+
+
+def test_in_a_crowd_only_the_front_has_whiskers_without_the_pointer():
+    places = {f"c{i}": (0.2 + 0.001 * i, 1e5 + i, 0.5) for i in range(61)}
+    answers = answers_of(study_of(places), reference="c0", claims=False)
+    (panel,) = front_figure(answers, range(61)).panels
+    assert {mark.is_front for mark in panel.marks} == {True, False}
+    assert all(mark.is_faint != mark.is_front for mark in panel.marks)
+    assert not any(mark.is_faint for mark in panel_of(answers_of(STUDY)).marks)
+
+
 def boxes(labels):
-    return [(label.x, label.y - LINE_HEIGHT, label.x + CHARACTER_WIDTH * len(label.text), label.y) for label in labels]
+    return [(label.x, label.y - LINE_HEIGHT, label.x + text_width(label.text), label.y) for label in labels]
 
 
 def test_labels_cover_neither_each_other_nor_points():
@@ -122,4 +165,4 @@ def test_labels_cover_neither_each_other_nor_points():
 def test_a_label_stays_in_the_frame_and_long_names_are_cut():
     (label,) = place_labels([(0, "x" * 60, 635.0, 5.0)], [], (0, 0, 640, 420))
     assert label.text == "x" * 27 + "…"
-    assert label.x + CHARACTER_WIDTH * 28 <= 640 and label.y - LINE_HEIGHT + 3 >= 0
+    assert label.x + text_width(label.text) <= 640 and label.y - LINE_HEIGHT + 3 >= 0

@@ -6,15 +6,21 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.console.printing import out
 from orchestrator.pareto.attainment import Surface
 from orchestrator.pareto.hypervolume import OUTSIDE
 from orchestrator.pareto.membership import Standing, UncertainFront
-from orchestrator.report.numerals import between, decimals, fixed, probability
+from orchestrator.report.numerals import between, decimals, fixed, probability, with_interval
 from search_spaces.sweep import Objective
 
+WIDEST: Final = 10_000
 MARKS: Final[dict[Standing, str]] = {
     "front": "*",
     "front within noise": "*?",
@@ -88,27 +94,51 @@ def _surface(surface: Surface) -> dict[str, Any]:
 
 def front_table(
     sweep: str, front: UncertainFront, objectives: Sequence[Objective], shown: Sequence[int], width: int
-) -> Table:
+) -> RenderableType:
     """Of the points numbered `shown`: mark, means with 95 % intervals, n, and the shares of the draws.
 
-    Where that is more than `width` characters wide, intervals stand below their means, and there are no frames.
+    Where that is more than `width` characters wide, intervals stand below their means, and there are no frames; where
+    that is too wide too, each name stands above its numbers. No name is folded.
     """
     digits = [decimals(front.points[k].summaries[i] for k in shown) for i in range(len(objectives))]
-    rows = [_cells(front, k, digits, " ") for k in shown]
     titles = ["", "condition", *(f"{o.metric} ({o.direction[:3]})" for o in objectives), "n", "P(front)"]
     titles += ["P(dominates reference)"] if front.reference else []
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    is_narrow = sum(widths) + 3 * len(widths) + 1 > width
-    table = Table(title=Text(f"{sweep}: {' against '.join(o.metric for o in objectives)}"))
-    if is_narrow:
-        table.box, table.padding, table.pad_edge = SIMPLE_HEAD, (0, 1, 0, 0), False
-        rows = [_cells(front, k, digits, "\n") for k in shown]
-    for place, title in enumerate(titles):
-        title = title.replace(" ", "\n") if is_narrow else title
-        table.add_column(Text(title), justify="left" if place < 2 else "right", no_wrap=place != 1, overflow="fold")
-    for row in rows:
+    title = f"{sweep}: {' against '.join(o.metric for o in objectives)}"
+    wide = [titles, *(_cells(front, k, digits, " ") for k in shown)]
+    narrow = [[title.replace(" ", "\n") for title in titles], *(_cells(front, k, digits, "\n") for k in shown)]
+    compact = Table(box=SIMPLE_HEAD, padding=0, show_edge=False)
+    for table in (_table(title, wide, Table()), _table(title, narrow, compact), _under_names(title, wide)):
+        if Measurement.get(out, out.options.update(width=WIDEST), table).maximum <= width:
+            return table
+    return _under_names(title, narrow)
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Of each column, in places of a terminal."""
+    return [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in zip(*rows, strict=True)]
+
+
+def _table(title: str, rows: Sequence[Sequence[str]], table: Table) -> Table:
+    table.title = Text(title)
+    for place, heading in enumerate(rows[0]):
+        table.add_column(Text(heading), justify="left" if place < 2 else "right", no_wrap=True)
+    for row in rows[1:]:
         table.add_row(*map(Text, row))
     return table
+
+
+def _under_names(title: str, rows: Sequence[Sequence[str]]) -> Group:
+    """The numbers of each row below its mark and its name."""
+    parts: list[RenderableType] = [Text(title, style="italic")]
+    widths = _widths([row[2:] for row in rows])
+    for mark, name, *cells in rows:
+        numbers = Table.grid(padding=(0, 2))
+        for width in widths:
+            numbers.add_column(justify="right", width=width)
+        numbers.add_row(*map(Text, cells))
+        heading = Text(f"{mark:2} {name}", no_wrap=True, overflow="ignore")
+        parts += [heading, Padding(numbers, (0, 0, 0, 3), expand=False)]
+    return Group(*parts)
 
 
 def _cells(front: UncertainFront, k: int, digits: Sequence[int], gap: str) -> list[str]:
@@ -116,7 +146,7 @@ def _cells(front: UncertainFront, k: int, digits: Sequence[int], gap: str) -> li
     point, membership = front.points[k], front.memberships[k]
     means = [fixed(summary.mean, d) for summary, d in zip(point.summaries, digits, strict=True)]
     spans = [
-        f"{gap}[{between(interval, d).replace(' to ', ', ')}]" if interval.low < interval.high else ""
+        f"{gap}[{between(interval, d)}]" if interval.low < interval.high else ""
         for interval, d in zip(membership.intervals, digits, strict=True)
     ]
     shares = [probability(membership.on_front)]
@@ -129,10 +159,10 @@ def front_sentences(front: UncertainFront, objectives: Sequence[Objective]) -> l
     """What stands below the table: what the marks mean, the hypervolume, what the reader must know."""
     return [
         "* on the front of the means; *? on it, but in fewer than 95 % of the draws; ? off it, but on the front in "
-        "more than 5 % of the draws. [low, high]: 95 % interval of the mean.",
+        "more than 5 % of the draws. [low to high]: 95 % interval of the mean.",
         f"P: share of {draws_text(front)} in which nothing dominates the condition"
         + (f", and in which it dominates the reference, {_reference(front)}." if front.reference else "."),
-        *_volume_sentences(front, objectives),
+        *volume_sentences(front, objectives),
         *front.notes,
     ]
 
@@ -152,14 +182,16 @@ def draws_text(front: UncertainFront) -> str:
     return f"{number} {kind} of the seeds"
 
 
-def _volume_sentences(front: UncertainFront, objectives: Sequence[Objective]) -> list[str]:
+def volume_sentences(front: UncertainFront, objectives: Sequence[Objective]) -> list[str]:
+    """The hypervolume with its interval and reference point, and why it may lie outside; none where there is none."""
     volume = front.volume
     if volume is None:
         return []
-    place = ", ".join(f"{o.metric} {x:.6g}" for o, x in zip(objectives, volume.reference, strict=True))
-    low, high = volume.interval
-    interval = "" if math.isnan(low) else f" [{low:.6g} to {high:.6g}]"
-    said = [f"Hypervolume {volume.value:.6g}{interval}, up to the reference point {place}."]
-    if volume.is_outside():
-        said.append(OUTSIDE)
-    return said
+    columns = zip(*(point.summaries for point in front.points), strict=True)
+    places = zip(objectives, volume.reference, map(decimals, columns), strict=True)
+    corner = ", ".join(f"{objective.metric} = {fixed(value, digits)}" for objective, value, digits in places)
+    digits = decimals([with_interval(volume.value, volume.interval)])
+    interval = between(volume.interval, digits)
+    bounds = f" (95 % interval {interval})" if interval else ""
+    said = [f"The hypervolume of the front up to {corner} is {fixed(volume.value, digits)}{bounds}."]
+    return [*said, OUTSIDE] if volume.is_outside() else said

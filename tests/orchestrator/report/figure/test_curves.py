@@ -6,7 +6,7 @@ import re
 import pytest
 from scipy import stats
 
-from orchestrator.report.curve_plot import MAX_FIGURES, MAX_STEPS, curve_figures, curve_metrics, intervals
+from orchestrator.report.figure.curves import MAX_FIGURES, MAX_STEPS, curve_figures, curve_metrics, intervals
 from orchestrator.results.curves import Curve
 
 CURVE = Curve("a", "loss", 4, (0, 10, 20), (3.0, 2.0, 1.0), (0.4, 0.2, 0.0))

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-CHARACTER_WIDTH: Final = 6.3
-LINE_HEIGHT: Final = 13.0
+FONT_SIZE: Final = 12
+LINE_HEIGHT: Final = 14.0
 MAX_CHARACTERS: Final = 28
 GAP: Final = 9.0
 DIAGONAL: Final = 5.5
@@ -35,12 +36,26 @@ def place_labels(
     labels = []
     for row, name, x, y in named:
         text = name if len(name) <= MAX_CHARACTERS else f"{name[: MAX_CHARACTERS - 1]}…"
-        for box in _places(x, y, CHARACTER_WIDTH * len(text)):
+        for box in _places(x, y, text_width(text)):
             if _is_inside(box, frame) and not any(_overlap(box, other) for other in boxes):
                 boxes.append(box)
                 labels.append(Label(row, text, round(box[0], 1), round(box[3] - 3, 1)))
                 break
     return tuple(labels)
+
+
+def font_file() -> Path:
+    """DejaVu Sans, which matplotlib brings along: a machine may have no font, and few are wider."""
+    import matplotlib
+
+    return Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+
+
+def text_width(text: str) -> float:
+    """How wide a label is in that font."""
+    from PIL import ImageFont
+
+    return ImageFont.truetype(font_file(), FONT_SIZE).getlength(text)
 
 
 def _places(x: float, y: float, width: float) -> list[Box]:

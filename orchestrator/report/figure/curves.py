@@ -7,17 +7,15 @@ from typing import Final
 
 import numpy as np
 
+from orchestrator.report.figure.axis import Area, Axis
 from orchestrator.report.numerals import between, decimals, fixed
-from orchestrator.report.svg_axis import Axis
 from orchestrator.results.curves import Curve
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import Interval
 from orchestrator.statistics.subsample import subsample
 from orchestrator.statistics.summary import Summary
 
-WIDTH: Final = 420
-HEIGHT: Final = 280
-LEFT, RIGHT, TOP, BOTTOM = 56, 408, 12, 236
+AREA: Final = Area(420, 280, 56, 408, 12, 236)
 MAX_STEPS: Final = 150
 MAX_FIGURES: Final = 12
 NUM_STEPS_IN_TABLE: Final = 12
@@ -77,8 +75,8 @@ def _figure(metric: str, curves: Sequence[Curve], conditions: Sequence[str]) -> 
     means = [mean for curve in curves for mean in curve.means]
     bounds = [bound for curve in curves for interval in intervals(curve) for bound in interval]
     steps = [float(step) for curve in curves for step in (curve.steps[0], curve.steps[-1])]
-    x_axis = Axis(min(steps), max(steps), LEFT, RIGHT)
-    y_axis = Axis.around(means, BOTTOM, TOP, bounds)
+    x_axis = Axis(min(steps), max(steps), AREA.left, AREA.right)
+    y_axis = Axis.around(means, AREA.bottom, AREA.top, bounds)
     lines = tuple(_line(curve, conditions.index(curve.condition), x_axis, y_axis) for curve in curves)
     names = tuple(curve.condition for curve in curves)
     return CurveFigure(metric, x_axis, y_axis, lines, names, _rows(curves))

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.environment.settings import Settings
-from orchestrator.pareto.membership import UncertainFront
-from orchestrator.report.front_drawing import PublishedMark
-from orchestrator.results.study import Study
+from orchestrator.report.answers import Answers
+from orchestrator.report.condition_table import front_objectives
+from orchestrator.report.figure.front import Published
 from orchestrator.tracking import names
 from orchestrator.tracking.study_cache import cache_folder
-from search_spaces.sweep import Objective
 
 
 class FrontFiles(NamedTuple):
@@ -32,18 +31,11 @@ class FrontFiles(NamedTuple):
 class Stamp:
     """Says what was drawn and stored last; without a cache, nothing ever was."""
 
-    def __init__(
-        self,
-        study: Study,
-        front: UncertainFront,
-        objectives: Sequence[Objective],
-        published: Sequence[PublishedMark],
-        settings: Settings,
-    ) -> None:
+    def __init__(self, answers: Answers, published: Sequence[Published], settings: Settings) -> None:
         """A run's id tells a store from one that was made anew in its place."""
-        folder, run_id = cache_folder(), study.replicates[0].run_id
-        place = (settings.tracking_uri, run_id, str(settings.figures))
-        content = repr((place, tuple(objectives), front.points, front.reference, tuple(published)))
+        folder, front, study = cache_folder(), answers.front, answers.study
+        place = (settings.tracking_uri, study.replicates[0].run_id, str(settings.figures))
+        content = repr((place, front_objectives(answers), front.points, front.reference, tuple(published)))
         self._file = folder / f"{study.sweep}.front.sha256" if folder else None
         self._digest = hashlib.sha256(content.encode()).hexdigest()
 
@@ -58,27 +50,22 @@ class Stamp:
             self._file.write_text(self._digest)
 
 
-def write_files(
-    sweep: str,
-    front: UncertainFront,
-    objectives: Sequence[Objective],
-    published: Sequence[PublishedMark],
-    files: FrontFiles,
-) -> None:
+def write_files(answers: Answers, published: Sequence[Published], files: FrontFiles) -> None:
     """Draws the figures and writes the JSON."""
-    from orchestrator.report.front_figure import draw_front
-    from orchestrator.report.front_rows import front_json
+    from orchestrator.report.front_page import draw_front
+    from orchestrator.report.front_table import front_json
 
-    draw_front(sweep, front, objectives, published, files.html, files.png)
-    files.json.write_text(front_json(sweep, front, objectives) + "\n", encoding="utf-8")
+    draw_front(answers, published, files.html, files.png)
+    files.json.write_text(
+        front_json(answers.question.sweep, answers.front, front_objectives(answers)) + "\n", encoding="utf-8"
+    )
 
 
-def store(
-    sweep: str, front: UncertainFront, objectives: Sequence[Objective], files: FrontFiles, settings: Settings
-) -> None:
+def store(answers: Answers, files: FrontFiles, settings: Settings) -> None:
     """Stores files on the sweep's own run in MLflow, with the hypervolume, its bounds and its reference point."""
     from orchestrator.tracking.client import Tracking
 
+    front, objectives = answers.front, front_objectives(answers)
     metrics, tags = {}, {names.FRONT_OBJECTIVES: ", ".join(f"{o.metric} ({o.direction})" for o in objectives)}
     if front.volume:
         low, high = front.volume.interval
@@ -86,4 +73,4 @@ def store(
         metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}
         place = zip(objectives, front.volume.reference, strict=True)
         tags[names.HYPERVOLUME_REFERENCE] = ", ".join(f"{o.metric} {value:.12g}" for o, value in place)
-    Tracking(settings).store_front(sweep, files, metrics, tags)
+    Tracking(settings).store_front(answers.question.sweep, files, metrics, tags)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from orchestrator.report.svg_axis import Axis
+from orchestrator.report.figure.axis import Axis
 
 
 def test_values_lie_in_proportion():
