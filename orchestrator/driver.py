@@ -23,7 +23,7 @@ from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.scheduler.watchdog import Watchdog
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper
-from orchestrator.tracking.probe import reason_of, redacted
+from orchestrator.tracking.store import reason_of, redacted
 from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Condition
 from trainables.errors import InputError
@@ -75,8 +75,8 @@ def run_on_ray(
         KeyboardInterrupt: on Ctrl-C and SIGTERM. In all cases what is done is kept.
     """
     with _leased(factory, console) as driver:
+        from orchestrator.checks.check import refuse_failed
         from orchestrator.checks.nodes import on_nodes
-        from orchestrator.checks.sweep import refuse_failed
         from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
         from orchestrator.cluster.session import ClusterCapacity, end_on_node, num_nodes, ray_session
 

@@ -29,7 +29,8 @@ def launch(
         RefusedError: if it must not start as it is.
         StoppedError, KeyboardInterrupt: if it was stopped; what is done is kept.
     """
-    from orchestrator.checks.sweep import before_ray, refuse_failed
+    from orchestrator.checks.check import refuse_failed
+    from orchestrator.checks.sweep import before_ray
     from orchestrator.driver import run_on_ray
 
     factory = TaskFactory(sweep, settings, num_gpus=0)

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from orchestrator.checks.check import Check
 from orchestrator.checks.listening_sockets import check_listening_sockets
 from orchestrator.checks.store_access import check_store
-from orchestrator.checks.sweep import Check, names_cluster
 from orchestrator.checks.unauthenticated_probe import JOBS, OPEN, status_of
 from orchestrator.cluster import token as ray_token
+from orchestrator.cluster.address import names_cluster
 from orchestrator.environment.credentials import client_file
 from orchestrator.environment.redaction import redacted_text
 from orchestrator.environment.settings import SETTINGS_FILE, Settings

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from orchestrator.checks import nodes as preflight_nodes
-from orchestrator.checks.sweep import Check
+from orchestrator.checks.check import Check
 from orchestrator.checks.unauthenticated_probe import CLOSED, EXPERIMENTS, JOBS, OPEN, status_of
+from orchestrator.cluster import address as cluster_address
 from orchestrator.cluster import token as ray_token
 from orchestrator.machine.network import is_loopback, link
 
@@ -98,7 +98,7 @@ def program(name: str, arguments: list[str]) -> str:
 
 def _open_clusters() -> Iterator[Check]:
     """Nodes have to listen on their network; a token is what keeps others out. RAY_ADDRESS has a check of its own."""
-    for address in sorted(set(preflight_nodes.other_instances()) - {os.environ.get("RAY_ADDRESS")}):
+    for address in sorted(set(cluster_address.other_instances()) - {os.environ.get("RAY_ADDRESS")}):
         if not is_loopback(address.rpartition(":")[0].strip("[]")) and ray_token.ask(address) == "let in":
             found = (
                 f"a node of the cluster at {address} runs here, which asks for no token: who reaches it runs anything"

@@ -1,29 +1,21 @@
 """What would go wrong in Ray: the cluster's address, what every node sees, and what would be uploaded to it."""
 
 import contextlib
-import logging
 import os
 import platform
-import socket
-import subprocess
-import sys
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.checks.sweep import Check
+from orchestrator.checks.check import Check
+from orchestrator.cluster import address as cluster_address
 from orchestrator.cluster import token as ray_token
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
-from orchestrator.tracking.probe import store_kind
+from orchestrator.tracking.store import store_kind
 from orchestrator.worker.work import code_version
-
-CONNECT_S: Final = 3.0
-ANSWER_S: Final = 20.0
-NODE_S: Final = 60.0
-"""A node may have to start its first worker for the answer."""
 
 UPLOAD_BYTES: Final = 100_000_000
 NOT_UPLOADED: Final = {".git", "runs", "data", ".venv"}
@@ -32,7 +24,7 @@ PIN: Final = "Set RAY_ADDRESS to HOST:PORT of the cluster that is meant, or to `
 
 def check_ray() -> Check:
     """Which cluster `run` would use, and whether it answers; nothing is joined."""
-    address, others = os.environ.get("RAY_ADDRESS"), other_instances()
+    address, others = os.environ.get("RAY_ADDRESS"), cluster_address.other_instances()
     running = f"Ray runs here already at {', '.join(others)}" if others else "no Ray runs here"
     if address is None:
         found = f"RAY_ADDRESS is not set: one is made here for the sweep; {running}"
@@ -47,77 +39,10 @@ def check_ray() -> Check:
         return Check("ray", "failed", found, "Give HOST:PORT of the cluster itself; the port is 6379 by default.")
     if fault := ray_token.fault(address):
         return Check("ray", "failed", f"the cluster at RAY_ADDRESS={address} {fault}", ray_token.remedy())
-    if fault := address_fault(address):
+    if fault := cluster_address.address_fault(address):
         remedy = "Start the cluster, correct RAY_ADDRESS, or unset it to run on this machine."
         return Check("ray", "failed", f"RAY_ADDRESS={address} cannot be used: {fault}", remedy)
     return Check("ray", "ok", f"RAY_ADDRESS={address} answers")
-
-
-def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
-    """Why no cluster of this version of Ray answers at HOST:PORT; empty where one does.
-
-    `ray.init` would try for more than a minute, deaf to signals, and then end the process: so another process asks.
-    """
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
-    except (OSError, ValueError) as error:
-        return str(error)
-    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
-    as_here = os.environ | {ray_token.MODE: ray_token.mode()}
-    try:
-        done = subprocess.run(  # noqa: S603
-            command, env=as_here, capture_output=True, text=True, timeout=answer_s, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"what listens there does not answer as Ray within {answer_s:g} s"
-    lines = done.stderr.strip().splitlines() or ["it is not healthy"]
-    return lines[-1][:200] if done.returncode else ""
-
-
-def other_instances(processes: Path = Path("/proc")) -> list[str]:
-    """Addresses of the clusters that have a process on this host; found by looking at the processes only."""
-    found = set()
-    for file in processes.glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            arguments = file.read_bytes().decode(errors="replace").split("\0")
-            if Path(arguments[0]).name in ("raylet", "gcs_server"):
-                found.add(_address(arguments))
-    return sorted(found - {""})
-
-
-def _address(arguments: list[str]) -> str:
-    options = dict(one.lstrip("-").partition("=")[::2] for one in arguments[1:])
-    if "gcs-address" in options:
-        return options["gcs-address"]
-    port = options.get("gcs_server_port", "0")
-    return f"{options.get('node-ip-address', 'this host')}:{port}" if port != "0" else ""
-
-
-@contextlib.contextmanager
-def joined(address: str) -> Iterator[str]:
-    """A connection to the cluster at `address`; one that this process has already is used and kept.
-
-    Yields:
-        HOST:PORT of the cluster's dashboard; empty where it has none, or the connection was there.
-
-    Raises:
-        InputError: if the cluster does not take this user's token.
-    """
-    import ray
-
-    from orchestrator.cluster.worker_setup import runtime_environment
-
-    if ray.is_initialized():
-        yield ""
-        return
-    environment = runtime_environment()
-    ray_token.prepare(address)
-    context = ray.init(address=address, runtime_env=environment, logging_level=logging.ERROR, log_to_driver=False)
-    try:
-        yield context.dashboard_url or ""
-    finally:
-        ray.shutdown()
 
 
 def on_nodes(settings: Settings, trainable: str | None) -> list[Check]:
@@ -126,9 +51,7 @@ def on_nodes(settings: Settings, trainable: str | None) -> list[Check]:
     Args:
         trainable: whose sources must be equal on all nodes.
     """
-    import ray
-
-    nodes = {str(one["NodeID"]): _label(one) for one in ray.nodes() if one["Alive"]}  # type: ignore[no-untyped-call]
+    nodes = cluster_address.living_nodes()
     settings.runs.mkdir(parents=True, exist_ok=True)
     mark = settings.runs / f".ponderay-{uuid.uuid4().hex}"
     mark.write_bytes(b"ponderay")
@@ -211,25 +134,8 @@ def versions(trainable: str | None) -> dict[str, str]:
 
 def _ask(nodes: list[str], mark: str, storage: str, trainable: str | None) -> dict[str, dict[str, Any]]:
     """The report of each node by its id; one that does not answer is a fault."""
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    task = ray.remote(num_cpus=0, max_retries=0)(_report)
-    there = {node: NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes}
-    asked = {
-        task.options(scheduling_strategy=place).remote(mark, storage, trainable): node for node, place in there.items()
-    }
-    ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_S)
-    answers = {asked[one]: {"fault": f"no answer within {NODE_S:g} s", "versions": {}} for one in late}
-    for one in late:
-        ray.cancel(one, force=True)
-    for one in ready:
-        try:
-            answers[asked[one]] = ray.get(one)
-        except Exception as error:  # whatever a node without our sources, or one that dies, may say
-            said = str(error).strip().splitlines() or [type(error).__name__]
-            answers[asked[one]] = {"fault": said[-1][:200], "versions": {}}
-    return {node: answers[node] for node in nodes}
+    answers = cluster_address.ask_nodes(_report, (mark, storage, trainable), nodes)
+    return {node: {"fault": said, "versions": {}} if isinstance(said, str) else said for node, said in answers.items()}
 
 
 def _report(mark: str, storage: str, trainable: str | None) -> dict[str, Any]:
@@ -252,10 +158,6 @@ def _storage_fault(mark: Path, storage: str) -> str:
     except OSError as error:
         return f"{mark.parent} cannot be written: {error.strerror or error}"
     return ""
-
-
-def _label(node: Mapping[str, Any]) -> str:
-    return f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {str(node['NodeID'])[:6]})"
 
 
 def _nodes(num: int) -> str:

@@ -4,17 +4,17 @@ import os
 import shutil
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from orchestrator.console.errors import RefusedError
+from orchestrator.checks.check import Check
+from orchestrator.cluster.address import names_cluster
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.tracking import probe as tracking_probe
+from orchestrator.tracking import store as tracking_probe
 from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Resources, Sweep
 from trainables.errors import InputError
@@ -41,25 +41,6 @@ OF_COPY: Final = "is in the job's own copy of the sources, which Ray removes"
 OTHER_STORE: Final = (
     "Set PONDERAY_TRACKING_URI to sqlite:///FILE or to a server: http(s)://, postgresql:// or mysql://."
 )
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        found: what was seen.
-        remedy: what to do; empty where the state is ok.
-    """
-
-    name: str
-    state: Literal["ok", "warning", "failed"]
-    found: str
-    remedy: str = ""
-
-    def line(self) -> str:
-        """All of it for people, without the state."""
-        return f"{self.name}: {self.found.rstrip('.')}. {self.remedy}".rstrip()
 
 
 def before_ray(sweep: Sweep, settings: Settings, factory: TaskFactory | None = None) -> list[Check]:
@@ -89,18 +70,6 @@ def look(sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | Inp
         check_seeds(sweep),
         check_gpu(sweep),
     ]
-
-
-def refuse_failed(checks: Iterable[Check]) -> None:
-    """Lets nothing pass that has failed.
-
-    Raises:
-        RefusedError: naming the first failed check, what it found and the remedy.
-    """
-    failed = [check for check in checks if check.state == "failed"]
-    if failed:
-        more = f" ({len(failed) - 1} more failed; `ponderay doctor` lists them.)" if len(failed) > 1 else ""
-        raise RefusedError(failed[0].line() + more)
 
 
 def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
@@ -280,11 +249,6 @@ def gpu_names() -> list[str]:
 def has_nvidia_driver() -> bool:
     """Whether the kernel has it loaded and a card is visible here."""
     return Path("/proc/driver/nvidia/version").exists() and Path("/dev/nvidiactl").exists()
-
-
-def names_cluster() -> bool:
-    """Whether RAY_ADDRESS names a cluster, so that none is made here."""
-    return os.environ.get("RAY_ADDRESS", "local") != "local"
 
 
 def existing(path: Path) -> Path:

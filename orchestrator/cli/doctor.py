@@ -12,7 +12,7 @@ from orchestrator.console.printing import Format, OutputFormat, print_rows
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.checks.sweep import Check
+    from orchestrator.checks.check import Check
     from orchestrator.environment.settings import Settings
     from search_spaces.sweep import Sweep
 
@@ -77,18 +77,19 @@ def _of_sweep(sweep: "Sweep", settings: "Settings") -> "list[Check]":
 def _of_nodes(ray: "Check", sweep: "Sweep | None", settings: "Settings") -> "tuple[list[Check], str]":
     """What the nodes of the cluster have to say, and its dashboard, where RAY_ADDRESS names one that answers."""
     from orchestrator.checks import nodes as preflight_nodes
-    from orchestrator.checks import sweep as preflight
+    from orchestrator.checks.check import Check
+    from orchestrator.cluster.address import joined, names_cluster
 
-    if not preflight.names_cluster():
-        return [preflight.Check("versions", "ok", "one machine")], ""
+    if not names_cluster():
+        return [Check("versions", "ok", "one machine")], ""
     if ray.state != "ok":
         return [], ""
     try:
-        with preflight_nodes.joined(os.environ["RAY_ADDRESS"]) as dashboard:
+        with joined(os.environ["RAY_ADDRESS"]) as dashboard:
             return preflight_nodes.on_nodes(settings, sweep.trainable if sweep else None), dashboard
     except InputError as error:
-        return [preflight.Check("ray nodes", "failed", str(error), preflight_nodes.PIN)], ""
+        return [Check("ray nodes", "failed", str(error), preflight_nodes.PIN)], ""
     except (ConnectionError, RuntimeError, ValueError) as error:
         found = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         remedy = "Install on this machine the versions of Python and Ray that the cluster has."
-        return [preflight.Check("ray nodes", "failed", found, remedy)], ""
+        return [Check("ray nodes", "failed", found, remedy)], ""

@@ -17,7 +17,7 @@ import ray
 import yaml  # type: ignore[import-untyped]
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 
-from orchestrator.checks.sweep import names_cluster
+from orchestrator.cluster.address import names_cluster
 from orchestrator.scheduler.admission import Capacity
 from orchestrator.scheduler.scheduler import Scheduler
 from search_spaces.sweep import ResolvedResources

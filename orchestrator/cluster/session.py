@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import ray
-from ray._raylet import PlacementGroupID
-from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
+from ray.util.placement_group import placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
 from orchestrator.cluster.worker_setup import runtime_environment
 from orchestrator.journal.folder import Record
@@ -69,7 +69,8 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
     except Exception as error:  # Ray raises bare ones where a node does not come up in time
         raise InputError(f"Ray did not start at {address}: {str(error).splitlines()[0]} Run the same again.") from error
     if not is_verbose:
-        _quieten_raylet()
+        with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
+            ray_internals.quieten_raylet()
     try:
         yield
     finally:
@@ -81,18 +82,8 @@ def keep_keys_here() -> None:
 
     Processes of a cluster made here have them from this one; the nodes of another one must have keys of their own.
     """
-    with contextlib.suppress(ImportError, AttributeError):
-        from ray.tune.execution import class_cache
-
-        class_cache.ENV_VARS_TO_PROPAGATE -= set(KEYS)
-
-
-def _quieten_raylet() -> None:
-    """What the raylet says of itself is printed whatever `log_to_driver` is, and Ray has no public way to stop it."""
-    with contextlib.suppress(ImportError, AttributeError, KeyError):
-        from ray._private.ray_logging import global_worker_stdstream_dispatcher
-
-        global_worker_stdstream_dispatcher.remove_handler("ray_print_logs")
+    with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
+        ray_internals.propagated_variables().difference_update(KEYS)
 
 
 def num_nodes() -> int:
@@ -112,7 +103,7 @@ def removing_leftovers() -> Iterator[None]:
     except BaseException:
         for name, group in placement_group_table().items():
             if name not in before and name.endswith(job) and group["state"] != "REMOVED":
-                remove_placement_group(PlacementGroup(PlacementGroupID(bytes.fromhex(name))))
+                remove_placement_group(ray_internals.placement_group_of(name))
         raise
 
 
@@ -122,16 +113,12 @@ def keep_coordinator_here() -> None:
     Ray 2.60 pins it to the node that asks first; when that one is lost, it can never come back, and elastic training
     stands still on the whole cluster. One that has gone so already is removed.
     """
-    from ray.data._internal.cluster_autoscaler.default_autoscaling_coordinator import (
-        get_or_create_autoscaling_coordinator,
-    )
-
-    coordinator = get_or_create_autoscaling_coordinator()  # type: ignore[no-untyped-call]
+    coordinator = ray_internals.autoscaling_coordinator()
     try:
         ray.get(coordinator.get_reserved_resources.remote("ponderay"), timeout=COORDINATOR_TIMEOUT_S)
     except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
         ray.kill(coordinator)
-        get_or_create_autoscaling_coordinator()  # type: ignore[no-untyped-call]
+        ray_internals.autoscaling_coordinator()
     except ray.exceptions.RayError:
         return  # it lives, and knows of no request of this name
 

@@ -43,9 +43,9 @@ def prepare(address: str) -> None:
     os.environ.setdefault(MODE, mode())
     ray = sys.modules.get("ray")
     if ray is not None and not ray.is_initialized():
-        from ray._raylet import Config  # type: ignore[attr-defined]
+        from orchestrator.cluster.ray_internals import read_mode_again
 
-        Config.initialize("")  # else Ray goes by what the mode was when it was imported
+        read_mode_again()
 
 
 def mode() -> str:

@@ -4,8 +4,9 @@ import pytest
 
 from orchestrator.checks import listening_sockets as listeners
 from orchestrator.checks import nodes as preflight_nodes
-from orchestrator.checks.sweep import Check
+from orchestrator.checks.check import Check
 from orchestrator.cli import doctor
+from orchestrator.cluster import address as cluster_address
 from orchestrator.cluster import token as ray_token
 from orchestrator.environment.settings import read_settings
 from tests.integration import tiny as tiny_trainable
@@ -25,7 +26,7 @@ def test_a_named_cluster_answers_and_its_nodes_report(ray_instance, workplace, m
     import ray
 
     address = ray.get_runtime_context().gcs_address
-    assert address in preflight_nodes.other_instances()
+    assert address in cluster_address.other_instances()
     monkeypatch.setenv("RAY_ADDRESS", address)
     settings = read_settings()
     checks = {check.name: check for check in doctor.diagnose(tiny({"a": {}}), settings)}

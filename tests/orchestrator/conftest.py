@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.checks import listening_sockets as listeners
-from orchestrator.checks import nodes as preflight_nodes
+from orchestrator.cluster import address as cluster_address
 from orchestrator.environment.settings import Settings, read_settings
 
 OPENERS = (
@@ -22,7 +22,7 @@ def bare_home(workplace: Path, tmp_path_factory: pytest.TempPathFactory, monkeyp
     for name in OPENERS:
         monkeypatch.setenv(name, "")  # so that what a test's own code sets is taken back
         monkeypatch.delenv(name)
-    monkeypatch.setattr(preflight_nodes, "other_instances", list)
+    monkeypatch.setattr(cluster_address, "other_instances", list)
     monkeypatch.setattr(listeners, "listeners", lambda: iter(()))
     return place
 

@@ -14,11 +14,11 @@ import pytest
 
 from orchestrator.checks import exposure as doors
 from orchestrator.checks import listening_sockets as listeners
-from orchestrator.checks import nodes as preflight_nodes
 from orchestrator.checks import store_access
 from orchestrator.checks.listening_sockets import ListeningSocket, check_listening_socket, program
 from orchestrator.checks.listening_sockets import listeners as real_listeners
 from orchestrator.checks.unauthenticated_probe import EXPERIMENTS, JOBS, status_of
+from orchestrator.cluster import address as cluster_address
 from orchestrator.cluster import token as ray_token
 from tests.orchestrator.checks.test_sweep import closed_port
 
@@ -64,7 +64,7 @@ def test_a_plain_laptop_is_one_row(settings):
 
 
 def test_a_node_of_an_open_cluster_is_named(monkeypatch):
-    monkeypatch.setattr(preflight_nodes, "other_instances", lambda: ["10.0.0.1:6379", "127.0.0.1:1"])
+    monkeypatch.setattr(cluster_address, "other_instances", lambda: ["10.0.0.1:6379", "127.0.0.1:1"])
     monkeypatch.setattr(ray_token, "ask", lambda address: "let in")
     (check,) = listeners.check_listening_sockets()
     assert check.state == "warning" and "10.0.0.1:6379" in check.found

@@ -9,9 +9,9 @@ import pytest
 import typer
 
 from orchestrator.checks import listening_sockets as listeners
-from orchestrator.checks import nodes as preflight_nodes
 from orchestrator.checks import sweep as preflight
 from orchestrator.cli import doctor
+from orchestrator.cluster import address as cluster_address
 from tests.orchestrator.checks.test_sweep import closed_port
 
 OF_THE_MACHINE = ["ray", "tracking", "storage", "disk", "gpu", "versions", "upload", "doors"]
@@ -24,7 +24,7 @@ def alone(monkeypatch, tmp_path_factory) -> None:
     for name in ("RAY_AUTH_MODE", "RAY_API_SERVER_ADDRESS", "PONDERAY_SEARCH_URI", "PONDERAY_STORAGE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(listeners, "listeners", lambda: iter(()))
-    monkeypatch.setattr(preflight_nodes, "other_instances", list)
+    monkeypatch.setattr(cluster_address, "other_instances", list)
     monkeypatch.setattr(preflight, "has_nvidia_driver", lambda: False)
 
 
@@ -60,7 +60,7 @@ def test_with_a_sweep_it_looks_at_its_data_and_seeds(workplace, monkeypatch, cap
 
 
 def test_a_warning_is_no_failure(workplace, monkeypatch, capsys):
-    monkeypatch.setattr(preflight_nodes, "other_instances", lambda: ["10.0.0.1:6379"])
+    monkeypatch.setattr(cluster_address, "other_instances", lambda: ["10.0.0.1:6379"])
     assert call(monkeypatch, "--format", "json") == 0
     rows = rows_of(capsys.readouterr().out)
     assert rows["ray"]["state"] == "warning"

@@ -1,0 +1,54 @@
+"""The parts of Ray that are Ray's own are where they were read; what a later Ray has moved is named here."""
+
+import ray
+
+from orchestrator.cluster import ray_internals
+from orchestrator.cluster.session import KEYS
+
+
+def test_they_were_read_in_the_ray_that_is_installed():
+    assert ray_internals.__doc__ is not None
+    assert f"Ray {ray.__version__}" in ray_internals.__doc__, "read each again in this Ray, then name its version"
+
+
+def test_ray_reads_its_mode_again(monkeypatch):
+    from ray._raylet import get_authentication_mode
+
+    modes = []
+    with monkeypatch.context() as patch:
+        for mode in ("disabled", "token"):
+            patch.setenv("RAY_AUTH_MODE", mode)
+            ray_internals.read_mode_again()
+            modes.append(int(get_authentication_mode()))
+    ray_internals.read_mode_again()
+    assert modes[0] != modes[1]
+
+
+def test_the_names_of_sent_variables_are_one_set_that_tune_reads():
+    names = ray_internals.propagated_variables()
+    assert isinstance(names, set)
+    before = set(names)
+    try:
+        names.difference_update(KEYS)
+        assert not ray_internals.propagated_variables() & set(KEYS)
+    finally:
+        names.update(before)
+
+
+def test_the_streams_of_raylet_and_workers_have_a_handler_that_goes():
+    from ray._private.ray_logging import global_worker_stdstream_dispatcher as streams
+
+    streams.add_handler(ray_internals.STREAM_HANDLER, print)
+    ray_internals.quieten_raylet()
+    assert ray_internals.STREAM_HANDLER not in {name for name, _ in streams.handlers}
+
+
+def test_a_placement_group_is_found_by_the_name_of_its_id():
+    name = "ab" * 18
+    assert ray_internals.placement_group_of(name).id.hex() == name
+
+
+def test_the_coordinator_of_elastic_training_is_made_by_a_function_of_rays_data():
+    from ray.data._internal.cluster_autoscaler import default_autoscaling_coordinator
+
+    assert callable(default_autoscaling_coordinator.get_or_create_autoscaling_coordinator)
