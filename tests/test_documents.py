@@ -107,7 +107,7 @@ def test_files_that_are_named_exist(document):
     text = document.read_text()
     words = {word for span in SPAN.findall(text) for word in span.split()}
     words |= set(re.findall(r"\bbenchmarks/\w+\.py", text))
-    named = [word for word in words if word.partition("/")[0] in FOLDERS and re.fullmatch(r"\w+/[\w./-]*", word)]
+    named = [word for word in words if word.partition("/")[0] in FOLDERS and re.fullmatch(r"\w+/[a-z\d_./-]*", word)]
     missing = [word for word in named if not (ROOT / word).exists()]
     assert not missing
 
