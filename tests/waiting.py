@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-LIMIT_S: Final = 100.0
+LIMIT_S: Final = 300.0
 
 
 def until(holds: Callable[[], object]) -> None:

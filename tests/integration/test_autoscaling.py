@@ -1,12 +1,12 @@
 """A cluster that grows: what waits is reserved in Ray, and given back."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from orchestrator.scheduler.capacity import Capacity
 from search_spaces.sweep import ResolvedResources, Resources
+from tests.waiting import until
 
 
 def cpus(number: int) -> ResolvedResources:
@@ -53,11 +53,7 @@ def test_what_waits_is_reserved_until_it_has_its_place_and_nothing_is_left(ray_i
     before = groups()
 
     def see(wanted: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and not wanted():
-            seen.update(groups())
-            time.sleep(0.02)
-        assert wanted()
+        until(lambda: wanted() or seen.update(groups()))
 
     with Demand(scheduler, lambda: Capacity(0, 0, 0, 0, most=Capacity(100, 0, 64, 0)), told.append):
         see(lambda: {("CREATED", 1.0), ("PENDING", 64.0)} <= seen)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +27,7 @@ from search_spaces.sweep import Condition, Resources
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import statuses
 from tests.integration.tiny import TinyEvaluation
+from tests.waiting import until
 from trainables.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -153,10 +153,7 @@ def driver(name: str, sleep_s: str) -> subprocess.Popen[bytes]:
 def test_a_killed_worker_goes_on_on_another_machine_with_the_same_digits(bucket, monkeypatch):
     expected = without_bucket(monkeypatch, tiny(TWO, name="tiny.whole"))
     process = driver("tiny.sweep", "0.6")
-    deadline = time.monotonic() + 60
-    while not any("/tiny.sweep/" in e.key and "step_000002" in e.key for e in bucket.objects.all()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: any("/tiny.sweep/" in e.key and "step_000002" in e.key for e in bucket.objects.all()))
     process.send_signal(signal.SIGKILL)
     process.wait()
     runs = on_another_machine(monkeypatch)

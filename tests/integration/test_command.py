@@ -3,12 +3,12 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.integration.test_without_ray import starts, statuses
+from tests.waiting import LIMIT_S, until
 
 COMMAND = [str(Path(sys.executable).parent / "ponderay"), "run", "asr.demo", "--smoke", "--cpus", "2"]
 NAMES = [
@@ -19,11 +19,8 @@ NAMES = [
 def run_until(text: str, log: Path) -> subprocess.Popen[bytes]:
     """A driver whose log holds `text`."""
     process = subprocess.Popen(COMMAND, stdout=log.open("wb"), stderr=subprocess.STDOUT)  # noqa: S603
-    deadline = time.monotonic() + 120
-    while text not in log.read_text():
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.1)
+    until(lambda: text in log.read_text() or process.poll() is not None)
+    assert process.poll() is None, log.read_text()
     return process
 
 
@@ -36,7 +33,7 @@ def test_a_sweep_stopped_by_each_signal_and_run_again_is_whole(workplace):
     for number, (asked, text) in enumerate([(signal.SIGTERM, "random seed"), (signal.SIGINT, "always_small seed")]):
         stopped = run_until(text, log)
         stopped.send_signal(asked)
-        assert stopped.wait(60) == 1, number
+        assert stopped.wait(LIMIT_S) == 1, number
         assert "`ponderay run asr.demo --smoke --cpus 2` goes on from here" in log.read_text()
         assert "RUNNING" not in statuses("asr.demo.smoke").values()
     assert subprocess.run(COMMAND, check=False).returncode == 0  # noqa: S603

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from orchestrator.machine.network import free_port
 from tests.browser import Watched, watched_page
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import DESCRIPTION, Driven, drive, new_settings
+from tests.waiting import until
 
 NOISE = (
     "Failed to load resource",  # which, says NOT_FOUND
@@ -89,10 +89,8 @@ def served(folder: Path, uri: str) -> Iterator[tuple[str, str]]:
     with log.open("w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, env=environment, cwd=folder)  # noqa: S603
     try:
-        deadline = time.monotonic() + 120
-        while not answers(f"{address}/health"):
-            assert time.monotonic() < deadline and process.poll() is None, log.read_text()
-            time.sleep(0.2)
+        until(lambda: answers(f"{address}/health") or process.poll() is not None)
+        assert process.poll() is None, log.read_text()
         yield address, log.read_text()
     finally:
         process.terminate()

@@ -31,7 +31,7 @@ from tests.integration.postgres_writer import NUM_WRITERS
 from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny
 from tests.integration.test_without_ray import ROOT, RUNS_OF_A_AND_B, starts, statuses
 from tests.postgres import PostgresStore, execute
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 from trainables.errors import InputError
 
 
@@ -78,7 +78,7 @@ def test_eight_drivers_on_empty_databases_make_the_tables_once_the_prerequisite_
     empty = [f"{name}_{number}" for name in ("mlflow", "optuna")]
     execute(databases.server, *(f"DROP DATABASE {name} WITH (FORCE)" for name in empty))
     execute(databases.server, *(f"CREATE DATABASE {name}" for name in empty))
-    codes, _ = writers("own", 0).communicate(timeout=200)
+    codes, _ = writers("own", 0).communicate(timeout=LIMIT_S)
     assert codes.split() == ["0"] * NUM_WRITERS, Path("said").read_text()
     assert len(starts()) == 1 + NUM_WRITERS * 2 * 2
     assert set(starts().values()) == {1}
@@ -99,7 +99,7 @@ def test_of_eight_drivers_of_one_sweep_one_runs_it_and_when_it_is_killed_the_nex
     (winner,) = map(int, set(refused.findall(Path("said").read_text())))
     until(lambda: any(path.name.startswith("step_000002") for path in Path("runs/replicates").rglob("*.pt")))
     os.kill(winner, signal.SIGKILL)
-    codes, _ = together.communicate(timeout=60)
+    codes, _ = together.communicate(timeout=LIMIT_S)
     assert sorted(codes.split()) == sorted(["-9", *[str(REFUSED)] * (NUM_WRITERS - 1)])
     assert "RUNNING" in statuses("tiny.sweep").values()
     outcome = run_quietly(tiny({"a": {}, "b": {"x": 0.25}}))

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny
 from tests.integration.tiny import TinyEvaluation
+from tests.waiting import LIMIT_S, until
 from trainables.config import content_hash
 
 ROOT = Path(__file__).parents[2]
@@ -159,7 +159,7 @@ def driver(*arguments: str) -> subprocess.Popen[bytes]:
 @pytest.mark.slow
 def test_sweeps_started_together_pretrain_once(workplace):
     drivers = [driver(name, "0", "2") for name in ("tiny.one", "tiny.two")]
-    assert [process.wait(60) for process in drivers] == [0, 0]
+    assert [process.wait(LIMIT_S) for process in drivers] == [0, 0]
     assert set(starts().values()) == {1}
     assert len(starts()) == 1 + 2 * 4
 
@@ -168,14 +168,13 @@ def test_a_killed_driver_goes_on_with_the_same_digits_none_doubled_none_left_run
     conditions = {"a": {}, "b": {"x": 0.25}}
     uninterrupted = run_quietly(tiny(conditions, name="tiny.whole"))
     process = driver("tiny.sweep", "0.6", "0")
-    deadline = time.monotonic() + 60
     folder = Path("runs/replicates/tiny.sweep")
-    while not (
-        any(path.name.startswith("step_000002") for path in folder.rglob("*.pt"))
-        and "RUNNING" in statuses("tiny.sweep").values()
-    ):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(
+        lambda: (
+            any(path.name.startswith("step_000002") for path in folder.rglob("*.pt"))
+            and "RUNNING" in statuses("tiny.sweep").values()
+        )
+    )
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert "RUNNING" in statuses("tiny.sweep").values()
@@ -188,10 +187,7 @@ def test_a_killed_driver_goes_on_with_the_same_digits_none_doubled_none_left_run
 
 def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(workplace):
     process = driver("tiny.sweep", "0.5", "1")
-    deadline = time.monotonic() + 60
-    while not starts():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(starts)
     with pytest.raises(RefusedError, match=f"being run by process {process.pid} on "):
         run_quietly(tiny({"a": {}}))
     process.kill()
@@ -204,7 +200,7 @@ def test_of_two_drivers_started_in_the_same_second_one_runs_the_sweep_once(workp
     """SQLite's is one that neither finds made."""
     Path("runs/mlflow.db").unlink(missing_ok=True)
     drivers = [driver("tiny.sweep", "0.3", "0.5") for _ in range(2)]
-    assert sorted(process.wait(90) for process in drivers) == [0, REFUSED]
+    assert sorted(process.wait(LIMIT_S) for process in drivers) == [0, REFUSED]
     assert set(starts().values()) == {1}
     assert len(starts()) == 5
     assert statuses("tiny.sweep") == dict.fromkeys(["a", "b", *RUNS_OF_A_AND_B], "FINISHED")
