@@ -12,7 +12,7 @@ from rich.console import Console
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import UnavailableError
-from orchestrator.results.study import Replicate
+from orchestrator.results.outcome import Outcome
 from orchestrator.scheduler.admission import Admission, Capacity
 from orchestrator.scheduler.conditions import ConditionSource, ListedConditions
 from orchestrator.scheduler.progress import ProgressView
@@ -32,26 +32,6 @@ WRITE_AT_END_S: Final = 600.0
 """How long a finished sweep waits for a tracking store that is away."""
 
 WRITE_AT_STOP_S: Final = 20.0
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a driver leaves.
-
-    Attributes:
-        replicates: every one of the sweep.
-        input_errors: the user's mistakes that only the work itself found.
-        num_unwritten: how many things the tracking store could not take; they are in the journals.
-    """
-
-    replicates: tuple[Replicate, ...]
-    input_errors: tuple[str, ...]
-    num_unwritten: int = 0
-
-    @property
-    def num_failed(self) -> int:
-        """Replicates that failed."""
-        return sum(replicate.state == "failed" for replicate in self.replicates)
 
 
 def run_on_ray(

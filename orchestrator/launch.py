@@ -1,16 +1,14 @@
 """What `ponderay run` and notebooks do alike: look first, refuse what cannot work, then run on Ray."""
 
 import math
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from orchestrator.environment.settings import Settings
+from orchestrator.results.outcome import Outcome
+from orchestrator.scheduler.finished import finished_replicates
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Sweep
-
-if TYPE_CHECKING:
-    from orchestrator.driver import Outcome
 
 
 def launch(
@@ -22,18 +20,20 @@ def launch(
     max_device_hours: float = math.inf,
     is_verbose: bool = False,
 ) -> "Outcome":
-    """Runs what is left of `sweep`; the arguments are those of `driver.run_on_ray`.
+    """Runs what is left of `sweep`, if anything; the arguments are those of `driver.run_on_ray`.
 
     Raises:
         InputError: if the sweep's data or settings are wrong.
         RefusedError: if it must not start as it is.
         StoppedError, KeyboardInterrupt: if it was stopped; what is done is kept.
     """
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    if done := finished_replicates(factory, accept_code):
+        return Outcome(done)
     from orchestrator.checks.check import refuse_failed
     from orchestrator.checks.sweep import before_ray
     from orchestrator.driver import run_on_ray
 
-    factory = TaskFactory(sweep, settings, num_gpus=0)
     checks = before_ray(sweep, settings, factory)
     for check in checks:
         if check.state == "warning":

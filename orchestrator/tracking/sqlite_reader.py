@@ -23,6 +23,11 @@ RUNS: Final = """
     FROM latest_metrics JOIN runs ON runs.run_uuid = latest_metrics.run_uuid
     WHERE latest_metrics.key = 'ponderay.updated' AND runs.experiment_id = ?
 """
+OPEN_RUNS: Final = """
+    SELECT count(*) FROM runs JOIN experiments ON experiments.experiment_id = runs.experiment_id
+    WHERE experiments.name = ? AND experiments.lifecycle_stage = 'active'
+    AND runs.lifecycle_stage = 'active' AND runs.status != 'FINISHED'
+"""
 TAGS: Final = """
     SELECT key, value FROM tags
     WHERE run_uuid = ? AND (key = 'ponderay.condition' OR substr(key, 1, ?) = ?)
@@ -60,6 +65,19 @@ def read_study(store: str, name: str, cache: Path | None) -> Study | None:
     if snapshot != before:
         study_cache.save(cache, origin, snapshot)
     return snapshot.study(name)
+
+
+def read_ended_study(store: str, name: str, cache: Path | None) -> Study | None:
+    """As `read_study`; None also where a run of the sweep is under way, was stopped or has failed."""
+    study = read_study(store, name, cache)
+    if study is None:
+        return None
+    try:
+        with _opened(Path(store.removeprefix(SCHEME))) as database:
+            num_open: int = database.execute(OPEN_RUNS, (name,)).fetchone()[0]
+    except sqlite3.Error:
+        return None
+    return None if num_open else study
 
 
 @contextlib.contextmanager

@@ -17,9 +17,10 @@ import pytest
 from optuna.storages import RDBStorage
 from rich.console import Console
 
-from orchestrator.driver import Outcome, run_without_ray
+from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.machine.network import free_port
+from orchestrator.results.outcome import Outcome
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.task_factory import TaskFactory

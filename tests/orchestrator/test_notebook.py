@@ -1,7 +1,7 @@
 import pytest
 
 from orchestrator import notebook
-from orchestrator.driver import Outcome
+from orchestrator.results.outcome import Outcome
 from orchestrator.results.study import Study
 from search_spaces.find import find_sweep
 from search_spaces.sweep import Objective

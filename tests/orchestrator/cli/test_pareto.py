@@ -11,7 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 from orchestrator.cli import pareto as query_commands
-from orchestrator.cli.pareto import pareto, status
+from orchestrator.cli.pareto import pareto
+from orchestrator.cli.status import status
 from orchestrator.console.printing import Format
 from orchestrator.report import front_figure
 from orchestrator.results.study import Study
@@ -291,7 +292,7 @@ def test_published_points_are_comparable_on_the_same_data_only(monkeypatch):
 
 def test_the_commands_take_what_they_took(large, stored, workplace):
     app = typer.Typer()
-    app.command()(query_commands.status)
+    app.command()(status)
     app.command()(query_commands.pareto)
     found = CliRunner().invoke(app, ["status", "asr.demo", "--smoke", "--format", "json"])
     assert found.exit_code == 0 and len(json.loads(found.stdout)) == 200

@@ -10,6 +10,7 @@ from orchestrator.scheduler.progress_panel import (
     MAX_CONDITIONS,
     LiveRun,
     Snapshot,
+    count,
     cut,
     draw,
     duration_text,
@@ -171,3 +172,9 @@ def test_a_full_panel_is_drawn_in_under_50_ms():
         console.print(draw(shown, 200, 100))
         durations_s.append(time.perf_counter() - begun_s)
     assert min(durations_s) < 0.05
+
+
+def test_a_prerequisite_is_no_replicate():
+    states = {"prerequisites": {"waiting": 1, "live": 1}, "a": {"waiting": 2, "complete": 1}}
+    assert count(states).total == 3
+    assert count(states).waiting == 2
