@@ -124,7 +124,7 @@ class _Driver:
         except UnavailableError as error:
             raise StoppedError(f"{error}.") from None
         except KeyboardInterrupt:
-            self.view.note("Stopping; finishing what is to be written.")
+            self.view.note("Stopping; the last records are being written.")
             if self.stopping.reason:
                 raise StoppedError(self.stopping.reason) from None
             raise
@@ -155,7 +155,7 @@ def _leased(factory: TaskFactory, console: Console) -> Iterator[_Driver]:
         with _at_hand(factory.settings.tracking_uri):
             is_taken = lease.acquire_or_wait()
         if not is_taken:
-            raise RefusedError(f"{name} is being run by {lease.holder()}; wait for it or stop it.")
+            raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
         with ProgressView(console, name) as view:
             yield _Driver(factory, tracking, keeper, view, stopping)
 

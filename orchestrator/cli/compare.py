@@ -24,7 +24,8 @@ First = Annotated[
     str | None, typer.Argument(metavar="[A]", help="A condition, or CONDITION@EVALUATION; default: every condition.")
 ]
 Second = Annotated[
-    str | None, typer.Argument(metavar="[B]", help="What A is held against; default: the sweep's reference.")
+    str | None,
+    typer.Argument(metavar="[B]", help="The condition that A is compared with; default: the sweep's reference."),
 ]
 
 
@@ -79,7 +80,7 @@ def _objectives(sweep: "Sweep", metrics: Sequence[str] | None) -> tuple["Objecti
             )
         if known.get(name, "none") == "none":
             ranked = ", ".join(one for one, direction in known.items() if direction != "none")
-            raise InputError(f"{name!r} is no metric with a direction; there are {ranked}.")
+            raise InputError(f"{name!r} is not a metric with a direction; choose one of {ranked}.")
     return tuple(Objective(name, known[name]) for name in dict.fromkeys(metrics))
 
 
@@ -105,11 +106,11 @@ def _comparisons(
     left, right = _same_evaluations(left, right)
     if len(left) == 1 == len(right):
         if left == right:
-            raise InputError(f"A and B must be two, but both are {left[0].name}; name another B.")
+            raise InputError(f"A and B must differ, but both are {left[0].name}; name another B.")
         return compare(left[0], right[0], objectives, sweep.test, points)
     if left[0].condition == right[0].condition:
         raise InputError(
-            f"A and B must be two, but both are {left[0].condition}; name another B, or their evaluations."
+            f"A and B must differ, but both are {left[0].condition}; name another B, or their evaluations."
         )
     return compare_with_reference([*left, *right], right[0].condition, objectives, sweep.test)
 
@@ -121,18 +122,18 @@ def _named(study: "Study", points: Sequence["Point"], name: str) -> tuple["Point
         known = list(study.conditions)
         more = f" and {len(known) - MAX_NAMED:,} more" if len(known) > MAX_NAMED else ""
         raise InputError(
-            f"{study.sweep} has no results of a condition {condition or name!r}; there are "
+            f"{study.sweep} has no results of the condition {condition or name!r}; its conditions are "
             f"{', '.join(known[:MAX_NAMED])}{more}."
         )
     if evaluation and evaluation not in study.evaluations():
         raise InputError(
-            f"{study.sweep} has no evaluation {evaluation!r}; there are {', '.join(study.evaluations()) or 'none'}."
+            f"{study.sweep} has no evaluation {evaluation!r}; it has {', '.join(study.evaluations()) or 'none'}."
         )
     chosen = tuple(p for p in points if p.condition == condition and evaluation in ("", p.evaluation))
     if not chosen:
         raise InputError(
             f"{name} must have a complete replicate with these metrics, but has none; `ponderay status {study.sweep}` "
-            "says how it stands."
+            "shows its state."
         )
     return chosen
 

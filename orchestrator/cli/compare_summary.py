@@ -57,7 +57,7 @@ def _show_to_people(table: Table, found: Sequence[Comparison]) -> None:
             facts = [f"{c.heading} {c.texts[i]}" for c in columns if c.by not in SAID and c.texts[i]]
             out.print(Padding(Text(", ".join(facts)), (0, 0, 0, 2)))
     if len(rows) < len(found):
-        _say(f"Shown: {len(rows)} of {len(found):,} comparisons, those decided first; --format csv lists all.")
+        _say(f"{len(rows)} of {len(found):,} comparisons are shown, those decided first; --format csv lists all.")
     for note in table.notes[:MAX_NOTES]:
         _say(note)
     if len(table.notes) > MAX_NOTES:

@@ -13,13 +13,13 @@ from orchestrator.console.printing import Format, OutputFormat, err, out, print_
 if TYPE_CHECKING:
     from trainables.asr.check import SetReport
 
-app = typer.Typer(help="Look at data, or get them.", no_args_is_help=True)
+app = typer.Typer(help="Look at data, or download them.", no_args_is_help=True)
 NUM_SHOWN = 10
 
 
 @app.command()
 def check(
-    path: Annotated[Path, typer.Argument(help="A folder with LibriSpeech subsets or TIMIT at or below it.")],
+    path: Annotated[Path, typer.Argument(help="A folder that is or holds LibriSpeech subsets or TIMIT.")],
     textgrids: Annotated[Path | None, typer.Option(help="Aligner files; default: beside the audio.")] = None,
     format: OutputFormat = Format.table,
 ) -> None:
@@ -74,7 +74,9 @@ def _say_more(report: "SetReport") -> None:
 @app.command()
 def get(
     corpus: Annotated[str, typer.Argument(help="mini-librispeech (0.5 GB) or librispeech (61 GB).")],
-    to: Annotated[Path | None, typer.Option(help="Where to; default: PONDERAY_DATA, or the folder `data`.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(help="The folder to write to; default: PONDERAY_DATA, or the folder `data`.")
+    ] = None,
     subset: Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")] = None,
     source: Annotated[str | None, typer.Option(help="A mirror of OpenSLR's resources.")] = None,
 ) -> None:

@@ -27,8 +27,8 @@ Address = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="The cluster's dashboard; default: RAY_API_SERVER_ADDRESS, else http://127.0.0.1:8265, which is where "
-        "`ray dashboard cluster.yaml` makes a tunnel.",
+        help="The cluster's dashboard; default: RAY_API_SERVER_ADDRESS, else http://127.0.0.1:8265, where "
+        "the tunnel of `ray dashboard cluster.yaml` ends.",
     ),
 ]
 Variables = Annotated[
@@ -41,7 +41,7 @@ Variables = Annotated[
     ),
 ]
 Which = Annotated[str, typer.Argument(metavar="JOB|SWEEP", help="A job's name, or a sweep's for its newest job.")]
-Follow = Annotated[bool, typer.Option("--follow", help="Go on until the job ends; Ctrl-C leaves it running.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Print until the job ends; Ctrl-C leaves it running.")]
 
 
 def submit(
@@ -60,7 +60,9 @@ def submit(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; goes with --kubernetes.")] = False,
     image: Annotated[str | None, typer.Option(help="Kubernetes: an image with this version of Ponderay.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Kubernetes: how many pods train; default: 1.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Kubernetes: number of pods that train; default: 1.")
+    ] = None,
     worker_cpus: Annotated[int | None, typer.Option(min=1, help="Kubernetes: CPUs of each; default: 4.")] = None,
     worker_gpus: Annotated[int | None, typer.Option(min=0, help="Kubernetes: GPUs of each; default: 0.")] = None,
     claim: Annotated[
@@ -83,7 +85,7 @@ def submit(
 
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
-            raise InputError(f"For Kubernetes a manifest is printed, and kubectl sends it: {needed}.")
+            raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
         print_manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim))
         return
     _send(submission, settings, address, follow)
@@ -103,9 +105,9 @@ def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
         shown = [{field: value for field, value in row.items() if field != "sweep"} for row in rows]
         print_rows(shown, format, title="Jobs", whole=("job", "state"))
     else:
-        out.print("No sweep was submitted to this cluster yet; `ponderay submit asr.demo` does.")
+        out.print("This cluster has no sweep yet; `ponderay submit asr.demo` submits one.")
     if format is Format.table and len(found) > len(own):
-        out.print(f"Jobs of the cluster that are not Ponderay's: {len(found) - len(own)}")
+        out.print(f"Other jobs of this cluster, not from Ponderay: {len(found) - len(own)}")
 
 
 def logs(which: Which, follow: Follow = False, address: Address = None) -> None:
@@ -119,7 +121,7 @@ def logs(which: Which, follow: Follow = False, address: Address = None) -> None:
 
 
 def stop(which: Which, address: Address = None) -> None:
-    """Stop a job in order: what is done is kept, and submitting its sweep again goes on from there."""
+    """Stop a job in order: what is done is kept, and submitting its sweep again continues from there."""
     from orchestrator.cluster.submission import submit_again
     from orchestrator.console.spinner import spinner
 
@@ -129,10 +131,10 @@ def stop(which: Which, address: Address = None) -> None:
         out.print(f"{job.name} has ended already: {job.state}.", markup=False)
         return
     api.stop(job.name)
-    with spinner(f"Stopping {job.name}, which writes down first what it has"):
+    with spinner(f"Stopping {job.name}; it first records what it has"):
         job = _wait(api, job.name)
-    again = f"`{submit_again(job.entrypoint, job.variables, address)}` goes on from there"
-    out.print(f"{job.name} has ended: {job.state}. What is done is kept; {again}.", markup=False, soft_wrap=True)
+    again = f"`{submit_again(job.entrypoint, job.variables, address)}` continues from there"
+    out.print(f"{job.name} has ended: {job.state}. Finished work is kept; {again}.", markup=False, soft_wrap=True)
 
 
 def _send(submission: "Submission", settings: "Settings", address: str | None, follow: bool) -> None:
@@ -176,7 +178,7 @@ def _follow(api: JobLogs, name: str, address: str | None) -> NoReturn:
         job = follow_log(api, name, _write)
     except KeyboardInterrupt:
         again = shlex.join(["ponderay", "logs", name, "--follow", *_where(address)])
-        err.print(f"ponderay: {name} runs on; `{again}` follows it again.", markup=False, soft_wrap=True)
+        err.print(f"ponderay: {name} is still running; `{again}` follows it again.", markup=False, soft_wrap=True)
         raise SystemExit(0) from None
     _finish(job)
     raise SystemExit(0)
@@ -201,7 +203,7 @@ def _wait(api: JobLogs, name: str) -> Job:
     deadline_s = time.monotonic() + STOP_S + MORE_STOP_S
     while not (job := find_job(api.jobs(), name)).has_ended:
         if time.monotonic() > deadline_s:
-            raise InputError(f"{name} was asked to stop {STOP_S + MORE_STOP_S:.0f} s ago, but is {job.state} still.")
+            raise InputError(f"{name} was asked to stop {STOP_S + MORE_STOP_S:.0f} s ago, but is still {job.state}.")
         time.sleep(POLL_S)
     return job
 

@@ -88,7 +88,7 @@ def run(
     ] = None,
     accept_code: AcceptCode = False,
     max_device_hours: MaxDeviceHours = math.inf,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Let Ray say all it has to say.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show all messages of Ray.")] = False,
 ) -> None:
     """Run a sweep on Ray: what is done stays done, what was cut off goes on.
 
@@ -183,13 +183,13 @@ def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:
     num_complete = sum(replicate.state == "complete" for replicate in outcome.replicates)
     out.print(f"{sweep.name}: {num_complete} complete, {outcome.num_failed} failed", markup=False)
     if outcome.num_unwritten:
-        unwritten = "The tracking store stayed away; what it lacks is kept in the journals."
-        _fail(f"{unwritten} `{_this_command()}` writes it once the store is back.", FAILED)
+        unwritten = "The tracking store stayed unavailable; the journals keep what it lacks."
+        _fail(f"{unwritten} `{_this_command()}` writes it when the store is available again.", FAILED)
     raise SystemExit(FAILED if outcome.num_failed else DONE)
 
 
 def _say_how_to_continue(reason: str) -> NoReturn:
-    _fail(f"{reason} What is done is kept; `{_this_command()}` goes on from here.", FAILED)
+    _fail(f"{reason} Finished work is kept; `{_this_command()}` continues from here.", FAILED)
 
 
 def _this_command() -> str:

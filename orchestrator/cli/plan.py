@@ -38,7 +38,7 @@ Calibrate = Annotated[
     typer.Option(
         metavar="SECONDS",
         min=1,
-        help="First train the first replicate that is left for so long, and forecast from that; `run` goes on from it.",
+        help="First train one remaining replicate for so long and forecast from that; `run` continues its work.",
     ),
 ]
 
@@ -72,7 +72,7 @@ def plan(
         snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
     report = describe(snapshot, settings, num_cpus, gpus, calibrate)
     if os.environ.get("RAY_ADDRESS") and not cpus:
-        report["notes"].append("the cluster at RAY_ADDRESS is not asked; say with --cpus and --gpus what it has")
+        report["notes"].append("the plan does not ask the cluster at RAY_ADDRESS; give its size with --cpus and --gpus")
     if format is Format.json:
         print(json.dumps(report, indent=2))
     elif format is Format.csv:

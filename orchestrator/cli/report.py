@@ -32,7 +32,7 @@ def report(
     smoke: Smoke = False,
     values: Values = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where the files go; default: runs/reports/SWEEP.")
+        Path | None, typer.Option(metavar="FOLDER", help="The folder for the files; default: runs/reports/SWEEP.")
     ] = None,
     bundle: Annotated[
         Path | None,

@@ -43,7 +43,7 @@ def _content(bundle: Path, found: "Verification") -> dict[str, Any]:
 def _show_to_people(bundle: Path, found: "Verification") -> None:
     _say(f"{bundle}: {found.sweep}, {found.num_replicates:,} replicates; sha256 {_sha256(bundle)}")
     for name, (written, installed) in found.other_versions.items():
-        _say(f"Written with {name} {written}; {installed} is installed here.")
+        _say(f"The bundle was written with {name} {written}; here {installed} is installed.")
     if not found.differences:
         _say(
             f"All {found.num_cells:,} cells of {found.num_tables} tables follow from the raw values, and all "
@@ -56,7 +56,7 @@ def _show_to_people(bundle: Path, found: "Verification") -> None:
     num_tables = len({difference.member for difference in found.differences})
     _say(f"Differences: {len(found.differences):,} in {num_tables} of {found.num_members} members.")
     if "commit" in found.other_versions:
-        _say("The code is another one; with the commit named above, what differs for that reason alone goes away.")
+        _say("The code differs; check out the commit named above to see whether the differences remain.")
 
 
 def _show_differences(found: "Verification") -> None:

@@ -62,15 +62,15 @@ def ray_job(submission: Submission, pods: Pods) -> dict[str, Any]:
     """
     variables = submission.variables
     if unread := [name for name, value in variables.items() if "$" in value]:
-        raise InputError(f"Kubernetes reads no $NAME in `--env {unread[0]}`; write its value out.")
+        raise InputError(f"Kubernetes does not replace $NAME in `--env {unread[0]}`; write the value itself.")
     if not variables.get("PONDERAY_RUNS" if pods.claim else "PONDERAY_STORAGE"):
         kept = "`--env PONDERAY_STORAGE=s3://BUCKET/FOLDER`, or `--claim NAME --env PONDERAY_RUNS=/FOLDER`"
         raise InputError(
-            f"The pods and their disks go with the job, so its checkpoints need a place that stays: {kept}."
+            f"The pods and their disks end with the job, so its checkpoints need storage that stays: {kept}."
         )
     if not (pods.claim or variables.get("PONDERAY_TRACKING_URI")):
         remedy = "`--env PONDERAY_TRACKING_URI=URL`"
-        raise InputError(f"The pods and their disks go with the job, so its records need a server: {remedy}.")
+        raise InputError(f"The pods and their disks end with the job, so its records need a server: {remedy}.")
     cluster = {
         "rayVersion": version("ray"),
         "authOptions": {"mode": "token"},

@@ -41,7 +41,8 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
 
 def _tasks(factory: TaskFactory) -> list[Task]:
     """Prerequisites and replicates of every condition."""
-    sweep, tasks = factory.sweep, {}
+    sweep = factory.sweep
+    tasks: dict[str, Task] = {}
     for condition in sweep.conditions:
         prerequisites = factory.prerequisites(condition)
         replicates = [factory.replicate(condition, seed, prerequisites) for seed in sweep.seeds]

@@ -48,7 +48,7 @@ def _wait(folder: ServerFolder, deadline: float, child: int) -> Serving:
             said = [line for line in folder.log.read_text(encoding="utf-8").splitlines() if line.startswith(PREFIX)]
             raise InputError(said[-1].removeprefix(PREFIX) if said else f"The server ended at once; see {folder.log}.")
         if time.monotonic() > deadline:
-            raise InputError(f"The server does not answer within {ANSWER_S:.0f} s, but goes on; see {folder.log}.")
+            raise InputError(f"The server does not answer within {ANSWER_S:.0f} s, but still runs; see {folder.log}.")
         time.sleep(0.2)
 
 

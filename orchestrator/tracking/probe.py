@@ -23,7 +23,7 @@ PASSWORD: Final = re.compile(r"(://[^:/@]*):.*@")
 PART_OF_PASSWORD: Final = re.compile(r'"[^"\s]*@')
 """What is taken for a part of the host's name where a password holds an @ that is not written %40."""
 
-NO_ADDRESS: Final = "it is no valid address (in a password @ is written %40, and / is written %2F)"
+NO_ADDRESS: Final = "it is not a valid address (write %40 for @ and %2F for / in a password)"
 PASSWORD_OPTION: Final = re.compile(r"((?:password|passwd|pwd|token)=)[^&\s]*", re.IGNORECASE)
 
 

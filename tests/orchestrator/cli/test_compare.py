@@ -153,18 +153,18 @@ def test_of_many_the_decided_ones_are_shown_first(workplace, monkeypatch, printe
     text = printed(metric=["per"])
     names = {line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│")}
     assert names == {f"c{i}" for i in range(71, 80)}
-    assert "Shown: 9 of 79 comparisons, those decided first; --format csv lists all.\n" in text
+    assert "9 of 79 comparisons are shown, those decided first; --format csv lists all.\n" in text
 
 
 @pytest.mark.parametrize(
     ("names", "reason"),
     [
-        (["nobody"], "has no results of a condition 'nobody'; there are random, surprisal, always_big"),
-        (["surprisal", "nobody@greedy"], "has no results of a condition 'nobody'"),
+        (["nobody"], "has no results of the condition 'nobody'; there are random, surprisal, always_big"),
+        (["surprisal", "nobody@greedy"], "has no results of the condition 'nobody'"),
         (["surprisal@slow"], "has no evaluation 'slow'; there are greedy, stochastic"),
-        (["@greedy"], "has no results of a condition '@greedy'"),
-        (["random"], "must be two, but both are random; name another B"),
-        (["random@greedy"], "must be two, but both are random@greedy; name another B"),
+        (["@greedy"], "has no results of the condition '@greedy'"),
+        (["random"], "must differ, but both are random; name another B"),
+        (["random@greedy"], "must differ, but both are random@greedy; name another B"),
     ],
 )
 def test_what_is_not_there_is_said_with_what_is(study, names, reason):
@@ -175,7 +175,7 @@ def test_what_is_not_there_is_said_with_what_is(study, names, reason):
 @pytest.mark.parametrize(
     ("metric", "reason"),
     [
-        ("nothing", "'nothing' is no metric with a direction; there are .*per"),
+        ("nothing", "'nothing' is not a metric with a direction; choose one of .*per"),
         ("per@greedy", "must be a name without an evaluation, but got 'per@greedy'; give CONDITION@EVALUATION"),
         ("released_per", "No complete replicate of asr.demo has released_per; see `ponderay status asr.demo`"),
     ],

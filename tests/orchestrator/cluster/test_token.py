@@ -153,9 +153,9 @@ def test_a_cluster_with_the_same_token_is_joined_with_it(monkeypatch):
 @pytest.mark.parametrize(
     ("mode", "token", "says"),
     [
-        (None, "", "asks for a token, but there is none here. Copy ~/.ray/auth_token .*`chmod 600"),
-        ("token", "", "asks for a token, but there is none here. Copy ~/.ray/auth_token"),
-        (None, "wrong-one", "has another token than RAY_AUTH_TOKEN. Copy ~/.ray/auth_token"),
+        (None, "", "asks for a token, but this machine has none. Copy ~/.ray/auth_token .*`chmod 600"),
+        ("token", "", "asks for a token, but this machine has none. Copy ~/.ray/auth_token"),
+        (None, "wrong-one", "does not accept the token in RAY_AUTH_TOKEN. Copy ~/.ray/auth_token"),
         ("disabled", TOKEN, "asks for a token, but RAY_AUTH_MODE is disabled. Unset RAY_AUTH_MODE"),
     ],
 )
