@@ -1,8 +1,9 @@
 # The two commands a newcomer needs: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+DOCS := build/docs
 
-.PHONY: demo test check format
+.PHONY: demo test check format docs
 
 demo: .venv/installed
 	$(BIN)/ponderay run asr.demo
@@ -22,6 +23,10 @@ check: .venv/installed
 format: .venv/installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: .venv/installed
+	PDOC_ALLOW_EXEC=1 $(BIN)/pdoc --docformat google --no-show-source --output-directory $(DOCS) orchestrator search_spaces trainables
+	@echo "Browse the API reference:  $(DOCS)/index.html"
 
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

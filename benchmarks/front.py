@@ -7,8 +7,8 @@ half a per cent, so that most conditions can be on the front in no draw. `noisy`
 all can. Seeds are one set for all conditions (every resample is taken, where there are no more than the draws), two
 sets, or every condition's own. Columns: seconds of `orchestrator.pareto.front.front`, the plain front of the means;
 seconds of `uncertain_front`, which makes that too; the one over the other; MB that it needs at its peak beside the
-study. The limit holds for every row. The last line is of a report's page on the first of these studies, the first
-condition being the reference: seconds of the answers and of the page, and its MB.
+study. The last line is of a report's page on the first of these studies, the first condition being the reference:
+seconds of the answers and of the page, the one over the other, and its MB.
 """
 
 import argparse
@@ -24,7 +24,6 @@ from orchestrator.pareto.membership import uncertain_front
 from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Objective
 
-LIMIT_S = 10.0
 LIMIT_MB = 300.0
 PAGE_LIMIT_MB = 5.0
 OBJECTIVES = (Objective("error"), Objective("cost"), Objective("latency"))
@@ -60,9 +59,9 @@ def measure(study: Study, num_objectives: int, num_draws: int) -> str:
     plain_s, before_mb, started = time.perf_counter() - started, peak_mb(), time.perf_counter()
     found = uncertain_front(study, objectives, None, num_draws)
     duration_s, more_mb = time.perf_counter() - started, peak_mb() - before_mb
-    is_kept = duration_s < LIMIT_S and more_mb < LIMIT_MB
+    verdict = "kept" if more_mb < LIMIT_MB else "EXCEEDED"
     numbers = f"{plain_s:9.2f} {duration_s:12.2f} {duration_s / plain_s:9.1f} {more_mb:8.0f} {found.num_draws:6d}"
-    return f"{numbers}   limit {LIMIT_S:.0f} s, {LIMIT_MB:.0f} MB: {'kept' if is_kept else 'EXCEEDED'}"
+    return f"{numbers}   limit {LIMIT_MB:.0f} MB: {verdict}"
 
 
 def page_line(study: Study) -> str:
@@ -79,9 +78,9 @@ def page_line(study: Study) -> str:
     answer_s, started = time.perf_counter() - started, time.perf_counter()
     text = render(answers, (), StudyProvenance((), (), (), (), (), (), (), seeds, {}, {}))
     page_s, size_mb = time.perf_counter() - started, len(text.encode()) / 1e6
-    is_kept = size_mb < PAGE_LIMIT_MB
-    verdict = f"limit {PAGE_LIMIT_MB:.0f} MB: {'kept' if is_kept else 'EXCEEDED'}"
-    return f"page of a report: answers {answer_s:.2f} s, page {page_s:.2f} s, {size_mb:.2f} MB   {verdict}"
+    verdict = f"limit {PAGE_LIMIT_MB:.0f} MB: {'kept' if size_mb < PAGE_LIMIT_MB else 'EXCEEDED'}"
+    times = f"answers {answer_s:.2f} s, page {page_s:.2f} s, {page_s / answer_s:.2f} over it"
+    return f"page of a report: {times}, {size_mb:.2f} MB   {verdict}"
 
 
 def main() -> None:

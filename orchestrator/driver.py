@@ -23,7 +23,7 @@ from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.scheduler.watchdog import Watchdog
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper
-from orchestrator.tracking.probe import reason_of, redacted
+from orchestrator.tracking.store import reason_of, redacted
 from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Condition
 from trainables.errors import InputError

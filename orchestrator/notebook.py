@@ -1,4 +1,4 @@
-"""Ponderay from a notebook: run a sweep, ask for its front, compare its conditions; `Study.load` reads the rest.
+"""Ponderay from a notebook: run a sweep, ask for its front, compare its conditions; `load` reads a study.
 
 Example:
     >>> from orchestrator import notebook  # doctest: +SKIP
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.results.study import Study
+from orchestrator.tracking.load import load_study
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
     from orchestrator.results.comparison import Comparison
     from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep
+
+
+def load(sweep: str) -> Study:
+    """What the sweep called `sweep` has produced so far.
+
+    Raises:
+        InputError: if the sweep has not run.
+
+    Example:
+        >>> load("asr.demo").summary("surprisal", "per@stochastic")  # doctest: +SKIP
+    """
+    return load_study(sweep)
 
 
 def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False, smoke: bool = False) -> Study:
@@ -48,7 +61,7 @@ def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False
     outcome = launch(found, settings, out, cpus, accept_code)
     if outcome.input_errors:
         raise InputError(outcome.input_errors[0])
-    return Study.load(found.name, settings)
+    return load_study(found.name, settings)
 
 
 def pareto(
@@ -74,7 +87,7 @@ def pareto(
     """
     from orchestrator.pareto.membership import uncertain_front
 
-    loaded = Study.load(study) if isinstance(study, str) else study
+    loaded = load_study(study) if isinstance(study, str) else study
     shipped = _shipped(loaded.sweep)
     chosen = _objectives(loaded, objectives)[:3]
     return uncertain_front(loaded, chosen, reference or (shipped.reference if shipped else None))
@@ -104,7 +117,7 @@ def compare(
     from orchestrator.pareto.front import front
     from orchestrator.results import comparison
 
-    loaded = Study.load(study) if isinstance(study, str) else study
+    loaded = load_study(study) if isinstance(study, str) else study
     shipped, chosen = _shipped(loaded.sweep), _objectives(loaded, objectives)
     points = {point.name: point for point in front(loaded, chosen)}
     for name in (a, b):
@@ -131,7 +144,7 @@ def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
     from orchestrator.report.answers import answer
     from orchestrator.results.question import Question
 
-    loaded = Study.load(study) if isinstance(study, str) else study
+    loaded = load_study(study) if isinstance(study, str) else study
     asked = sweep or _shipped(loaded.sweep)
     if asked is None:
         raise InputError(f"{loaded.sweep} is no shipped sweep, so `sweep` must be given.")

@@ -26,7 +26,7 @@ from trainables.asr.config import (
     Random,
     Surprisal,
 )
-from trainables.asr.data_config import LibriSpeech, Synthetic
+from trainables.asr.data.config import LibriSpeech, Synthetic
 
 AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
 OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from search_spaces.size import Size
 from trainables.asr.config import AsrConfig, Optimisation, Pretraining, Recurrent, Surprisal
-from trainables.asr.data_config import Data, Features, HeldOutSpeakers, LibriSpeech, Timit
+from trainables.asr.data.config import Data, Features, HeldOutSpeakers, LibriSpeech, Timit
 
 LIBRISPEECH_960 = LibriSpeech(
     train=("train-clean-100", "train-clean-360", "train-other-500"), num_validation_speakers=20

@@ -1,9 +1,13 @@
 """Checkpoint files: one torch archive each, loaded without unpickling code."""
 
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from trainables.trial import Trial
 
 
 def save(path: Path, state: dict[str, Any]) -> Path:
@@ -15,6 +19,12 @@ def save(path: Path, state: dict[str, Any]) -> Path:
     with path.open("wb") as file:
         torch.save(state, file)
     return path
+
+
+def report(trial: Trial, metrics: Mapping[str, float], step: int, state: dict[str, Any]) -> None:
+    """Reports `metrics` at `step` with a checkpoint of `state`, from which the next step can be repeated exactly."""
+    with tempfile.TemporaryDirectory() as folder:
+        trial.report(metrics, step=step, checkpoint=save(Path(folder) / "state.pt", state))
 
 
 def load(path: Path) -> dict[str, Any]:

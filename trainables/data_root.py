@@ -1,6 +1,7 @@
-"""The folder with the user's data."""
+"""The folder with the user's data, and what lies in it."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from trainables.errors import InputError
@@ -22,3 +23,12 @@ def data_root(root: Path | None, setting: str) -> Path:
     if not base.is_dir():
         raise InputError(f"The data folder {base} does not exist; {remedy}.")
     return base
+
+
+def find_folder(base: Path, is_wanted: Callable[[Path], bool]) -> Path | None:
+    """The first folder that `is_wanted`: `base` itself, one in it, or one in those."""
+    for pattern in ("", "*", "*/*"):
+        for folder in sorted(base.glob(pattern)) if pattern else [base]:
+            if folder.is_dir() and is_wanted(folder):
+                return folder
+    return None

@@ -23,6 +23,11 @@ def world_size() -> int:
     return distributed.get_world_size() if active() else 1
 
 
+def share() -> slice:
+    """This process's part of what all have: every n-th, so that the parts are about equal."""
+    return slice(rank(), None, world_size())
+
+
 def device() -> torch.device:
     """The device of this process: the current CUDA device where there is one, else the CPU."""
     return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")

@@ -1,4 +1,4 @@
-"""What a metric is: the entry of a family's documented list."""
+"""What a metric is, and how families list theirs: by direction and unit, each name with its definition."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,3 +12,18 @@ class Metric:
     unit: str
     direction: Literal["minimize", "maximize", "none"]
     definition: str
+
+
+def lower(unit: str, **definitions: str) -> list[Metric]:
+    """Metrics of `unit` that are better the lower they are."""
+    return [Metric(name, unit, "minimize", definition) for name, definition in definitions.items()]
+
+
+def higher(unit: str, **definitions: str) -> list[Metric]:
+    """Metrics of `unit` that are better the higher they are."""
+    return [Metric(name, unit, "maximize", definition) for name, definition in definitions.items()]
+
+
+def neutral(unit: str, **definitions: str) -> list[Metric]:
+    """Metrics of `unit` that are neither good nor bad."""
+    return [Metric(name, unit, "none", definition) for name, definition in definitions.items()]

@@ -17,7 +17,7 @@ from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
-from orchestrator.tracking.names import LOAD_PREFIX
+from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX
 from search_spaces.sweep import Condition
 
 LEFT_S: Final = 20.0
@@ -132,7 +132,7 @@ def _run(client: MlflowClient, run: Run, one: Id, wanted: Expected) -> Iterator[
     if run.info.status != STATUS[wanted.state]:
         yield f"the run of {one} is {run.info.status} instead of {STATUS[wanted.state]}"
     stored = {name.replace("@", "/"): value for name, value in wanted.recorded.items()}
-    found = {name: value for name, value in run.data.metrics.items() if not name.startswith(LOAD_PREFIX)}
+    found = {name: value for name, value in run.data.metrics.items() if not name.startswith(SYSTEM_PREFIX)}
     if wanted.state == "complete" and found != stored:
         yield f"the run of {one} has {found} instead of {stored}"
     steps = [metric.step for metric in client.get_metric_history(run.info.run_id, "loss")]

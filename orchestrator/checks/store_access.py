@@ -9,7 +9,7 @@ from orchestrator.checks.check import Check
 from orchestrator.checks.unauthenticated_probe import EXPERIMENTS, OPEN, status_of
 from orchestrator.environment.credentials import client_file
 from orchestrator.machine.network import is_loopback, tunnel
-from orchestrator.tracking.probe import store_kind
+from orchestrator.tracking.store import store_kind
 
 ENCRYPTED: Final = ("require", "verify-ca", "verify-full")
 LOCK: Final = "`ponderay serve` starts one that asks for a password."

@@ -14,7 +14,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.tracking import probe as tracking_probe
+from orchestrator.tracking import store as tracking_probe
 from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Resources, Sweep
 from trainables.errors import InputError

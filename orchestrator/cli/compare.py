@@ -51,12 +51,12 @@ def compare(
     from orchestrator.cli import compare_summary
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front
-    from orchestrator.results.study import Study
+    from orchestrator.tracking.load import load_study
 
     settings, sweep = read_settings(), find(name, smoke, values, None)
     objectives = _objectives(sweep, metric)
     with spinner(f"Reading {sweep.name}"):
-        study = Study.load(sweep.name, settings)
+        study = load_study(sweep.name, settings)
     points = front(study, objectives)
     if not points:
         metrics = " and ".join(objective.metric for objective in objectives)

@@ -11,7 +11,7 @@ from orchestrator.console.exit_codes import WRONG_INPUT
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
 
 if TYPE_CHECKING:
-    from trainables.asr.check import SetReport
+    from trainables.asr.data.check import SetReport
 
 app = typer.Typer(help="Look at data, or download them.", no_args_is_help=True)
 NUM_SHOWN = 10
@@ -29,7 +29,7 @@ def check(
     """
     from rich.progress import track
 
-    from trainables.asr.check import examine, find_sets, summarise
+    from trainables.asr.data.check import examine, find_sets, summarise
 
     reports = []
     for found in find_sets(path):
@@ -84,7 +84,7 @@ def get(
     import os
 
     from orchestrator.environment.settings import read_settings
-    from trainables.asr import download
+    from trainables.asr.data import download
 
     read_settings()
     folder = to or Path(os.environ.get("PONDERAY_DATA") or "data")
@@ -100,7 +100,7 @@ def get(
 def _download(archive: Any, folder: Path, source: str) -> None:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from trainables.asr import download
+    from trainables.asr.data import download
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, disable=not sys.stderr.isatty()) as bar:

@@ -13,6 +13,7 @@ from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Needs, Seeds, S
 from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
+from orchestrator.machine.waiting import wait_until
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,12 +82,12 @@ def submit(
     options = run_options(smoke, values, seeds, needs, accept_code, max_device_hours)
     submission = Submission(sweep, entrypoint(name, options), named)
     if kubernetes or dry_run or any(one is not None for one in (image, claim, workers, worker_cpus, worker_gpus)):
-        from orchestrator.cluster.kubernetes import Pods, print_manifest
+        from orchestrator.cluster.rayjob import Pods, manifest
 
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
-        print_manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim))
+        print(manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim)))
         return
     _send(submission, settings, address, follow)
 
@@ -200,11 +201,11 @@ def _wait(api: JobLogs, name: str) -> Job:
     """The job once it has ended."""
     from orchestrator.cluster.submission import STOP_S
 
-    deadline_s = time.monotonic() + STOP_S + MORE_STOP_S
-    while not (job := find_job(api.jobs(), name)).has_ended:
-        if time.monotonic() > deadline_s:
-            raise InputError(f"{name} was asked to stop {STOP_S + MORE_STOP_S:.0f} s ago, but is still {job.state}.")
-        time.sleep(POLL_S)
+    limit_s = STOP_S + MORE_STOP_S
+    wait_until(lambda: find_job(api.jobs(), name).has_ended, limit_s, POLL_S)
+    job = find_job(api.jobs(), name)
+    if not job.has_ended:
+        raise InputError(f"{name} was asked to stop {limit_s:.0f} s ago, but is still {job.state}.")
     return job
 
 

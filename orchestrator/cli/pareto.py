@@ -40,11 +40,11 @@ def pareto(
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.membership import uncertain_front
-    from orchestrator.results.study import Study
+    from orchestrator.tracking.load import load_study
 
     settings, sweep = read_settings(), find(name, smoke, values, None)
     objectives = _objectives(sweep, x, y, z)
-    study = Study.load(sweep.name, settings)
+    study = load_study(sweep.name, settings)
     front = uncertain_front(study, objectives, sweep.reference)
     if not front.points:
         *others, last = [objective.metric for objective in objectives]

@@ -105,9 +105,9 @@ def _answers(sweep: "Sweep", settings: "Settings") -> "Answers":
     with spinner(f"Reading {sweep.name}"):
         from orchestrator.report.answers import answer
         from orchestrator.results.question import Question
-        from orchestrator.results.study import Study
+        from orchestrator.tracking.load import load_study
 
-        study, question = _redacted(Study.load(sweep.name, settings)), Question.of(sweep)
+        study, question = _redacted(load_study(sweep.name, settings)), Question.of(sweep)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
         return answer(study, question)

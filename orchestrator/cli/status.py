@@ -30,9 +30,10 @@ def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.
     json and csv always list every replicate.
     """
     from orchestrator.environment.settings import read_settings
+    from orchestrator.tracking.load import load_study
 
     settings, sweep = read_settings(), find(name, smoke, None, None)
-    study = Study.load(sweep.name, settings)
+    study = load_study(sweep.name, settings)
     if format is Format.table:
         show(study, sweep.objectives[0], settings)
     else:

@@ -52,8 +52,8 @@ def ui(
 
 def _print_pages(settings: "Settings", server: str) -> None:
     """The pages of each sweep, then the searches."""
-    from orchestrator.tracking.probe import has_store
-    from orchestrator.tracking.run_filters import FILTERS
+    from orchestrator.tracking.pages import FILTERS
+    from orchestrator.tracking.store import has_store
 
     if not has_store(settings.tracking_uri):
         out.print("No sweep has run here yet; `ponderay run asr.demo` runs one.")
@@ -72,9 +72,7 @@ def _print_pages(settings: "Settings", server: str) -> None:
 
 def _pages(experiment_id: str, tags: Mapping[str, str]) -> dict[str, str]:
     """Saved views by name; of a sweep that ran before there were any, the conditions."""
-    from orchestrator.tracking.pages import VIEWS
-    from orchestrator.tracking.run_filters import CONDITIONS
-    from orchestrator.tracking.run_links import filter_page
+    from orchestrator.tracking.pages import CONDITIONS, VIEWS, filter_page
 
     saved = {view.name: view.page(experiment_id) for view in VIEWS if view.tag in tags}
     return saved or {"Conditions": filter_page(experiment_id, CONDITIONS)}

@@ -5,7 +5,6 @@ import contextlib
 import http.client
 import logging
 import os
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from orchestrator.cluster.token import REMEDY, token, token_file
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.redaction import redacted_text
 from orchestrator.machine.network import is_loopback, tunnel
+from orchestrator.machine.waiting import wait_until
 from trainables.errors import InputError
 
 ADDRESS_VARIABLE: Final = "RAY_API_SERVER_ADDRESS"
@@ -118,18 +118,22 @@ class RayJobs:
         Raises:
             RefusedError: if the name is taken.
         """
-        deadline_s = time.monotonic() + READY_S
-        while True:
+        refused: list[InputError] = []
+
+        def is_taken() -> bool:
             try:
                 self._submit(submission, name, package)
             except InputError as error:
                 if f"{name} already exists" in str(error):
                     raise already_running(submission.sweep, name) from None
-                if NOT_READY not in str(error) or time.monotonic() > deadline_s:
+                if NOT_READY not in str(error):
                     raise
-                time.sleep(1.0)
-            else:
-                return
+                refused.append(error)
+                return False
+            return True
+
+        if not wait_until(is_taken, READY_S, 1.0):
+            raise refused[-1]
 
     def _submit(self, submission: Submission, name: str, package: Path) -> None:
         with self._in_one_line():

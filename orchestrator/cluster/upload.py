@@ -15,7 +15,7 @@ from typing import Final
 
 from orchestrator.environment.excluded_files import FILES, FOLDERS
 from orchestrator.environment.settings import Settings
-from orchestrator.tracking.sources import BROUGHT, to_bring
+from orchestrator.tracking.checkout import BROUGHT, to_bring
 from trainables.errors import InputError
 
 LIMIT_BYTES: Final = 100_000_000

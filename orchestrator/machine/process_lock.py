@@ -4,13 +4,13 @@ import fcntl
 import os
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from orchestrator.machine.processes import process_space, start_time
+from orchestrator.machine.waiting import wait_until
 
 
 @contextmanager
@@ -77,8 +77,5 @@ class Lease:
         Raises:
             TimeoutError: if another process still holds it after `timeout_s`.
         """
-        deadline = time.monotonic() + timeout_s
-        while not self.acquire():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{self.path.parent} is still in use by {self.holder()} after {timeout_s:.0f} s.")
-            time.sleep(0.2)
+        if not wait_until(self.acquire, timeout_s):
+            raise TimeoutError(f"{self.path.parent} is still in use by {self.holder()} after {timeout_s:.0f} s.")

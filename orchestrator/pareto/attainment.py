@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.pareto.front import is_minimal
+from orchestrator.statistics.subsample import subsample
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +45,7 @@ def thinned(rows: Floats, count: int) -> Floats:
     if len(rows) <= count:
         return rows
     order = np.argsort(rows[:, -1], kind="stable")
-    kept: Floats = rows[order[np.linspace(0, len(rows) - 1, count).round().astype(int)]]
+    kept: Floats = rows[order[list(subsample(len(rows), count))]]
     return kept
 
 

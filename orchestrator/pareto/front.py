@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.results.study import Replicate, Study
+from orchestrator.statistics.subsample import subsample
 from orchestrator.statistics.summary import Summary, summarise
 from search_spaces.sweep import Objective
 
@@ -135,6 +136,4 @@ def nearest(points: Sequence[Point], count: int) -> tuple[Point, ...]:
 
 def spread_out(points: Sequence[Point], count: int) -> tuple[Point, ...]:
     """At most `count` (two or more) of `points` at even steps of their order, the first and the last among them."""
-    if len(points) <= count:
-        return tuple(points)
-    return tuple(points[i] for i in np.linspace(0, len(points) - 1, count).round().astype(int))
+    return tuple(points[i] for i in subsample(len(points), count))

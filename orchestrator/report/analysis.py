@@ -14,10 +14,11 @@ from orchestrator.statistics.summary import summarise
 from orchestrator.tracking.client import Tracking
 from search_spaces.sweep import Sweep
 from trainables.errors import InputError
-from trainables.lm import agreement as agreements
-from trainables.lm import analysis as of_one
-from trainables.lm import garden_paths, suites, train
-from trainables.lm.analysis import Cells, Trained
+from trainables.lm import train
+from trainables.lm.analysis import agreement as agreements
+from trainables.lm.analysis import garden_paths, suites
+from trainables.lm.analysis import trained_model as of_one
+from trainables.lm.analysis.trained_model import Cells, Trained
 from trainables.lm.config import LmConfig
 
 LANGUAGE_MODELS = "trainables.lm.train"

@@ -18,7 +18,7 @@ from orchestrator.report.answers import Answers
 from orchestrator.report.bundle_records import provenance_json, question_json, study_json
 from orchestrator.report.table import Table, to_csv
 from orchestrator.results.provenance import StudyProvenance
-from orchestrator.tracking.sources import git_commit
+from orchestrator.tracking.checkout import git_commit
 from trainables.errors import InputError
 
 FORMAT: Final = 1

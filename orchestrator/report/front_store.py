@@ -10,6 +10,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.pareto.membership import UncertainFront
 from orchestrator.report.front_drawing import PublishedMark
 from orchestrator.results.study import Study
+from orchestrator.tracking import names
 from orchestrator.tracking.study_cache import cache_folder
 from search_spaces.sweep import Objective
 
@@ -78,11 +79,11 @@ def store(
     """Stores files on the sweep's own run in MLflow, with the hypervolume, its bounds and its reference point."""
     from orchestrator.tracking.client import Tracking
 
-    metrics, tags = {}, {"ponderay.front_objectives": ", ".join(f"{o.metric} ({o.direction})" for o in objectives)}
+    metrics, tags = {}, {names.FRONT_OBJECTIVES: ", ".join(f"{o.metric} ({o.direction})" for o in objectives)}
     if front.volume:
         low, high = front.volume.interval
         numbers = {"hypervolume": front.volume.value, "hypervolume.low": low, "hypervolume.high": high}
         metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}
         place = zip(objectives, front.volume.reference, strict=True)
-        tags["ponderay.hypervolume_reference"] = ", ".join(f"{o.metric} {value:.12g}" for o, value in place)
+        tags[names.HYPERVOLUME_REFERENCE] = ", ".join(f"{o.metric} {value:.12g}" for o, value in place)
     Tracking(settings).store_front(sweep, files, metrics, tags)

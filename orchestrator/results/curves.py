@@ -3,9 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from orchestrator.journal.folder import Record
 from orchestrator.statistics.subsample import subsample
 
 MAX_STEPS: Final = 200
@@ -29,14 +28,14 @@ class Curve:
     stds: tuple[float, ...]
 
 
-def mean_curves(condition: str, journals: Sequence[Sequence[Record]]) -> tuple[Curve, ...]:
+def mean_curves(condition: str, journals: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[Curve, ...]:
     """The curve of every metric that all replicates report in training, in the order of their names.
 
     Its steps are those on which all replicates have a finite value: of more than MAX_STEPS so many, evenly chosen, with
     the first and the last. A metric with fewer than two such steps has no curve.
 
     Args:
-        journals: of the condition's complete replicates; n is their number.
+        journals: the records of the condition's complete replicates; n is their number.
     """
     histories = [_histories(journal) for journal in journals]
     common = set.intersection(*(set(by_metric) for by_metric in histories)) if histories else set()
@@ -44,7 +43,7 @@ def mean_curves(condition: str, journals: Sequence[Sequence[Record]]) -> tuple[C
     return tuple(curve for curve in curves if len(curve.steps) > 1)
 
 
-def _histories(journal: Sequence[Record]) -> dict[str, dict[int, float]]:
+def _histories(journal: Sequence[Mapping[str, Any]]) -> dict[str, dict[int, float]]:
     """The finite values of each metric by step."""
     histories: dict[str, dict[int, float]] = {}
     for record in journal:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
 
-    from orchestrator.environment.settings import Settings
     from orchestrator.statistics.summary import Summary
 
 State = Literal["running", "stopped", "complete", "failed"]
@@ -59,35 +58,13 @@ class Study:
         updated_ms: when each condition last changed, in milliseconds since 1970, where that is known.
 
     Example:
-        >>> study = Study.load("asr.demo")  # doctest: +SKIP
+        >>> study = notebook.load("asr.demo")  # doctest: +SKIP
         >>> study.to_dataframe().groupby("condition")["per@stochastic"].mean()  # doctest: +SKIP
     """
 
     sweep: str
     replicates: tuple[Replicate, ...]
     updated_ms: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def load(cls, sweep: str, settings: "Settings | None" = None) -> "Study":
-        """What the sweep called `sweep` has produced so far, in the tracking store that `settings` name.
-
-        Args:
-            settings: default: those in force.
-
-        Raises:
-            InputError: if the sweep has not run.
-        """
-        from orchestrator.environment.settings import read_settings
-        from orchestrator.tracking import sqlite_reader
-        from orchestrator.tracking.study_cache import cache_folder
-
-        settings = settings or read_settings()
-        found = sqlite_reader.read_study(settings.tracking_uri, sweep, cache_folder())
-        if found is not None:
-            return found
-        from orchestrator.tracking.client import Tracking
-
-        return Tracking(settings).read_study(sweep)
 
     @property
     def conditions(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.stopping import StoppedError
 from orchestrator.tracking import store as database
-from orchestrator.tracking.probe import reason_of, redacted
+from orchestrator.tracking.store import reason_of, redacted
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
 from trainables.config import content_hash

@@ -17,13 +17,14 @@ from orchestrator.results.curves import Curve, mean_curves
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task_factory import Task, TaskFactory
 from orchestrator.scheduler.task_journals import folder_of, folder_of_replicate
+from orchestrator.tracking import checkout as provenance
+from orchestrator.tracking import names
 from orchestrator.tracking import notes as descriptions
-from orchestrator.tracking import sources as provenance
 from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.mlflow_internals import NOTE, PARENT
 from orchestrator.tracking.names import stored_name
-from orchestrator.tracking.pages import Ranked, changed_settings, view_tags
+from orchestrator.tracking.pages import FILTERS, Ranked, changed_settings, view_tags
 from orchestrator.tracking.replicate_tags import encode
-from orchestrator.tracking.run_filters import FILTERS
 from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Condition
 from trainables.config import Config, content_hash, flatten
@@ -143,7 +144,7 @@ class Recorder:
     def _place(self, seed: int, condition: Condition) -> dict[str, str]:
         parent = self._condition_run(condition)
         note = descriptions.of_replicate(seed, condition.name, self._factory.sweep.name, self._experiment, parent)
-        return {"mlflow.parentRunId": parent, descriptions.TAG: note}
+        return {PARENT: parent, NOTE: note}
 
     def _write_states(self, condition: Condition) -> None:
         run_id = self._condition_run(condition)
@@ -164,7 +165,7 @@ class Recorder:
         sweep, experiment = self._factory.sweep, self._experiment
         listed = [replace(one, run_id=self._run_of(one)) for one in replicates]
         note = descriptions.of_condition(sweep.description, experiment, run_id, listed)
-        tags = {descriptions.TAG: note} | ({"ponderay.decision": decision} if decision else {})
+        tags = {NOTE: note} | ({names.DECISION: decision} if decision else {})
         self._tracking.log(run_id, tags=tags)
         self._tracking.write_curves(run_id, self._curves(condition, replicates))
         self._tracking.summarise_condition(run_id, replicates)
@@ -196,7 +197,7 @@ class Recorder:
         filters = [one.filled(limits) for one in FILTERS]
         note = descriptions.of_experiment(sweep.name, sweep.description, self._experiment, filters)
         views = view_tags(ranked, changed_settings(sweep))
-        self._tracking.describe(self._experiment, views | {descriptions.TAG: note})
+        self._tracking.describe(self._experiment, views | {NOTE: note})
 
     def _condition_run(self, condition: Condition) -> str:
         if condition.name not in self._conditions:
@@ -204,9 +205,9 @@ class Recorder:
             config: Config = sweep.config(condition, sweep.seeds[0])
             key = content_hash(sweep.name, condition.name, config)
             tags = {
-                "ponderay.sweep": sweep.name,
-                "ponderay.condition": condition.name,
-                descriptions.TAG: descriptions.opening(sweep.description),
+                names.SWEEP: sweep.name,
+                names.CONDITION: condition.name,
+                NOTE: descriptions.opening(sweep.description),
             }
             run_id = self._tracking.open_run(self._experiment, "condition", key, condition.name, tags)
             self._tracking.log(run_id, params=flatten(config))
@@ -215,28 +216,28 @@ class Recorder:
 
     def _tags(self, task: Task) -> dict[str, str]:
         return {
-            "ponderay.sweep": self._factory.sweep.name,
-            "ponderay.condition": task.condition.name if task.condition else "",
-            "ponderay.seed": str(task.seed),
-            "ponderay.code_version": task.work.code_version,
-            "ponderay.data_fingerprint": task.fingerprint,
-            "ponderay.git_commit": provenance.git_commit(),
-            "ponderay.packages": provenance.package_versions(),
-            "ponderay.command": provenance.command(),
+            names.SWEEP: self._factory.sweep.name,
+            names.CONDITION: task.condition.name if task.condition else "",
+            names.SEED: str(task.seed),
+            names.CODE_VERSION: task.work.code_version,
+            names.DATA_FINGERPRINT: task.fingerprint,
+            names.GIT_COMMIT: provenance.git_commit(),
+            names.PACKAGES: provenance.package_versions(),
+            names.COMMAND: provenance.command(),
         }
 
     def _end_tags(self, task: Task) -> dict[str, str]:
         known = task.summary
         return {
-            "ponderay.error": task.error[:500],
-            "ponderay.lost": str(task.is_lost).lower(),
-            "ponderay.tries": str(task.tries),
-            "ponderay.evaluations": json.dumps(sorted(known.evaluations)),
-            "ponderay.code_version": task.code_version,
-            "ponderay.host": known.host,
-            "ponderay.device": known.device,
-            "ponderay.duration_s": f"{known.duration_s:.1f}",
-            "ponderay.peak_host_bytes": str(known.peak_host_bytes),
-            "ponderay.peak_gpu_bytes": str(known.peak_gpu_bytes),
-            "ponderay.size_bytes": str(known.size_bytes),
+            names.ERROR: task.error[:500],
+            names.LOST: str(task.is_lost).lower(),
+            names.TRIES: str(task.tries),
+            names.EVALUATIONS: json.dumps(sorted(known.evaluations)),
+            names.CODE_VERSION: task.code_version,
+            names.HOST: known.host,
+            names.DEVICE: known.device,
+            names.DURATION_S: f"{known.duration_s:.1f}",
+            names.PEAK_HOST_BYTES: str(known.peak_host_bytes),
+            names.PEAK_GPU_BYTES: str(known.peak_gpu_bytes),
+            names.SIZE_BYTES: str(known.size_bytes),
         }

@@ -9,17 +9,13 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from flask import Response, jsonify, request
-from mlflow.exceptions import MlflowException
-from mlflow.protos.model_registry_pb2 import CreateModelVersion
-from mlflow.protos.service_pb2 import CreateExperiment
-from mlflow.server import app, fastapi_app
-from mlflow.server.handlers import _get_request_message
 
 from orchestrator.server.routes import OnlyTracking
+from orchestrator.tracking.mlflow_internals import app_with_passwords, flask_app, named_place, open_app
 
 PLACES: Final = {
-    "/mlflow/experiments/create": (CreateExperiment, "artifact_location", {"mlflow-artifacts"}),
-    "/mlflow/model-versions/create": (CreateModelVersion, "source", {"mlflow-artifacts", "models", "runs"}),
+    "/mlflow/experiments/create": ("CreateExperiment", "artifact_location", {"mlflow-artifacts"}),
+    "/mlflow/model-versions/create": ("CreateModelVersion", "source", {"mlflow-artifacts", "models", "runs"}),
 }
 """By the end of a rule: the request, the field that names a place, and the schemes that lead to the server's own store.
 
@@ -29,29 +25,25 @@ A `source` without a scheme is the text of a prompt, or a path, which MLflow its
 
 def create_app() -> Any:
     """The server of `ponderay serve`, behind passwords, as FastAPI's app."""
-    from mlflow.server import auth  # reads its settings as it is imported
-
-    made = auth.create_app(app)
-    app.before_request(_refuse_other_places)  # after MLflow's own, so that strangers learn nothing
+    made = app_with_passwords()
+    flask_app().before_request(_refuse_other_places)  # after MLflow's own, so that strangers learn nothing
     made.add_middleware(OnlyTracking)
     return made
 
 
 def create_open_app() -> Any:
     """The server of `ponderay ui`, which whoever has an account on this machine can reach."""
-    app.before_request(_refuse_other_places)
-    fastapi_app.app.add_middleware(OnlyTracking)
-    return fastapi_app.app
+    made = open_app()
+    flask_app().before_request(_refuse_other_places)
+    made.add_middleware(OnlyTracking)
+    return made
 
 
 def _refuse_other_places() -> Response | None:
     rule = request.url_rule.rule if request.url_rule else ""
     for ending, (message, field, schemes) in PLACES.items():
         if rule.endswith(ending):
-            try:
-                place = str(getattr(_get_request_message(message()), field))  # type: ignore[no-untyped-call]
-            except MlflowException:
-                return None  # MLflow says what is wrong with it
+            place = named_place(message, field)
             return None if not place or _is_own(place, schemes) else _refusal(field, place)
     return None
 

@@ -2,13 +2,13 @@
 
 import os
 import sys
-import time
 import traceback
 from typing import Final
 
 from orchestrator.console.exit_codes import FAILED, WRONG_INPUT
 from orchestrator.console.printing import err, out
 from orchestrator.machine.process_lock import Lease
+from orchestrator.machine.waiting import wait_until
 from orchestrator.server.folder import ServerFolder, Serving
 from orchestrator.server.serve import TrackingServer, answers
 from trainables.errors import InputError
@@ -27,29 +27,34 @@ def start(server: TrackingServer) -> tuple[Serving, bool]:
             upgrading its tables.
     """
     server.folder.make()
-    starting, deadline = Lease(server.folder.path / "start.lock"), time.monotonic() + ANSWER_S
+    starting = Lease(server.folder.path / "start.lock")
     try:
         starting.wait(ANSWER_S)
     except TimeoutError:
         raise InputError(f"Another process is still starting the server of {server.folder.path}.") from None
     try:
         child = 0 if server.folder.serving() else _detach(server, starting)
-        return _wait(server.folder, deadline, child), child != 0
+        return _wait(server.folder, child), child != 0
     finally:
         starting.release()
 
 
-def _wait(folder: ServerFolder, deadline: float, child: int) -> Serving:
-    while True:
-        serving = folder.serving()
-        if serving and serving.is_ready and answers(serving.host, serving.port):
-            return serving
-        if child and os.waitpid(child, os.WNOHANG)[0]:
-            said = [line for line in folder.log.read_text(encoding="utf-8").splitlines() if line.startswith(PREFIX)]
-            raise InputError(said[-1].removeprefix(PREFIX) if said else f"The server ended at once; see {folder.log}.")
-        if time.monotonic() > deadline:
-            raise InputError(f"The server does not answer within {ANSWER_S:.0f} s, but still runs; see {folder.log}.")
-        time.sleep(0.2)
+def _wait(folder: ServerFolder, child: int) -> Serving:
+    serving = wait_until(lambda: _answering(folder, child), ANSWER_S)
+    if serving is None:
+        raise InputError(f"The server does not answer within {ANSWER_S:.0f} s, but still runs; see {folder.log}.")
+    return serving
+
+
+def _answering(folder: ServerFolder, child: int) -> Serving | None:
+    """The server once it answers; an error once the process that was to be it has ended."""
+    serving = folder.serving()
+    if serving and serving.is_ready and answers(serving.host, serving.port):
+        return serving
+    if child and os.waitpid(child, os.WNOHANG)[0]:
+        said = [line for line in folder.log.read_text(encoding="utf-8").splitlines() if line.startswith(PREFIX)]
+        raise InputError(said[-1].removeprefix(PREFIX) if said else f"The server ended at once; see {folder.log}.")
+    return None
 
 
 def _detach(server: TrackingServer, starting: Lease) -> int:

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from typing import Final
 from orchestrator.machine.network import free_port, is_free, link
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import process_space, start_time
+from orchestrator.machine.waiting import wait_until
 from orchestrator.server.postgres import Postgres
 from trainables.errors import InputError
 
@@ -61,11 +61,8 @@ class Serving:
             raise InputError(f"The server at {self.link} belongs to another user (process {self.pid}).") from None
         except ProcessLookupError:
             return
-        deadline = time.monotonic() + STOP_S
-        while self.is_alive:
-            if time.monotonic() > deadline:
-                raise InputError(f"The server at {self.link} (process {self.pid}) does not end within {STOP_S:.0f} s.")
-            time.sleep(0.1)
+        if not wait_until(lambda: not self.is_alive, STOP_S):
+            raise InputError(f"The server at {self.link} (process {self.pid}) does not end within {STOP_S:.0f} s.")
 
 
 @dataclass(frozen=True)
@@ -161,10 +158,8 @@ class ServerFolder:
         """Ends every process that serves MLflow from here; returns whether there were any."""
         found = self._marked()
         for number, limit_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, END_S)):
-            deadline = time.monotonic() + limit_s
             _send(self._marked(), number)
-            while self._marked() and time.monotonic() < deadline:
-                time.sleep(0.1)
+            wait_until(lambda: not self._marked(), limit_s)
         return bool(found)
 
     def postgres(self) -> Postgres:

@@ -10,11 +10,11 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.environment.credentials import secret_in, write_secret
+from orchestrator.tracking.store import with_driver
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -170,13 +170,6 @@ class Postgres:
     def _log_hint(self) -> str:
         log = self._data / "server.log"
         return f"See {log}." if log.exists() else ""
-
-
-def with_driver(uri: str) -> str:
-    """A database's address that names its driver, where only psycopg2 is installed: SQLAlchemy asks for another."""
-    if uri.startswith("postgresql://") and find_spec("psycopg") is None and find_spec("psycopg2") is not None:
-        return uri.replace("postgresql://", "postgresql+psycopg2://", 1)
-    return uri
 
 
 def find_program(name: str, version: str = "") -> str:

@@ -1,6 +1,6 @@
 """The process in which MLflow serves, once its tables are up to date; its databases are named in its environment.
 
-Run as a program by `tracking_server`, with the options of `mlflow server`.
+Run as a program by `serve`, with the options of `mlflow server`.
 """
 
 import logging
@@ -9,6 +9,7 @@ import sys
 from urllib.parse import urlsplit
 
 from orchestrator.console.exit_codes import WRONG_INPUT
+from orchestrator.tracking.mlflow_internals import run_server
 from trainables.errors import InputError
 
 
@@ -26,10 +27,7 @@ def main() -> None:
         raise SystemExit(WRONG_INPUT) from None
     for sentence in filter(None, done):
         print(sentence, flush=True)
-    from mlflow.cli import cli
-
-    sys.argv = ["mlflow", "server", *sys.argv[1:]]
-    cli()
+    run_server(sys.argv[1:])
 
 
 def _check_artifacts(destination: str) -> None:

@@ -2,9 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.tracking.mlflow_internals import (
+    STORE_REVISION,
+    STORE_TABLES,
+    USERS_REVISION,
+    USERS_TABLES,
+    installed_version,
+    make_tables,
+    migrations,
+    upgrade_tables,
+)
+from orchestrator.tracking.store import LOCK_S, take_lock
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,11 +24,8 @@ if TYPE_CHECKING:
 STORE: Final = "tracking store"
 USERS: Final = "users' database"
 CONNECT_S: Final = 10
-LOCK_S: Final = 60
 LOCK_TIMEOUT: Final = "55P03"
 """PostgreSQL's code for it."""
-LOCK: Final = 5_042_026
-"""Number of the lock that keeps two servers from making one store's tables at once; MLflow has none."""
 
 
 def upgrade_store(uri: str) -> str:
@@ -27,18 +34,16 @@ def upgrade_store(uri: str) -> str:
     Raises:
         InputError: if the store does not answer, or is of a newer MLflow.
     """
-    from mlflow.store.db import utils
-
     with _opened(uri, STORE) as engine:
-        before = _revision(engine, "alembic_version")
-        scripts = _scripts("store/db_migrations")
+        before = _revision(engine, STORE_REVISION)
+        scripts = migrations(STORE_TABLES)
         _check_known(scripts, before, STORE)
         if before == scripts.get_current_head():
             return ""
         if before is None:
-            utils._initialize_tables(engine)  # type: ignore[no-untyped-call]
+            make_tables(engine)
             return "The tables of the tracking store were made."
-        utils._upgrade_db(engine)  # type: ignore[no-untyped-call]
+        upgrade_tables(engine)
         return f"The tracking store was one of an older MLflow ({before}); it is now one of the MLflow installed here."
 
 
@@ -49,8 +54,8 @@ def check_users(uri: str) -> str:
         InputError: if the database does not answer, or is of a newer MLflow.
     """
     with _opened(uri, USERS) as engine:
-        before = _revision(engine, "alembic_version_auth")
-        scripts = _scripts("server/auth/db/migrations")
+        before = _revision(engine, USERS_REVISION)
+        scripts = migrations(USERS_TABLES)
         _check_known(scripts, before, USERS)
         is_old = before not in (None, scripts.get_current_head())
         return f"The users' database is one of an older MLflow ({before}) and is upgraded." if is_old else ""
@@ -90,14 +95,6 @@ def _engine(uri: str, what: str) -> "Engine":
         ) from None
 
 
-def take_lock(connection: "Connection") -> None:
-    """Keeps others out until the transaction ends; a lock of the session would outlive this process behind a pooler."""
-    from sqlalchemy import text
-
-    connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_S}s'"))
-    connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
-
-
 def _lock(connection: "Connection", what: str) -> None:
     from sqlalchemy.exc import DBAPIError
 
@@ -119,19 +116,9 @@ def _revision(engine: "Engine", table: str) -> str | None:
         return MigrationContext.configure(connection, opts={"version_table": table}).get_current_revision()
 
 
-def _scripts(folder: str) -> "ScriptDirectory":
-    """MLflow's migrations; read from their files, for importing its server takes seconds."""
-    import mlflow
-    from alembic.script import ScriptDirectory
-
-    return ScriptDirectory(str(Path(mlflow.__file__).parent / folder))
-
-
 def _check_known(scripts: "ScriptDirectory", revision: str | None, what: str) -> None:
-    import mlflow
-
     if revision is not None and revision not in {script.revision for script in scripts.walk_revisions()}:
         raise InputError(
-            f"The {what} is one of a newer MLflow (revision {revision}) than the {mlflow.__version__} installed here; "
+            f"The {what} is one of a newer MLflow (revision {revision}) than the {installed_version()} installed here; "
             "install that newer one."
         )

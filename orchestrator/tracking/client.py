@@ -1,6 +1,6 @@
 """MLflow: one experiment a sweep, a run a condition, a nested run a replicate.
 
-Only files named `tracking*` import mlflow. A run is found by its key through a registry (`registry`), never by tags.
+A run is found by its key through a registry (`registry`), never by tags.
 """
 
 import logging
@@ -19,16 +19,18 @@ from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import Record
 from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
-from orchestrator.tracking import batches as tracking_batches
-from orchestrator.tracking import condition_curves as tracking_curves
+from orchestrator.tracking import condition_metrics as tracking_curves
 from orchestrator.tracking import condition_metrics as tracking_summaries
+from orchestrator.tracking import names
+from orchestrator.tracking import runs as tracking_batches
 from orchestrator.tracking import store as database
-from orchestrator.tracking.mlflow_reader import read_study
-from orchestrator.tracking.names import LOAD_PREFIX, stored_name
-from orchestrator.tracking.probe import reason_of, redacted, store_kind
-from orchestrator.tracking.recorded_sweeps import RecordedSweep, recorded_sweeps
+from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX
+from orchestrator.tracking.mlflow_reader import RecordedSweep, read_study, recorded_sweeps
+from orchestrator.tracking.names import stored_name
+from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, open_registry
 from orchestrator.tracking.runs import RUNNING, KeyedRuns, matching
+from orchestrator.tracking.store import reason_of, redacted, store_kind
 from orchestrator.tracking.study_cache import cache_folder
 from trainables.errors import InputError
 
@@ -161,20 +163,24 @@ class Tracking:
             self._client.log_text(run_id, tracking_batches.plain(traceback), "traceback.txt")
         if artifacts and artifacts.is_dir():
             self._client.log_artifacts(run_id, str(artifacts))
-        self._client.set_tag(run_id, "ponderay.state", state)
+        self._client.set_tag(run_id, names.STATE, state)
         self._client.set_terminated(run_id, ENDED[state])
 
     def write_replicates(self, experiment_id: str, run_id: str, tags: Mapping[str, str]) -> None:
         """Writes states of replicates into their condition's run, and then that this was done: readers look for it."""
         self.log(run_id, tags=tags)
         revision = self._next_revision(experiment_id)
-        self._client.log_batch(run_id, [Metric(UPDATED, revision, revision, 0)])  # MLflow takes the latest by its time
+        self._client.log_batch(
+            run_id, [Metric(names.UPDATED, revision, revision, 0)]
+        )  # MLflow takes the latest by its time
 
     def _next_revision(self, experiment_id: str) -> int:
         if not self._revision:
-            order = [f"metrics.`{UPDATED}` DESC"]
-            last = self._client.search_runs([experiment_id], f"metrics.`{UPDATED}` > 0", order_by=order, max_results=1)
-            self._revision = int(last[0].data.metrics[UPDATED]) if last else 0
+            order = [f"metrics.`{names.UPDATED}` DESC"]
+            last = self._client.search_runs(
+                [experiment_id], f"metrics.`{names.UPDATED}` > 0", order_by=order, max_results=1
+            )
+            self._revision = int(last[0].data.metrics[names.UPDATED]) if last else 0
         self._revision = max(self._revision + 1, _now_ms())
         return self._revision
 
@@ -199,7 +205,7 @@ class Tracking:
     def sweep_run(self, sweep: str) -> str:
         """The sweep's own run, named as the sweep, for what belongs to no condition."""
         experiment_id = self.open_experiment(sweep)
-        return self.open_run(experiment_id, "sweep", sweep, sweep, {"ponderay.sweep": sweep})
+        return self.open_run(experiment_id, "sweep", sweep, sweep, {names.SWEEP: sweep})
 
     def store_front(
         self, sweep: str, files: Iterable[Path], metrics: Mapping[str, float], tags: Mapping[str, str]
@@ -234,8 +240,8 @@ class Tracking:
 
     def unfinished_conditions(self, experiment_id: str) -> set[str]:
         """Names of conditions whose run has not ended well."""
-        wanted = "attributes.status != 'FINISHED' and tags.`ponderay.kind` = 'condition'"
-        return {run.data.tags["ponderay.condition"] for run in matching(self._client, experiment_id, wanted)}
+        wanted = f"attributes.status != 'FINISHED' and {CONDITIONS}"
+        return {run.data.tags[names.CONDITION] for run in matching(self._client, experiment_id, wanted)}
 
     def stop_running(self, experiment_id: str) -> None:
         """Leaves no run of an experiment RUNNING; for the holder of the lease."""
@@ -266,11 +272,7 @@ def _now_ms() -> int:
 def _metrics(record: Record) -> Mapping[str, float]:
     """What a journal's record says in numbers, named as in MLflow."""
     if record["kind"] == "system":
-        return {LOAD_PREFIX + name: value for name, value in record["values"].items()}
+        return {SYSTEM_PREFIX + name: value for name, value in record["values"].items()}
     if record["kind"] in ("metrics", "evaluation"):
         return {stored_name(name): value for name, value in record["metrics"].items()}
     return {}
-
-
-UPDATED: Final = "ponderay.updated"
-"""Metric of a condition's run: the revision of the replicates' states in its tags."""

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from orchestrator.machine.processes import is_gone, process_space, start_time
+from orchestrator.machine.waiting import wait_until
 from orchestrator.tracking.client import Tracking
 
 BEAT_S: Final = 5.0
@@ -70,12 +71,8 @@ class StoreLease:
 
     def acquire_or_wait(self) -> bool:
         """Takes the lease, waiting until it is seen whether its holder is alive; False where it is."""
-        deadline = time.monotonic() + self._expires_s + 2 * self._poll_s
-        while not self.acquire():
-            if self._is_alive or time.monotonic() > deadline:
-                return False
-            time.sleep(self._poll_s / 4)
-        return True
+        wait_until(lambda: self.acquire() or self._is_alive, self._expires_s + 2 * self._poll_s, self._poll_s / 4)
+        return self.is_held()
 
     def holder(self) -> str:
         """Who held the lease when it was last asked for."""

@@ -1,24 +1,27 @@
-"""Reads studies from MLflow: runs of conditions only, and of those only what changed since it was last read.
+"""Reads MLflow: which sweeps a store holds, and studies from the runs of conditions, of those only what has changed.
 
 A condition's run carries its replicates in tags (`replicate_tags`); then its metric `ponderay.updated` is set to a
 revision, which grows over the experiment and is the time in ms unless two fall together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.results.study import Study
-from orchestrator.tracking import study_cache
-from orchestrator.tracking.probe import redacted
+from orchestrator.tracking import names, study_cache
+from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.replicate_tags import decode
+from orchestrator.tracking.runs import all_pages
+from orchestrator.tracking.store import redacted
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
-UPDATED: Final = "ponderay.updated"
+
 PAGE: Final = 200
 
 
@@ -55,31 +58,52 @@ def _read(client: "MlflowClient", experiment_id: str, before: Snapshot) -> Snaps
 
 
 def _last_revision(client: "MlflowClient", experiment_id: str) -> int:
-    order = [f"metrics.`{UPDATED}` DESC"]
+    order = [f"metrics.`{names.UPDATED}` DESC"]
     last = client.search_runs([experiment_id], _filter(0), max_results=1, order_by=order)
-    return int(last[0].data.metrics[UPDATED]) if last else 0
+    return int(last[0].data.metrics[names.UPDATED]) if last else 0
 
 
 def _changed(client: "MlflowClient", experiment_id: str, since: int, is_deleted: bool = False) -> Iterator["Run"]:
     from mlflow.entities import ViewType
 
     view = ViewType.DELETED_ONLY if is_deleted else ViewType.ACTIVE_ONLY
-    token = None
-    while True:
-        page = client.search_runs(
-            [experiment_id], _filter(since), view, PAGE, ["attributes.start_time ASC"], page_token=token
-        )
-        yield from page
-        token = page.token
-        if not token:
-            return
+    order = ["attributes.start_time ASC"]
+    return all_pages(
+        lambda token: client.search_runs([experiment_id], _filter(since), view, PAGE, order, page_token=token)
+    )
 
 
 def _filter(since: int) -> str:
-    return f"metrics.`{UPDATED}` > {since} and tags.`ponderay.kind` = 'condition'"
+    return f"metrics.`{names.UPDATED}` > {since} and {CONDITIONS}"
 
 
 def _condition(run: "Run") -> ReadCondition:
-    name = run.data.tags["ponderay.condition"]
+    name = run.data.tags[names.CONDITION]
     replicates = tuple(decode(name, run.data.tags))
-    return ReadCondition(name, int(run.info.start_time or 0), int(run.data.metrics[UPDATED]), replicates)
+    return ReadCondition(name, int(run.info.start_time or 0), int(run.data.metrics[names.UPDATED]), replicates)
+
+
+SWEEPS_PAGE: Final = 1000
+
+
+@dataclass(frozen=True)
+class RecordedSweep:
+    """A sweep of which there are runs.
+
+    Attributes:
+        tags: of its experiment.
+    """
+
+    name: str
+    experiment_id: str
+    tags: Mapping[str, str]
+
+
+def recorded_sweeps(client: "MlflowClient") -> tuple[RecordedSweep, ...]:
+    """Those with a condition's run, by name."""
+    found = [
+        RecordedSweep(str(one.name), str(one.experiment_id), dict(one.tags))
+        for one in all_pages(lambda token: client.search_experiments(max_results=SWEEPS_PAGE, page_token=token))
+        if client.search_runs([one.experiment_id], CONDITIONS, max_results=1)
+    ]
+    return tuple(sorted(found, key=lambda sweep: sweep.name))

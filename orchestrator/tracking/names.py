@@ -1,4 +1,4 @@
-"""How metrics are named in MLflow: those of replicates, a condition's summary and curves, and a machine's load.
+"""Every name that Ponderay writes into MLflow: tags, registries, and metrics of replicates, conditions and machines.
 
 A condition's run has `METRIC`, the mean over its complete replicates, and beside it `METRIC.std`, `.n`, `.low` and
 `.high`, all at step n. Its learning curves are other metrics, with n in their names: MLflow deletes nothing, so a curve
@@ -11,8 +11,41 @@ from typing import Final
 MAX_LENGTH: Final = 250
 """Of a metric's name in MLflow."""
 
-LOAD_PREFIX: Final = "system/"
-"""MLflow shows metrics of this prefix on the tab "System metrics"."""
+PREFIX: Final = "ponderay."
+SWEEP: Final = "ponderay.sweep"
+CONDITION: Final = "ponderay.condition"
+SEED: Final = "ponderay.seed"
+KEY: Final = "ponderay.key"
+KIND: Final = "ponderay.kind"
+STATE: Final = "ponderay.state"
+CODE_VERSION: Final = "ponderay.code_version"
+DATA_FINGERPRINT: Final = "ponderay.data_fingerprint"
+GIT_COMMIT: Final = "ponderay.git_commit"
+PACKAGES: Final = "ponderay.packages"
+COMMAND: Final = "ponderay.command"
+ERROR: Final = "ponderay.error"
+LOST: Final = "ponderay.lost"
+TRIES: Final = "ponderay.tries"
+EVALUATIONS: Final = "ponderay.evaluations"
+HOST: Final = "ponderay.host"
+DEVICE: Final = "ponderay.device"
+DURATION_S: Final = "ponderay.duration_s"
+PEAK_HOST_BYTES: Final = "ponderay.peak_host_bytes"
+PEAK_GPU_BYTES: Final = "ponderay.peak_gpu_bytes"
+SIZE_BYTES: Final = "ponderay.size_bytes"
+DECISION: Final = "ponderay.decision"
+FRONT_OBJECTIVES: Final = "ponderay.front_objectives"
+HYPERVOLUME_REFERENCE: Final = "ponderay.hypervolume_reference"
+UPDATED: Final = "ponderay.updated"
+"""Metric of a condition's run: the revision of the replicates' states in its tags."""
+
+REPLICATE_PREFIX: Final = "ponderay.replicate."
+"""Tags of a condition's run, each a part of its replicates."""
+
+REGISTRIES: Final = "ponderay.books"
+"""The registered model and the experiment of all registries; stores of earlier versions have it under this name."""
+
+REGISTRY_KIND: Final = "book"
 
 _MEAN_CURVE: Final = re.compile(r"mean of (\d+)/(.+)")
 

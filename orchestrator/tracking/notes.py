@@ -9,12 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orchestrator.results.study import Replicate
-from orchestrator.tracking.pages import VIEWS
-from orchestrator.tracking.run_filters import RunFilter
-from orchestrator.tracking.run_links import filter_page, run_page
+from orchestrator.tracking.mlflow_internals import PARENT
+from orchestrator.tracking.pages import VIEWS, RunFilter, filter_page, run_page
 from search_spaces.size import arguments
 
-TAG: Final = "mlflow.note.content"
 MAX_LENGTH: Final = 5000
 """Of what is stored; servers differ in how much they take."""
 
@@ -56,7 +54,7 @@ def of_condition(description: str, experiment_id: str, run_id: str, replicates: 
     Args:
         run_id: of the condition.
     """
-    table = filter_page(experiment_id, f"tags.\"mlflow.parentRunId\" = '{run_id}'")
+    table = filter_page(experiment_id, f"tags.\"{PARENT}\" = '{run_id}'")
     listed = [_replicate(experiment_id, one) for one in sorted(replicates, key=lambda one: one.seed)]
     return _whole([opening(description), "", _link("Its replicates as a table", table), ""], listed)
 

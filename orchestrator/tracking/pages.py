@@ -1,20 +1,131 @@
-"""Views of a sweep's runs, saved in MLflow: chosen columns, order and charts under a name in its menu "Views".
+"""What MLflow's pages show of a sweep: searches, links, and views saved in its menu "Views".
 
 MLflow keeps a saved view in a tag of the experiment: a JSON object with name, times and state, and the state as JSON in
 a string. What a state may hold is what its interface writes (version 3.17).
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote, urlencode
 
-from orchestrator.tracking.run_filters import CONDITIONS, FAILED, REPLICATES
-from orchestrator.tracking.run_links import BY_CONDITION, view_page
+from orchestrator.tracking import names
+from orchestrator.tracking.mlflow_internals import VIEW_PREFIX
 from search_spaces.sweep import Sweep
 from trainables.config import flatten
 
-TAG_PREFIX: Final = "mlflow.sharedViewState."
+CONDITIONS: Final = f"tags.\"{names.KIND}\" = 'condition'"
+REPLICATES: Final = f"tags.\"{names.KIND}\" = 'replicate'"
+SWEEP_RUNS: Final = f"tags.\"{names.KIND}\" = 'sweep'"
+FAILED: Final = f"{REPLICATES} AND tags.\"{names.STATE}\" = 'failed'"
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """A search.
+
+    Attributes:
+        text: in MLflow's language; what stands in braces is for the user to fill in.
+        meaning: the runs that it finds.
+    """
+
+    name: str
+    text: str
+    meaning: str
+
+    def filled(self, words: Mapping[str, str]) -> "RunFilter":
+        """The same with those of its braces that `words` has an entry for."""
+        text = self.text
+        for word, value in words.items():
+            text = text.replace("{" + word + "}", value)
+        return RunFilter(self.name, text, self.meaning)
+
+
+FILTERS: Final = (
+    RunFilter("conditions", CONDITIONS, "One run a condition: mean, std, n and 95 % interval of every metric."),
+    RunFilter(
+        "finished conditions",
+        f"{CONDITIONS} AND attributes.status = 'FINISHED'",
+        "Conditions of which every replicate is complete.",
+    ),
+    RunFilter(
+        "conditions with seeds",
+        f'{CONDITIONS} AND metrics."{{error}}.n" >= {{number}}',
+        "Conditions with at least so many complete replicates.",
+    ),
+    RunFilter(
+        "good and cheap",
+        f'{CONDITIONS} AND metrics."{{error}}" < {{most error}} AND metrics."{{cost}}" < {{most cost}}',
+        "Conditions that may be on the front: both means are below a limit.",
+    ),
+    RunFilter(
+        "surely good",
+        f'{CONDITIONS} AND metrics."{{error}}.high" < {{most error}}',
+        "Conditions whose whole 95 % interval is below a limit.",
+    ),
+    RunFilter("replicates", REPLICATES, "One run a replicate, of all conditions."),
+    RunFilter(
+        "replicates of a condition",
+        f"{REPLICATES} AND tags.\"{names.CONDITION}\" = '{{condition}}'",
+        "One condition under each of its seeds.",
+    ),
+    RunFilter(
+        "replicates of a seed",
+        f"{REPLICATES} AND tags.\"{names.SEED}\" = '{{seed}}'",
+        "Every condition under one seed.",
+    ),
+    RunFilter("failures", FAILED, "Replicates that failed; tag ponderay.error says why."),
+    RunFilter(
+        "lost",
+        f"{FAILED} AND tags.\"{names.LOST}\" = 'true'",
+        "They failed for a reason outside the trainable; the next run of the sweep tries them again.",
+    ),
+    RunFilter("running", f"{REPLICATES} AND attributes.status = 'RUNNING'", "Replicates at work now."),
+    RunFilter(
+        "code version",
+        f"{REPLICATES} AND tags.\"{names.CODE_VERSION}\" = '{{version}}'",
+        "Results of one version of the trainable's sources.",
+    ),
+    RunFilter(
+        "data fingerprint",
+        f"{REPLICATES} AND tags.\"{names.DATA_FINGERPRINT}\" = '{{fingerprint}}'",
+        "Results on one state of the data.",
+    ),
+    RunFilter(
+        "the sweep itself",
+        SWEEP_RUNS,
+        "The run with the front's figures and numbers, the report, and what was not committed.",
+    ),
+)
+
+
+MODEL_TRAINING: Final = {"workflowType": "machine_learning"}
+"""Without it MLflow may open an experiment in its other half, which is about traces of language models."""
+
+BY_CONDITION: Final = f"tags.`{names.CONDITION}`"
+"""An order other than MLflow's own, by time, in which it folds replicates away under their condition."""
+
+
+def view_page(experiment_id: str, key: str, is_charts: bool) -> str:
+    """A saved view of an experiment's runs, as a table or as charts."""
+    return _runs(experiment_id, {"viewStateShareKey": key} | ({"compareRunsMode": "CHART"} if is_charts else {}))
+
+
+def filter_page(experiment_id: str, text: str) -> str:
+    """The runs of an experiment that a search finds, by condition."""
+    return _runs(experiment_id, {"searchFilter": text, "orderByKey": BY_CONDITION, "orderByAsc": "true"})
+
+
+def run_page(experiment_id: str, run_id: str) -> str:
+    """One run."""
+    return f"#/experiments/{experiment_id}/runs/{run_id}?{urlencode(MODEL_TRAINING)}"
+
+
+def _runs(experiment_id: str, parameters: dict[str, str]) -> str:
+    return f"#/experiments/{experiment_id}/runs?{urlencode(MODEL_TRAINING | parameters, quote_via=quote)}"
+
+
 MAX_LENGTH: Final = 5000
 """Of an experiment's tag; servers differ in how much they take."""
 
@@ -57,7 +168,7 @@ class RunView:
     @property
     def tag(self) -> str:
         """Of the experiment; it holds the view."""
-        return TAG_PREFIX + self.key
+        return VIEW_PREFIX + self.key
 
     def page(self, experiment_id: str) -> str:
         """Its address."""
@@ -161,5 +272,5 @@ def _params(paths: Sequence[str]) -> list[str]:
     return [f"params.`{path}`" for path in paths[:NUM_SHOWN]]
 
 
-def _tags(*names: str) -> list[str]:
-    return [f"tags.`ponderay.{name}`" for name in names]
+def _tags(*tags: str) -> list[str]:
+    return [f"tags.`{names.PREFIX}{name}`" for name in tags]

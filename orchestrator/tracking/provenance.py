@@ -14,6 +14,8 @@ from mlflow.exceptions import MlflowException
 
 from orchestrator.environment.redaction import redacted_setting, redacted_source, redacted_text, without_secrets
 from orchestrator.results.provenance import StudyProvenance
+from orchestrator.tracking import names
+from orchestrator.tracking.pages import REPLICATES, SWEEP_RUNS
 from orchestrator.tracking.store import address
 
 if TYPE_CHECKING:
@@ -71,8 +73,8 @@ def _values_of(client: MlflowClient, experiment: str, tag: str, notes: list[str]
     """
     values: list[str] = []
     while experiment and len(values) < MOST_VALUES and not (values and _quoted(values[-1]) is None):
-        known = [f"tags.`ponderay.{tag}` != {_quoted(value)}" for value in values]
-        value = _first_value(client, experiment, f"ponderay.{tag}", known)
+        known = [f"tags.`{names.PREFIX}{tag}` != {_quoted(value)}" for value in values]
+        value = _first_value(client, experiment, f"{names.PREFIX}{tag}", known)
         if value is None or value in values:
             return tuple(values)
         values.append(value)
@@ -82,7 +84,7 @@ def _values_of(client: MlflowClient, experiment: str, tag: str, notes: list[str]
 
 
 def _first_value(client: MlflowClient, experiment: str, tag: str, known: Sequence[str]) -> str | None:
-    wanted = " and ".join(["tags.`ponderay.kind` = 'replicate'", f"tags.`{tag}` != ''", *known])
+    wanted = " and ".join([REPLICATES, f"tags.`{tag}` != ''", *known])
     runs = client.search_runs([experiment], wanted, max_results=1, order_by=["attributes.start_time ASC"])
     return str(runs[0].data.tags[tag]) if runs else None
 
@@ -125,7 +127,7 @@ def _diffs(client: MlflowClient, experiment: str, notes: list[str]) -> Mapping[s
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     names: dict[str, str] = {}
     try:
-        runs = client.search_runs([experiment], "tags.`ponderay.kind` = 'sweep'", max_results=1) if experiment else []
+        runs = client.search_runs([experiment], SWEEP_RUNS, max_results=1) if experiment else []
         files = [file for run in runs for file in client.list_artifacts(run.info.run_id, "uncommitted")]
         files = [file for file in files if file.path.endswith(".diff")]
         for file in files[:MOST_DIFFS]:

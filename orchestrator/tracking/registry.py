@@ -12,7 +12,8 @@ from typing import Final
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
-ROOT: Final = "ponderay.books"
+from orchestrator.tracking import names
+
 _UNSTORABLE: Final = re.compile(r"[^\w.\-:/ ]")
 NOTE: Final = "Kept by Ponderay: names the run that lists its leases and runs. Deleting it lets work be done twice."
 
@@ -65,17 +66,17 @@ def open_registry(client: MlflowClient, name: str) -> Registry:
 
 def _root_run(client: MlflowClient) -> str:
     try:
-        return str(client.get_registered_model(ROOT).tags["run"])
+        return str(client.get_registered_model(names.REGISTRIES).tags["run"])
     except MlflowException as error:
         if error.error_code != "RESOURCE_DOES_NOT_EXIST":
             raise
     mine = _new_run(client, "books")
     try:
-        client.create_registered_model(ROOT, tags={"run": mine}, description=NOTE)
+        client.create_registered_model(names.REGISTRIES, tags={"run": mine}, description=NOTE)
     except MlflowException as error:
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
-    return _keep_one(client, mine, str(client.get_registered_model(ROOT).tags["run"]))
+    return _keep_one(client, mine, str(client.get_registered_model(names.REGISTRIES).tags["run"]))
 
 
 def _keep_one(client: MlflowClient, mine: str, kept: str) -> str:
@@ -85,18 +86,18 @@ def _keep_one(client: MlflowClient, mine: str, kept: str) -> str:
 
 
 def _new_run(client: MlflowClient, name: str) -> str:
-    run = client.create_run(_experiment(client), run_name=name, tags={"ponderay.kind": "book"})
+    run = client.create_run(_experiment(client), run_name=name, tags={names.KIND: names.REGISTRY_KIND})
     client.set_terminated(run.info.run_id)
     return str(run.info.run_id)
 
 
 def _experiment(client: MlflowClient) -> str:
-    found = client.get_experiment_by_name(ROOT)
+    found = client.get_experiment_by_name(names.REGISTRIES)
     if found is None:
         try:
-            return str(client.create_experiment(ROOT))
+            return str(client.create_experiment(names.REGISTRIES))
         except MlflowException:
-            found = client.get_experiment_by_name(ROOT)
+            found = client.get_experiment_by_name(names.REGISTRIES)
             if found is None:
                 raise
     return str(found.experiment_id)

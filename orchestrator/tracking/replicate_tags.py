@@ -12,13 +12,13 @@ from dataclasses import fields
 from typing import Any, Final
 
 from orchestrator.results.study import Replicate
+from orchestrator.tracking import names
 
-PREFIX: Final = "ponderay.replicate."
 CHUNK: Final = 7500
 """Characters in a tag; MLflow allows 8,000."""
 
 _HEADER: Final = '{"chunks": %4d, '
-_FIRST: Final = re.compile(re.escape(PREFIX) + r"(-?\d+)")
+_FIRST: Final = re.compile(re.escape(names.REPLICATE_PREFIX) + r"(-?\d+)")
 _NUM_CHUNKS: Final = re.compile(r'\{"chunks": *(\d+), ')
 _FIELDS: Final = tuple(field.name for field in fields(Replicate) if field.name not in ("condition", "seed"))
 
@@ -71,4 +71,4 @@ def _decode_one(condition: str, seed: int, tags: Mapping[str, str]) -> Replicate
 
 
 def _name(seed: int, chunk: int) -> str:
-    return f"{PREFIX}{seed}.{chunk}" if chunk else f"{PREFIX}{seed}"
+    return f"{names.REPLICATE_PREFIX}{seed}.{chunk}" if chunk else f"{names.REPLICATE_PREFIX}{seed}"

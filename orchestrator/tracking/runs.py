@@ -1,17 +1,20 @@
-"""Runs of MLflow by kind and key, through the registry of their experiment: one run for each key, whoever asks."""
+"""Runs of MLflow by kind and key, one for each key whoever asks, and writes to them in as few requests as it takes."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mlflow.entities import Run, ViewType
+from mlflow.entities import Metric, Param, Run, RunTag, ViewType
 from mlflow.exceptions import MlflowException
+from mlflow.store.entities.paged_list import PagedList
 
-from orchestrator.tracking.batches import plain
+from orchestrator.tracking import names
 from orchestrator.tracking.registry import Registry, storable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+
+Found = TypeVar("Found")
 PAGE: Final = 1000
 RUNNING: Final = "attributes.status = 'RUNNING'"
 NAME_LIMIT: Final = 250
@@ -19,15 +22,22 @@ SHARED: Final = "prerequisite"
 """The kind of runs of which several drivers make some in one experiment: there none removes what others made."""
 
 
-def matching(client: "MlflowClient", experiment_id: str, wanted: str) -> Iterator[Run]:
-    """The runs of an experiment that a filter lets through."""
+def all_pages(ask: Callable[[str | None], PagedList[Found]]) -> Iterator[Found]:
+    """Everything that a search finds; `ask` returns the page that begins at a token."""
     token = None
     while True:
-        page = client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, PAGE, page_token=token)
+        page = ask(token)
         yield from page
         token = page.token
         if not token:
             return
+
+
+def matching(client: "MlflowClient", experiment_id: str, wanted: str) -> Iterator[Run]:
+    """The runs of an experiment that a filter lets through."""
+    return all_pages(
+        lambda token: client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, PAGE, page_token=token)
+    )
 
 
 class KeyedRuns:
@@ -49,10 +59,10 @@ class KeyedRuns:
             if self._reopen(runs[claim]):
                 return runs[claim]
             claim += " again"  # that run was removed for good
-        identity = {"ponderay.key": key, "ponderay.kind": kind}
+        identity = {names.KEY: key, names.KIND: kind}
         may_be_left = kind == SHARED or (experiment_id, claim) in self._begun
         self._begun.add((experiment_id, claim))  # a store may go away when it has made the run and not yet said so
-        given = {tag: plain(value) for tag, value in tags.items()} | identity | {"ponderay.state": "running"}
+        given = {tag: plain(value) for tag, value in tags.items()} | identity | {names.STATE: "running"}
         made = self._client.create_run(experiment_id, tags=given, run_name=plain(name)[:NAME_LIMIT])
         mine = str(made.info.run_id)
         runs[claim] = self._book_of(experiment_id).enter(claim, mine)
@@ -108,3 +118,33 @@ class KeyedRuns:
             return False
         self._client.update_run(run_id, status="RUNNING")
         return True
+
+
+BATCH: Final = 1000
+"""What MLflow takes in one request."""
+
+SMALL_BATCH: Final = 100
+"""Of these parameters, and of these tags."""
+
+TEXT_LIMIT: Final = 5000
+
+
+def plain(text: str) -> str:
+    """`text` with other characters for those that a database refuses: halves of pairs, and on PostgreSQL the zero."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def write(
+    client: "MlflowClient",
+    run_id: str,
+    metrics: Sequence[Metric] = (),
+    tags: Mapping[str, str] | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> None:
+    """Adds metrics, tags and parameters; twice is as good as once."""
+    listed = [RunTag(name, plain(value)) for name, value in (tags or {}).items()]
+    given = [Param(path, plain(str(value))[:TEXT_LIMIT]) for path, value in (params or {}).items()]
+    while metrics or listed or given:
+        now = metrics[: BATCH - 2 * SMALL_BATCH], given[:SMALL_BATCH], listed[:SMALL_BATCH]
+        client.log_batch(run_id, *now)
+        metrics, given, listed = metrics[len(now[0]) :], given[len(now[1]) :], listed[len(now[2]) :]

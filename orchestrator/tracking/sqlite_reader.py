@@ -11,27 +11,13 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from orchestrator.results.study import Study
-from orchestrator.tracking import study_cache
-from orchestrator.tracking.replicate_tags import PREFIX, decode
+from orchestrator.tracking import names, study_cache
+from orchestrator.tracking.mlflow_internals import EXPERIMENT_ROW, METRIC_ROWS, NUM_NOT_FINISHED, TAG_ROWS
+from orchestrator.tracking.replicate_tags import decode
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 
 SCHEME: Final = "sqlite:///"
 WAIT_S: Final = 2.0
-EXPERIMENT: Final = "SELECT experiment_id, creation_time FROM experiments WHERE name = ? AND lifecycle_stage = 'active'"
-RUNS: Final = """
-    SELECT runs.run_uuid, runs.start_time, runs.lifecycle_stage, latest_metrics.value
-    FROM latest_metrics JOIN runs ON runs.run_uuid = latest_metrics.run_uuid
-    WHERE latest_metrics.key = 'ponderay.updated' AND runs.experiment_id = ?
-"""
-OPEN_RUNS: Final = """
-    SELECT count(*) FROM runs JOIN experiments ON experiments.experiment_id = runs.experiment_id
-    WHERE experiments.name = ? AND experiments.lifecycle_stage = 'active'
-    AND runs.lifecycle_stage = 'active' AND runs.status != 'FINISHED'
-"""
-TAGS: Final = """
-    SELECT key, value FROM tags
-    WHERE run_uuid = ? AND (key = 'ponderay.condition' OR substr(key, 1, ?) = ?)
-"""
 
 
 class Row(NamedTuple):
@@ -53,7 +39,7 @@ def read_study(store: str, name: str, cache: Path | None) -> Study | None:
         return None
     try:
         with _opened(Path(store.removeprefix(SCHEME))) as database:
-            found = database.execute(EXPERIMENT, (name,)).fetchall()
+            found = database.execute(EXPERIMENT_ROW, (name,)).fetchall()
             if len(found) != 1:
                 return None
             origin = Origin(store, str(found[0][0]), int(found[0][1] or 0))
@@ -74,10 +60,10 @@ def read_ended_study(store: str, name: str, cache: Path | None) -> Study | None:
         return None
     try:
         with _opened(Path(store.removeprefix(SCHEME))) as database:
-            num_open: int = database.execute(OPEN_RUNS, (name,)).fetchone()[0]
+            num_left: int = database.execute(NUM_NOT_FINISHED, (name,)).fetchone()[0]
     except sqlite3.Error:
         return None
-    return None if num_open else study
+    return None if num_left else study
 
 
 @contextlib.contextmanager
@@ -98,10 +84,10 @@ def _changed(database: sqlite3.Connection, experiment_id: str, before: Snapshot)
     """
     database.execute("BEGIN")
     rows = []
-    for run_id, started_ms, stage, revision in database.execute(RUNS, (experiment_id,)).fetchall():
+    for run_id, started_ms, stage, revision in database.execute(METRIC_ROWS, (names.UPDATED, experiment_id)).fetchall():
         known = before.conditions.get(run_id)
         is_known = stage == "deleted" or (known is not None and known.revision == revision)
-        tags = None if is_known else dict(database.execute(TAGS, (run_id, len(PREFIX), PREFIX)).fetchall())
+        tags = None if is_known else _tags(database, run_id)
         rows.append(Row(run_id, int(started_ms or 0), stage == "deleted", int(revision), tags))
     database.execute("COMMIT")
     return rows
@@ -117,5 +103,10 @@ def _merged(rows: list[Row], before: Snapshot) -> Snapshot:
 
 
 def _condition(row: Row, tags: dict[str, str]) -> ReadCondition:
-    name = tags["ponderay.condition"]
+    name = tags[names.CONDITION]
     return ReadCondition(name, row.started_ms, row.revision, tuple(decode(name, tags)))
+
+
+def _tags(database: sqlite3.Connection, run_id: str) -> dict[str, str]:
+    prefix = names.REPLICATE_PREFIX
+    return dict(database.execute(TAG_ROWS, (run_id, names.CONDITION, len(prefix), prefix)).fetchall())

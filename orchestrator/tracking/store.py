@@ -1,13 +1,25 @@
-"""How databases are opened, for tracking and for searches: by one process at first, and never waited for in silence."""
+"""The tracking store: how its database is opened, whether it answers in time, and its address without passwords.
 
+One process makes the tables; nothing is waited for in silence.
+"""
+
+import contextlib
+import logging
+import os
+import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
 
 from orchestrator.machine.process_lock import held
-from orchestrator.server.postgres import with_driver
-from orchestrator.server.schema import take_lock
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 
 POSTGRESQL: Final = ("postgresql://", "postgresql+psycopg2://", "postgresql+psycopg://")
 PATIENCE: Final = {
@@ -18,6 +30,10 @@ PATIENCE: Final = {
     "keepalives_count": "2",
 }
 """A machine that was cut off would by itself be waited for for a quarter of an hour, or for ever."""
+
+LOCK_S: Final = 60
+LOCK: Final = 5_042_026
+"""Number of the lock that keeps two servers from making one store's tables at once; MLflow has none."""
 
 LAST_TABLE: Final = "alembic_version"
 """What PostgreSQL shows last of the tables that MLflow makes, and of those that Optuna makes."""
@@ -31,6 +47,13 @@ def address(uri: str) -> str:
     place, _, options = uri.partition("?")
     limits = [f"{name}={value}" for name, value in PATIENCE.items() if f"{name}=" not in options]
     return f"{place}?{'&'.join([options, *limits] if options else limits)}"
+
+
+def with_driver(uri: str) -> str:
+    """A database's address that names its driver, where only psycopg2 is installed: SQLAlchemy asks for another."""
+    if uri.startswith("postgresql://") and find_spec("psycopg") is None and find_spec("psycopg2") is not None:
+        return uri.replace("postgresql://", "postgresql+psycopg2://", 1)
+    return uri
 
 
 @contextmanager
@@ -63,3 +86,131 @@ def _held_in(uri: str) -> Iterator[None]:
         if not inspect(connection).has_table(LAST_TABLE):
             take_lock(connection)
         yield
+
+
+def take_lock(connection: "Connection") -> None:
+    """Keeps others out until the transaction ends; a lock of the session would outlive this process behind a pooler."""
+    from sqlalchemy import text
+
+    connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_S}s'"))
+    connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+
+
+TIME_LIMIT_S: Final = 15.0
+HTTP_LIMITS: Final = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
+CONNECT_LIMITS: Final = {
+    "sqlite": {"timeout": 5},
+    "postgresql": {"connect_timeout": 5},
+    "mysql": {"connect_timeout": 5},
+}
+PASSWORD: Final = re.compile(r"(://[^:/@]*):.*@")
+PART_OF_PASSWORD: Final = re.compile(r'"[^"\s]*@')
+"""What is taken for a part of the host's name where a password holds an @ that is not written %40."""
+
+NO_ADDRESS: Final = "it is not a valid address (write %40 for @ and %2F for / in a password)"
+PASSWORD_OPTION: Final = re.compile(r"((?:password|passwd|pwd|token)=)[^&\s]*", re.IGNORECASE)
+
+
+def redacted(uri: str) -> str:
+    """`uri` with *** for its password."""
+    return PASSWORD_OPTION.sub(r"\1***", PASSWORD.sub(r"\1:***@", uri))
+
+
+def store_kind(uri: str) -> str:
+    """One of sqlite, postgresql, mysql, http and https; empty for a store that is not supported."""
+    if uri.startswith("sqlite:///") and len(uri) > len("sqlite:///"):
+        return "sqlite"
+    kind = re.split(r"[+:]", uri, maxsplit=1)[0]
+    return kind if "://" in uri and kind in ("postgresql", "mysql", "http", "https") else ""
+
+
+def sqlite_file(uri: str) -> Path:
+    """The database of a `sqlite:///` store."""
+    return Path(uri.removeprefix("sqlite:///").partition("?")[0]).absolute()
+
+
+def has_store(uri: str) -> bool:
+    """Whether there may be something to read: false for an SQLite file that no run has made yet."""
+    if store_kind(uri) != "sqlite":
+        return True
+    file = sqlite_file(uri)
+    return file.is_file() and file.stat().st_size > 0
+
+
+def fault(uri: str, limit_s: float = TIME_LIMIT_S) -> str:
+    """Why the store at `uri` cannot be used, in one line without passwords; empty where it answers.
+
+    MLflow alone would try a server that is away for minutes.
+    """
+    import mlflow  # noqa: F401  # takes seconds, which are not the store's
+
+    said: list[str] = []
+    asking = threading.Thread(target=_ask, args=(uri, said), daemon=True)
+    with _limits_on_http():
+        asking.start()
+        asking.join(limit_s)
+    return said[0] if said else f"no answer within {limit_s:g} s"
+
+
+def _ask(uri: str, said: list[str]) -> None:
+    try:
+        _open(uri)
+        said.append("")
+    except Exception as error:
+        said.append(reason_of(error, uri))
+
+
+def _open(uri: str) -> None:
+    from mlflow import MlflowClient
+    from sqlalchemy import create_engine, inspect
+
+    uri = address(uri)
+    for name in ("mlflow", "alembic"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    if store_kind(uri) in CONNECT_LIMITS:
+        arguments: dict[str, Any] = dict(CONNECT_LIMITS[store_kind(uri)])
+        engine = create_engine(uri, connect_args=arguments)
+        try:
+            is_made = inspect(engine).has_table(LAST_TABLE)
+        finally:
+            engine.dispose()
+        if not is_made:
+            return
+    MlflowClient(tracking_uri=uri).search_experiments(max_results=1)
+
+
+@contextlib.contextmanager
+def _limits_on_http() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in HTTP_LIMITS}
+    os.environ.update(HTTP_LIMITS)
+    try:
+        yield
+    finally:
+        for name in HTTP_LIMITS:
+            del os.environ[name]
+        os.environ.update({name: value for name, value in before.items() if value is not None})
+
+
+def reason_of(error: BaseException, uri: str) -> str:
+    """What went wrong with the store at `uri`, in one line without passwords."""
+    if isinstance(error, ValueError):  # its words may be a part of the password
+        return NO_ADDRESS
+    return _without_password(_reason(error), uri)
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost line that says something, such as `Connection refused`."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    caused = re.search(r"\[Errno \d+\] ([\w ]+)", text)
+    return caused[1] if caused else text[:200]
+
+
+def _without_password(text: str, uri: str) -> str:
+    try:
+        password = urlsplit(uri).password
+    except ValueError:
+        password = None
+    for secret in {password, unquote(password)} if password else ():
+        text = text.replace(secret, "***")
+    return redacted(PART_OF_PASSWORD.sub('"***@', text))

@@ -31,8 +31,8 @@ STUDY: Final = f"{SWEEP}.smoke"
 DASHBOARD, SERVER = "http://127.0.0.1:8265", "http://127.0.0.1:5000"
 READ: Final = """
 import json, sys
-from orchestrator.results.study import Study
-print(json.dumps([[r.condition, r.seed, r.state, dict(r.metrics)] for r in Study.load(sys.argv[1]).replicates]))
+from orchestrator.tracking.load import load_study
+print(json.dumps([[r.condition, r.seed, r.state, dict(r.metrics)] for r in load_study(sys.argv[1]).replicates]))
 """
 OURS: Final = ("ray/", "ray::", "mlflow", "postgres", "ponderay")
 """What the command lines of a cluster's processes have in them."""

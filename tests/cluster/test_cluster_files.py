@@ -40,7 +40,9 @@ def test_ray_would_not_take_a_misspelt_one(name):
 def test_all_that_make_installs_from_is_brought_along(name):
     mounts = load(name)["file_mounts"]
     sources = {local for local in mounts.values() if not local.startswith("~")}
-    assert {"orchestrator", "search_spaces", "trainables", "pyproject.toml", "constraints.txt", "Makefile"} <= sources
+    assert {
+        "orchestrator", "search_spaces", "trainables", "pyproject.toml", "constraints.txt", "Makefile", "LICENSE",
+    } <= sources  # fmt: skip
     assert all((ROOT / source).exists() for source in sources)
     assert mounts["~/.ray/auth_token"] == "~/.ray/auth_token"
 

@@ -12,8 +12,11 @@ from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.asr_sizes import MINI_LIBRISPEECH, TIMIT, base
 from search_spaces.find import find_sweep
 from tests.trainables.folder_trial import FolderTrial
-from trainables.asr import data, pretrain, recognition
+from trainables.asr import pretrain
 from trainables.asr.config import Surprisal
+from trainables.asr.controller_fit import missing_fits
+from trainables.asr.data.examples import load_examples
+from trainables.asr.recogniser import load_ar
 from trainables.config import content_hash
 
 
@@ -22,11 +25,11 @@ from trainables.config import content_hash
 def test_the_converged_fit_reaches_its_targets_on_real_speech(tmp_path, real_data, task):
     config = base(task, "smoke")
     pretrain.train(config.pretraining, FolderTrial(tmp_path))
-    examples = data.load(config.data, config.ar.features)
-    ar = recognition.load_ar(config, FolderTrial(tmp_path, tmp_path / "2.pt"))
+    examples = load_examples(config.data, config.ar.features)
+    ar = load_ar(config, FolderTrial(tmp_path, tmp_path / "2.pt"))
     for mu, sigma2 in ((0.5, 0.04), (0.65, 0.04), (0.2, 0.02)):
         controller = Surprisal(mu=mu, sigma2=sigma2)
-        fit = recognition.missing_fits(config, [controller], ar, examples, {})[content_hash(controller)]
+        fit = missing_fits(config, [controller], ar, examples, {})[content_hash(controller)]
         assert fit.mean_p == pytest.approx(mu, abs=0.01)
         assert fit.var_p == pytest.approx(sigma2, abs=0.005)
 

@@ -15,7 +15,7 @@ from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_on_ray import run_with_ray
 from tests.integration.test_without_ray import starts
 from trainables.asr.config import AsrConfig, Evaluation, Optimisation, Pretraining, Random, Recurrent, Surprisal
-from trainables.asr.data_config import Synthetic
+from trainables.asr.data.config import Synthetic
 
 pytestmark = pytest.mark.usefixtures("workplace")
 

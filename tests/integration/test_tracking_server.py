@@ -9,7 +9,7 @@ from mlflow import MlflowClient
 from orchestrator.environment.credentials import Credentials
 from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.client import Tracking
-from orchestrator.tracking.probe import fault
+from orchestrator.tracking.store import fault
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
 from trainables.errors import InputError

@@ -3,6 +3,7 @@ import pytest
 from orchestrator import notebook
 from orchestrator.results.outcome import Outcome
 from orchestrator.results.study import Study
+from orchestrator.tracking.load import load_study
 from search_spaces.find import find_sweep
 from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import Store, replicate
@@ -50,7 +51,7 @@ def test_pareto_of_a_study_and_of_a_name(workplace):
     assert [(p.name, p.is_front) for p in found.points] == [("dear", True), ("random", False)]
     assert [(m.on_front, m.standing) for m in found.memberships] == [(1.0, "front"), (0.0, "dominated")]
     assert (found.reference, found.memberships[0].dominates_reference) == ("random", 1.0)
-    found = notebook.pareto(Study.load("asr.demo"), [Objective("per"), Objective("loss")], reference="dear")
+    found = notebook.pareto(load_study("asr.demo"), [Objective("per"), Objective("loss")], reference="dear")
     assert [p.is_front for p in found.points] == [True, True] and found.reference == "dear"
 
 

@@ -10,7 +10,7 @@ from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
 from search_spaces.sweep import Condition, ResolvedResources, Resources, Search, Sequential, grid
 from trainables.asr.config import AsrConfig, Random, Surprisal
-from trainables.asr.data_config import LibriSpeech
+from trainables.asr.data.config import LibriSpeech
 from trainables.errors import InputError
 
 

@@ -9,7 +9,7 @@ from trainables.asr.config import (
     Random,
     Surprisal,
 )
-from trainables.asr.data_config import LibriSpeech
+from trainables.asr.data.config import LibriSpeech
 from trainables.config import content_hash, flatten, key_content
 from trainables.errors import InputError
 

@@ -24,8 +24,8 @@ from trainables.asr.config import (
     Recurrent,
     Surprisal,
 )
-from trainables.asr.data_config import Features
-from trainables.asr.network import Recogniser
+from trainables.asr.data.config import Features
+from trainables.asr.network import RoutedNetwork
 from trainables.errors import InputError
 
 SMALL = AsrConfig(
@@ -77,7 +77,7 @@ def rows(width: int) -> Tensor:
 
 def test_macs_of_each_part_equal_those_that_torch_counts():
     learned = SMALL.with_value("controller", Learned(gate_input="pre_net", hidden_size=3))
-    parts, model, ar = cost.part_macs(learned, 9), Recogniser(learned, 9), AutoregressiveModel(SMALL.ar)
+    parts, model, ar = cost.part_macs(learned, 9), RoutedNetwork(learned, 9), AutoregressiveModel(SMALL.ar)
     assert parts.regressor * 4 == macs_of(ar.regressor, rows(12))
     assert parts.pre * 4 == macs_of(model.pre.gru, rows(12))
     assert parts.gate * 4 == macs_of(model.gate, rows(14))
@@ -95,7 +95,7 @@ def test_macs_of_convolutional_networks_equal_those_of_whole_runs_of_them(networ
     width = 12 if inputs == "ar_features" else 10
     for controller in (AlwaysSmall(), AlwaysBig()):
         only = config.with_value("controller", controller)
-        parts, model = cost.part_macs(only, 9), Recogniser(only, 9).eval()
+        parts, model = cost.part_macs(only, 9), RoutedNetwork(only, 9).eval()
         routed = parts.small if isinstance(controller, AlwaysSmall) else parts.big
         with FlopCounterMode(display=False) as counter:
             model(torch.randn(1, 6, width), torch.tensor([6]), torch.ones(1, 6, dtype=torch.bool))
@@ -147,14 +147,14 @@ def test_utterance_macs_by_hand():
 def test_parameter_counts_are_the_published_ones():
     paper = AsrConfig(controller=Random())
     assert num_parameters(AutoregressiveModel(paper.ar)) == 3_054_832
-    model = Recogniser(paper, 39)
+    model = RoutedNetwork(paper, 39)
     assert num_parameters(model.pre) == 1_182_720
-    assert num_parameters(Recogniser(paper.with_value("inputs", "frames"), 39).pre) == 519_168
+    assert num_parameters(RoutedNetwork(paper.with_value("inputs", "frames"), 39).pre) == 519_168
     assert num_parameters(model.small) == 262_656
     assert num_parameters(model.big) == 2_099_712
     assert num_parameters(model.post) == 1_203_240
-    assert num_parameters(Recogniser(paper, 41).post) == 1_204_266
-    gate = Recogniser(paper.with_value("controller", Learned()), 39).gate
+    assert num_parameters(RoutedNetwork(paper, 41).post) == 1_204_266
+    gate = RoutedNetwork(paper.with_value("controller", Learned()), 39).gate
     assert num_parameters(gate) == 41_121
 
 
@@ -174,7 +174,7 @@ def network(kind: str) -> Recurrent | Convolutional:
 def test_fixed_models_have_the_published_totals(kind, small, big):
     for controller, total in ((AlwaysSmall(), small), (AlwaysBig(), big)):
         config = AsrConfig(network=network(kind), controller=controller)
-        assert num_parameters(AutoregressiveModel(config.ar)) + num_parameters(Recogniser(config, 39)) == total
+        assert num_parameters(AutoregressiveModel(config.ar)) + num_parameters(RoutedNetwork(config, 39)) == total
         assert cost.paper_flops_per_frame(config, controller, 39, routing_rate=0.3) == total
 
 

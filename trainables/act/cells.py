@@ -4,38 +4,19 @@ The input of a step is projected once and serves all of its updates. Gates are o
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trainables.act.deferred import deferred
+from trainables.act.deferred_weight_gradient import defer_weight_gradient
 
 State = tuple[Tensor, ...]
 """Tensors (R H); the first is the one that halting unit and readout see."""
 
 Update = Callable[[Float[Tensor, "R P"], State], State]
 """From a projected input and a state to the next state; any number of rows."""
-
-
-@runtime_checkable
-class RecurrentCell(Protocol):
-    """What Adaptive Computation Time can wrap.
-
-    Attributes:
-        num_gates: a projected input is so many times as wide as a tensor of the state.
-        num_states: how many tensors a state has.
-    """
-
-    @property
-    def num_gates(self) -> int: ...
-
-    @property
-    def num_states(self) -> int: ...
-
-    def begin(self) -> Update:
-        """The update, for one forward pass."""
 
 
 class TanhCell(nn.Module):
@@ -50,7 +31,7 @@ class TanhCell(nn.Module):
 
     def begin(self) -> Update:
         """The update, for one forward pass."""
-        recur = deferred(self.recurrent)
+        recur = defer_weight_gradient(self.recurrent)
         return lambda projected, state: (torch.tanh(projected + recur(state[0])),)
 
 
@@ -66,7 +47,7 @@ class GruCell(nn.Module):
 
     def begin(self) -> Update:
         """The update, for one forward pass."""
-        recur = deferred(self.recurrent)
+        recur = defer_weight_gradient(self.recurrent)
 
         def update(projected: Tensor, state: State) -> State:
             (hidden,) = state
@@ -92,7 +73,7 @@ class LstmCell(nn.Module):
 
     def begin(self) -> Update:
         """The update, for one forward pass."""
-        recur = deferred(self.recurrent)
+        recur = defer_weight_gradient(self.recurrent)
 
         def update(projected: Tensor, state: State) -> State:
             hidden, memory = state
@@ -108,3 +89,5 @@ CELLS: Final[dict[str, type[TanhCell] | type[GruCell] | type[LstmCell]]] = {
     "gru": GruCell,
     "lstm": LstmCell,
 }
+"""What Adaptive Computation Time can wrap: `begin` gives the update; a projected input is `num_gates` times as wide as
+a tensor of the state, of which there are `num_states`."""

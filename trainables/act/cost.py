@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from trainables.act.cells import CELLS
 from trainables.act.config import ActConfig, Adaptive
-from trainables.act.data import sizes
+from trainables.act.tasks.data import sizes
 from trainables.cost import linear_macs
 
 

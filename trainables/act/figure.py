@@ -1,4 +1,4 @@
-"""Tables and figures of a test: updates against difficulty; over a passage of text, with surprisal and entropy."""
+"""Tables and figures of a test: updates against difficulty; over a sample of the text, with surprisal and entropy."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from trainables.act.batch import Batch
 from trainables.act.config import ActConfig, Adaptive, Fixed, LearntTau, Text
-from trainables.act.testing import Results
+from trainables.act.evaluation import Results
+from trainables.act.tasks.batch import Batch
 
 NUM_SHOWN = 100
-"""Bytes of the passage."""
+"""Bytes of the sample text."""
 
 DIFFICULTIES = {"parity": "active bits", "logic": "gates", "addition": "digits", "sort": "items"}
 
@@ -20,7 +20,7 @@ DIFFICULTIES = {"parity": "active bits", "logic": "gates", "addition": "digits",
 def draw(config: ActConfig, results: Results, sequences: Batch, name: str, folder: Path) -> list[Path]:
     """Writes table and figure of the test `name` to `folder` and returns their paths."""
     if isinstance(config.data, Text):
-        return _draw_passage(config, results, sequences, folder / f"passage_{name}")
+        return _draw_sample_text(config, results, sequences, folder / f"passage_{name}")
     return _draw_difficulty(config, results, folder / f"difficulty_{name}")
 
 
@@ -60,7 +60,7 @@ def _draw_difficulty(config: ActConfig, results: Results, path: Path) -> list[Pa
     return [path.with_suffix(".png"), _write_csv(path, columns, rows)]
 
 
-def passage(results: Results, sequences: Batch) -> list[dict[str, Any]]:
+def sample_text(results: Results, sequences: Batch) -> list[dict[str, Any]]:
     """Of each byte of the first sequence: N, and surprisal and entropy, in nats, of the prediction of the next one."""
     return [
         {
@@ -73,10 +73,10 @@ def passage(results: Results, sequences: Batch) -> list[dict[str, Any]]:
     ]
 
 
-def _draw_passage(config: ActConfig, results: Results, sequences: Batch, path: Path) -> list[Path]:
+def _draw_sample_text(config: ActConfig, results: Results, sequences: Batch, path: Path) -> list[Path]:
     from matplotlib.figure import Figure
 
-    rows = passage(results, sequences)
+    rows = sample_text(results, sequences)
     shown = rows[len(rows) // 2 :][:NUM_SHOWN]
     places = range(len(shown))
     figure = Figure(figsize=(max(4.0, 0.16 * len(shown)), 6), layout="constrained")

@@ -1,85 +1,74 @@
 """Every metric that networks with Adaptive Computation Time report; those of an evaluation carry its name."""
 
-from typing import Final, Literal
+from typing import Final
 
-from trainables.metric import Metric
-
-_MIN: Final[Literal["minimize"]] = "minimize"
-_MAX: Final[Literal["maximize"]] = "maximize"
-_NONE: Final[Literal["none"]] = "none"
+from trainables.metric import Metric, higher, lower, neutral
 
 MAX_DIFFICULTY: Final = 64
 """Up to which the updates at each difficulty are a metric; all of them are in the table that is kept."""
 
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "sequence_error",
+    *lower(
         "ratio",
-        _MIN,
-        "test: share of the sequences with a target that have not every classification of every step right",
+        sequence_error="test: share of the sequences with a target that have not every classification of every step "
+        "right",
+        step_error="test: share of the steps with a target that have not every classification right",
+        valid_sequence_error="`sequence_error` on the validation set; step 0 is untrained",
+        valid_step_error="`step_error` on the validation set; step 0 is untrained",
     ),
-    Metric(
-        "step_error", "ratio", _MIN, "test: share of the steps with a target that have not every classification right"
-    ),
-    Metric(
-        "bits_per_character",
+    *lower(
         "bits/byte",
-        _MIN,
-        "text, test: mean surprisal of a byte; sequences one behind the other, each from a state of zeros",
+        bits_per_character="text, test: mean surprisal of a byte; sequences one behind the other, each from a state "
+        "of zeros",
     ),
-    Metric("test_loss_nats", "nats/sequence", _MIN, "test: mean over sequences of their summed cross-entropy"),
-    Metric("valid_sequence_error", "ratio", _MIN, "`sequence_error` on the validation set; step 0 is untrained"),
-    Metric("valid_step_error", "ratio", _MIN, "`step_error` on the validation set; step 0 is untrained"),
-    Metric("valid_loss_nats", "nats/sequence", _MIN, "`test_loss_nats` on the validation set; step 0 is untrained"),
-    Metric("valid_mean_updates", "updates/step", _NONE, "`mean_updates` on the validation set; step 0 is untrained"),
-    Metric(
-        "valid_objective",
+    *lower(
         "nats/sequence",
-        _MIN,
-        "what the tested checkpoint is chosen by: valid_loss_nats + tau * mean over sequences of their summed ponder; "
-        "under a budget valid_loss_nats + 1000 * the mean updates that are more than 2 % above it",
+        test_loss_nats="test: mean over sequences of their summed cross-entropy",
+        valid_loss_nats="`test_loss_nats` on the validation set; step 0 is untrained",
+        valid_objective="what the tested checkpoint is chosen by: valid_loss_nats + tau * mean over sequences of their "
+        "summed ponder; under a budget valid_loss_nats + 1000 * the mean updates that are more than 2 % above it",
+        train_loss_nats="mean over the training sequences since the last report",
     ),
-    Metric("train_loss_nats", "nats/sequence", _MIN, "mean over the training sequences since the last report"),
-    Metric("train_mean_updates", "updates/step", _NONE, "over the training sequences since the last report"),
-    Metric("tau", "nats/update", _NONE, "time penalty, as it stands after the iteration"),
-    Metric("mean_updates", "updates/step", _MIN, "test: mean of N over all steps"),
-    Metric("std_updates", "updates/step", _NONE, "test: standard deviation of N over all steps"),
-    Metric("p10_updates", "updates/step", _NONE, "test: 10th percentile of N over all steps"),
-    Metric("p50_updates", "updates/step", _NONE, "test: median of N over all steps"),
-    Metric("p90_updates", "updates/step", _NONE, "test: 90th percentile of N over all steps"),
-    Metric("max_updates", "updates/step", _NONE, "test: largest N of all steps"),
-    Metric("mean_ponder", "updates/step", _MIN, "test: mean of N + R over all steps"),
-    Metric(
-        "share_at_limit", "ratio", _NONE, "test: share of the steps that were stopped by the largest N there may be"
+    *neutral("nats/update", tau="time penalty, as it stands after the iteration"),
+    *lower(
+        "updates/step",
+        mean_updates="test: mean of N over all steps",
+        mean_ponder="test: mean of N + R over all steps",
     ),
-    *(
-        Metric(
-            f"mean_updates_difficulty_{difficulty}",
-            "updates/step",
-            _NONE,
-            "test: mean of N over the steps of this difficulty (active bits, gates, digits or items)",
-        )
-        for difficulty in range(1, MAX_DIFFICULTY + 1)
+    *neutral(
+        "updates/step",
+        valid_mean_updates="`mean_updates` on the validation set; step 0 is untrained",
+        train_mean_updates="over the training sequences since the last report",
+        std_updates="test: standard deviation of N over all steps",
+        p10_updates="test: 10th percentile of N over all steps",
+        p50_updates="test: median of N over all steps",
+        p90_updates="test: 90th percentile of N over all steps",
+        max_updates="test: largest N of all steps",
+        **{
+            f"mean_updates_difficulty_{difficulty}": "test: mean of N over the steps of this difficulty (active bits, "
+            "gates, digits or items)"
+            for difficulty in range(1, MAX_DIFFICULTY + 1)
+        },
+        mean_updates_space="text, test: mean of N where the byte is white space",
+        mean_updates_punctuation="text, test: where it is ASCII punctuation",
+        mean_updates_letter="text, test: where it is any other byte",
     ),
-    Metric("mean_updates_space", "updates/step", _NONE, "text, test: mean of N where the byte is white space"),
-    Metric("mean_updates_punctuation", "updates/step", _NONE, "text, test: where it is ASCII punctuation"),
-    Metric("mean_updates_letter", "updates/step", _NONE, "text, test: where it is any other byte"),
-    Metric(
-        "updates_surprisal_correlation",
+    *neutral("ratio", share_at_limit="test: share of the steps that were stopped by the largest N there may be"),
+    *neutral(
         "",
-        _NONE,
-        "text, test: Pearson's correlation of N with the surprisal of the byte that comes next; where N varies",
+        updates_surprisal_correlation="text, test: Pearson's correlation of N with the surprisal of the byte that "
+        "comes next; where N varies",
+        updates_entropy_correlation="text, test: the same with the entropy of the prediction of that byte",
+        gradient_norm="mean over the iterations since the last report, before clipping",
     ),
-    Metric(
-        "updates_entropy_correlation", "", _NONE, "text, test: the same with the entropy of the prediction of that byte"
-    ),
-    Metric(
-        "macs_per_sequence",
+    *lower(
         "multiply-accumulates",
-        _MIN,
-        "test: those that must run, mean over sequences; one input projection a step, a readout at each target",
+        macs_per_sequence="test: those that must run, mean over sequences; one input projection a step, a readout at "
+        "each target",
     ),
-    Metric("eval_sequences_per_s", "sequences/s", _MAX, "test: of one process, from inputs to predictions"),
-    Metric("train_sequences_per_s", "sequences/s", _MAX, "since the last report, making the sequences included"),
-    Metric("gradient_norm", "", _NONE, "mean over the iterations since the last report, before clipping"),
+    *higher(
+        "sequences/s",
+        eval_sequences_per_s="test: of one process, from inputs to predictions",
+        train_sequences_per_s="since the last report, making the sequences included",
+    ),
 )

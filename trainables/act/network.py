@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from trainables.act.cells import CELLS, State, Update
 from trainables.act.config import ActConfig, Adaptive, Fixed
-from trainables.act.data import sizes
 from trainables.act.halting import Ponder, ponder
+from trainables.act.tasks.data import sizes
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,13 @@ import torch
 from torch import nn
 
 from trainables import checkpoint, distributed, rng
-from trainables.act import data, figure, testing
-from trainables.act.batch import Batch
+from trainables.act import figure
 from trainables.act.config import ActConfig, Evaluation
+from trainables.act.evaluation import cross_entropies, score, test_metrics, valid_metrics
 from trainables.act.network import Network
-from trainables.act.penalty import first_tau, next_tau
-from trainables.act.scores import test_metrics, valid_metrics
+from trainables.act.tasks import data
+from trainables.act.tasks.batch import Batch
+from trainables.act.time_penalty import first_tau, next_tau
 from trainables.errors import DivergedError
 from trainables.trial import Trial
 
@@ -58,22 +59,21 @@ def train(config: ActConfig, trial: Trial) -> None:
         optimizer.load_state_dict(state["optimizer"])
         tau, iteration = state["tau"], state["iteration"]
     else:
-        trial.report(valid_metrics(config, testing.test(network, validation)), step=0)
+        trial.report(valid_metrics(config, score(network, validation)), step=0)
 
     wrapped = distributed.wrap(network)
     while iteration < training.num_iterations:
         last = min(iteration + training.report_every, training.num_iterations)
         metrics, tau = _train_until(config, wrapped, optimizer, tau, iteration, last)
         iteration = last
-        metrics |= valid_metrics(config, testing.test(network, validation))
+        metrics |= valid_metrics(config, score(network, validation))
         state = {
             "network": network.state_dict(),
             "optimizer": optimizer.state_dict(),
             "tau": tau,
             "iteration": iteration,
         }
-        with tempfile.TemporaryDirectory() as folder:
-            trial.report(metrics, step=iteration, checkpoint=checkpoint.save(Path(folder) / "state.pt", state))
+        checkpoint.report(trial, metrics, iteration, state)
 
 
 def evaluate(config: ActConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
@@ -82,9 +82,9 @@ def evaluate(config: ActConfig, checkpoint_path: Path, evaluation: Evaluation, t
     network = Network(config).to(distributed.device())
     network.load_state_dict(state["network"])
     sequences = data.test_set(config, evaluation)
-    results = testing.test(network, sequences)
+    results = score(network, sequences)
     metrics = test_metrics(config, results, sequences)
-    metrics |= valid_metrics(config, testing.test(network, data.validation_set(config)))
+    metrics |= valid_metrics(config, score(network, data.validation_set(config)))
     with tempfile.TemporaryDirectory() as folder:
         files = figure.draw(config, results, sequences, evaluation.name, Path(folder))
         trial.report(metrics, step=state["iteration"], artifacts=files)
@@ -95,17 +95,16 @@ def _train_until(
 ) -> tuple[dict[str, float], float]:
     """Iterations `done` + 1 to `last`; returns what to report of them, and tau behind them."""
     model.train()
-    started, size = time.perf_counter(), config.training.batch_size
-    rank, num_processes = distributed.rank(), distributed.world_size()
+    started, size, num_processes = time.perf_counter(), config.training.batch_size, distributed.world_size()
     loss_sum = norm_sum = updates_sum = steps_sum = 0.0
     iterations = range(done + 1, last + 1)
     for iteration, whole in zip(iterations, data.training_batches(config, iterations), strict=True):
-        batch = whole.rows(slice(rank, None, num_processes)).to(distributed.device())
+        batch = whole.rows(distributed.share()).to(distributed.device())
         optimizer.zero_grad()
         nats, num_updates, run_state = 0.0, 0, None
         for window in _windows(batch, config.training.truncate_steps):
             run = model(window.inputs, window.num_steps, window.has_target, run_state)
-            losses = testing.cross_entropies(run.log_probs, window.targets[window.has_target])
+            losses = cross_entropies(run.log_probs, window.targets[window.has_target])
             total = losses.sum() + tau * (run.num_updates + run.remainder).sum()
             (total * (num_processes / size)).backward()
             nats, num_updates = nats + losses.sum().item(), num_updates + int(run.num_updates.sum())

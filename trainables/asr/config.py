@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from trainables.asr.data_config import Data, Features, LibriSpeech, Timit
+from trainables.asr.data.config import Data, Features, LibriSpeech, Timit
 from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, names_differ
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
@@ -53,7 +53,7 @@ class Pretraining(Config):
 
     data: Data | None = Field(None, description="default: the task's own")
     spared: LibriSpeech | None = Field(
-        None, description="a task whose validation and test speakers are not heard; set for LibriSpeech by the task"
+        None, description="a task whose validation and test speakers are left out; set for LibriSpeech by the task"
     )
     features: Features = Features()
     encoder: Encoder = Gru()

@@ -22,7 +22,7 @@ from trainables.asr.config import (
     Recurrent,
 )
 from trainables.asr.controller import uses_surprisal
-from trainables.asr.network import Recogniser, num_inputs, pre_width
+from trainables.asr.network import RoutedNetwork, num_inputs, pre_width
 from trainables.cost import causal_attention_macs, gru_macs, linear_macs
 from trainables.errors import InputError
 
@@ -127,7 +127,7 @@ def part_parameters(config: AsrConfig, num_labels: int) -> Mapping[str, int]:
     """Parameters with biases of each part, as they are in the modules; both small and big, whichever is used."""
     both = config if isinstance(config.controller, Learned) else config.model_copy(update={"controller": Random()})
     with torch.device("meta"):
-        ar, model = AutoregressiveModel(config.ar), Recogniser(both, num_labels)
+        ar, model = AutoregressiveModel(config.ar), RoutedNetwork(both, num_labels)
     parts = {name: _num_parameters(module) for name, module in model.named_children()}
     regressor = _num_parameters(ar.regressor)
     return {"gate": 0} | parts | {"regressor": regressor, "ar_encoder": _num_parameters(ar) - regressor}

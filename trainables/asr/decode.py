@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
+
+from trainables.asr.ctc_loss import ctc_losses
 
 Labels = tuple[int, ...]
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -50,19 +51,9 @@ def beam_search(log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"]
     candidates = [list(dict.fromkeys([one, *others])) for one, others in zip(first, kept, strict=True)]
     owners = torch.tensor([row for row, some in enumerate(candidates) for _ in some])
     flat = [labels for some in candidates for labels in some]
-    scores = -_ctc_nats(log_probs[owners], num_frames[owners], flat)
+    scores = -ctc_losses(log_probs[owners].detach().double(), num_frames[owners], flat).cpu()
     ranked = torch.split(scores, [len(some) for some in candidates])
     return [some[int(score.argmax())] for some, score in zip(candidates, ranked, strict=True)]
-
-
-def _ctc_nats(log_probs: Float[Tensor, "C T L"], num_frames: Int[Tensor, " C"], labels: list[Labels]) -> Tensor:
-    """Exact negative log-probability of each labelling."""
-    targets = torch.tensor([label for one in labels for label in one], dtype=torch.long, device=log_probs.device)
-    lengths = torch.tensor([len(one) for one in labels])
-    blank = log_probs.shape[-1] - 1
-    return F.ctc_loss(
-        log_probs.detach().double().transpose(0, 1), targets, num_frames, lengths, blank, reduction="none"
-    ).cpu()
 
 
 def prefixes(log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"], width: int) -> list[list[Labels]]:

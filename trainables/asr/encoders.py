@@ -1,7 +1,6 @@
 """How blocks of the autoregressive model look back: by recurrence, convolution or attention."""
 
 import math
-from typing import Protocol
 
 import torch
 from jaxtyping import Float
@@ -14,18 +13,8 @@ State = tuple[Tensor, ...] | None
 """What a mixer remembers of earlier frames; None before the first."""
 
 
-class Mixer(Protocol):
-    """A causal layer: output t depends on inputs up to t. `step` gives the outputs of `forward` one at a time."""
-
-    def __call__(self, inputs: Float[Tensor, "B T I"]) -> Float[Tensor, "B T H"]:
-        """All frames at once."""
-
-    def step(self, frame: Float[Tensor, "B I"], state: State) -> tuple[Float[Tensor, "B H"], State]:
-        """The next frame, and what to remember."""
-
-
 def make_mixer(encoder: Encoder, num_inputs: int, hidden_size: int, number: int) -> nn.Module:
-    """The mixer of block `number`, counted from 0."""
+    """The causal layer of block `number`, counted from 0; its `step` gives the outputs of `forward` one at a time."""
     match encoder:
         case Gru():
             return GruMixer(num_inputs, hidden_size)

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from trainables import distributed
 from trainables.asr import controller as controllers
-from trainables.asr import data
 from trainables.asr.autoregressive import AutoregressiveModel, surprisal
 from trainables.asr.controller import Control, uses_surprisal
-from trainables.asr.data import Example
-from trainables.asr.recognition import Listener, keyed_draws
+from trainables.asr.data.batches import bucketed, collate
+from trainables.asr.data.examples import Example
+from trainables.asr.recogniser import Recogniser, keyed_draws
 
 BATCH_SIZE: Final = 32
 NUM_REPEATS: Final = 3
@@ -24,15 +24,17 @@ NUM_WARM_UP: Final = 5
 
 
 @torch.no_grad()
-def batch_latency_ms(listener: Listener, control: Control, examples: Sequence[Example], key: tuple[int, str]) -> float:
+def batch_latency_ms(
+    recogniser: Recogniser, control: Control, examples: Sequence[Example], key: tuple[int, str]
+) -> float:
     """Median time of the longest batch of up to 32 from frames to log-probabilities, after one that is not counted."""
-    listener.eval()
-    batch = data.collate(data.bucketed(examples, BATCH_SIZE)[0], distributed.device())
+    recogniser.eval()
+    batch = collate(bucketed(examples, BATCH_SIZE)[0], distributed.device())
     uniform, durations = keyed_draws(batch, *key), []
     for _ in range(NUM_REPEATS + 1):
         _wait(batch.frames)
         started = time.perf_counter()
-        listener(batch.frames, batch.num_frames, control, uniform)
+        recogniser(batch.frames, batch.num_frames, control, uniform)
         _wait(batch.frames)
         durations.append(1000 * (time.perf_counter() - started))
     return statistics.median(durations[1:])

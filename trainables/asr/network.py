@@ -117,7 +117,7 @@ def pre_width(config: AsrConfig) -> int:
     return num_inputs(config) if config.network.kind == "model3" else config.network.width
 
 
-class Recogniser(nn.Module):
+class RoutedNetwork(nn.Module):
     """Per-frame log-probabilities of the labels and, last, CTC's blank (arXiv:2006.01659, section 3 and appendix A).
 
     Works on packed frames: padding cannot change a result, and costs only where a convolution precedes the networks.

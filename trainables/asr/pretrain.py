@@ -1,22 +1,19 @@
 """Pretraining of the autoregressive model: a trainable whose product other replicates use."""
 
 import math
-import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from trainables import checkpoint, distributed, rng
-from trainables.asr import data
 from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import Pretraining
-from trainables.asr.data import Example
-from trainables.asr.data_config import Data
-from trainables.asr.padding import valid_frames
+from trainables.asr.data.batches import bucketed, collate, valid_frames
+from trainables.asr.data.config import Data
+from trainables.asr.data.examples import Example, audio_fingerprint, load_audio
 from trainables.errors import DivergedError, InputError
 from trainables.trial import Trial
 
@@ -26,7 +23,7 @@ SELECTION = "valid_mse"
 
 def fingerprint(config: Pretraining) -> str:
     """Of the audio that the model learns from."""
-    return data.audio_fingerprint(_data(config), config.spared)
+    return audio_fingerprint(_data(config), config.spared)
 
 
 def selection(config: Pretraining) -> dict[str, str]:
@@ -46,7 +43,7 @@ def train(config: Pretraining, trial: Trial) -> None:
         DivergedError: when the loss is no finite number.
         InputError: when the audio cannot be read.
     """
-    examples, device = data.load_audio(_data(config), config.features, config.spared), distributed.device()
+    examples, device = load_audio(_data(config), config.features, config.spared), distributed.device()
     rng.seed_everything(config.seed)
     model = AutoregressiveModel(config).to(device)
     if config.start == "data_mean":
@@ -70,15 +67,13 @@ def train(config: Pretraining, trial: Trial) -> None:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
         metrics = _train_epoch(wrapped, optimizer, examples.train, config, order, epoch)
         metrics["valid_mse"] = mean_squared_error(model, examples.validation)
-        streams = distributed.gather(rng.capture(order=order))
-        with tempfile.TemporaryDirectory() as folder:
-            state = {
-                "model": model.state_dict(),
-                "optimizer": optimizer.state_dict(),
-                "epoch": epoch,
-                "rng": streams,
-            }
-            trial.report(metrics, step=epoch, checkpoint=checkpoint.save(Path(folder) / "state.pt", state))
+        state = {
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "epoch": epoch,
+            "rng": distributed.gather(rng.capture(order=order)),
+        }
+        checkpoint.report(trial, metrics, epoch, state)
 
 
 def _mean_frame(examples: Sequence[Example]) -> Float[Tensor, " F"]:
@@ -101,12 +96,12 @@ def _train_epoch(
     epoch: int,
 ) -> dict[str, float]:
     model.train()
-    started, rank, num_processes = time.perf_counter(), distributed.rank(), distributed.world_size()
+    started, num_processes = time.perf_counter(), distributed.world_size()
     error_sum = num_frames = norm_sum = 0.0
-    batches = data.bucketed(examples, config.training.batch_size, order)
+    batches = bucketed(examples, config.training.batch_size, order)
     for number, whole in enumerate(batches, start=1):
-        mine = whole[rank::num_processes]
-        batch = data.collate(mine or whole[:1], distributed.device())
+        mine = whole[distributed.share()]
+        batch = collate(mine or whole[:1], distributed.device())
         error = squared_error(model(batch.frames)[1], batch.frames, batch.num_frames)
         whole_frames = sum(len(example.frames) for example in whole)
         loss = error * (bool(mine) * num_processes / whole_frames / config.features.num_mel_bins)
@@ -139,8 +134,8 @@ def mean_squared_error(model: AutoregressiveModel, examples: Sequence[Example]) 
     """Per bin, on the valid frames of `examples`, without dropout; the processes share the work."""
     model.eval()
     error = num_frames = 0.0
-    for batch in data.bucketed(examples[distributed.rank() :: distributed.world_size()], batch_size=32):
-        padded = data.collate(batch, distributed.device())
+    for batch in bucketed(examples[distributed.share()], batch_size=32):
+        padded = collate(batch, distributed.device())
         error += float(squared_error(model(padded.frames)[1], padded.frames, padded.num_frames))
         num_frames += float(padded.num_frames.sum())
     error, num_frames = distributed.sum_over_processes(error, num_frames)

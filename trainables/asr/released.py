@@ -14,15 +14,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from trainables import distributed, rng
-from trainables.asr import cost, data, scores
+from trainables.asr import cost, phone_errors
 from trainables.asr.config import Decoding
 from trainables.asr.controller import Control
-from trainables.asr.corpus import Utterance
-from trainables.asr.data import Batch, Example
-from trainables.asr.features import fbank
-from trainables.asr.phones import SILENCE
-from trainables.asr.recognition import Listener, keyed_draws
-from trainables.asr.testing import decode_batch
+from trainables.asr.data.batches import Batch, collate
+from trainables.asr.data.corpus import Utterance
+from trainables.asr.data.examples import Example, waveform_of
+from trainables.asr.data.features import fbank
+from trainables.asr.data.phones import SILENCE
+from trainables.asr.evaluation import decode_batch
+from trainables.asr.recogniser import Recogniser, keyed_draws
 
 BATCH_SIZE: Final = 32
 
@@ -49,7 +50,7 @@ def pad(waveforms: Sequence[Tensor]) -> Float[Tensor, "B N"]:
 
 @torch.no_grad()
 def metrics(
-    listener: Listener,
+    recogniser: Recogniser,
     control: Control,
     utterances: Sequence[Utterance],
     labels: Sequence[str],
@@ -57,16 +58,16 @@ def metrics(
     decoding: Decoding,
 ) -> dict[str, float]:
     """`released_per` and `released_flops_per_frame`; the processes share the work."""
-    listener.eval()
-    config, silence = listener.config, labels.index(SILENCE) if SILENCE in labels else None
+    recogniser.eval()
+    config, silence = recogniser.config, labels.index(SILENCE) if SILENCE in labels else None
     found = []
-    for group in batches(utterances, config.seed)[distributed.rank() :: distributed.world_size()]:
-        waveforms = pad([data.waveform(utterance, config.data) for utterance in group])
+    for group in batches(utterances, config.seed)[distributed.share()]:
+        waveforms = pad([waveform_of(utterance, config.data) for utterance in group])
         padded = [
             Example(utterance.identity, fbank(waveform, config.ar.features), utterance.labels)
             for utterance, waveform in zip(group, waveforms, strict=True)
         ]
-        found += _test_batch(listener, control, data.collate(padded, distributed.device()), silence, key, decoding)
+        found += _test_batch(recogniser, control, collate(padded, distributed.device()), silence, key, decoding)
     everything = list(chain(*distributed.gather(found)))
     rate = sum(one.num_big for one in everything) / sum(one.num_frames for one in everything)
     return {
@@ -76,11 +77,16 @@ def metrics(
 
 
 def _test_batch(
-    listener: Listener, control: Control, batch: Batch, silence: int | None, key: tuple[int, str], decoding: Decoding
+    recogniser: Recogniser,
+    control: Control,
+    batch: Batch,
+    silence: int | None,
+    key: tuple[int, str],
+    decoding: Decoding,
 ) -> list[_Padded]:
-    heard = listener(batch.frames, batch.num_frames, control, keyed_draws(batch, *key))
-    hypotheses = decode_batch(heard.log_probs.cpu(), batch.num_frames, decoding)
+    output = recogniser(batch.frames, batch.num_frames, control, keyed_draws(batch, *key))
+    hypotheses = decode_batch(output.log_probs.cpu(), batch.num_frames, decoding)
     return [
-        _Padded(scores.released_error_rate(reference, hypothesis, silence), len(used), int((used > 0).sum()))
-        for reference, hypothesis, used in zip(batch.labels, hypotheses, heard.used_big.cpu(), strict=True)
+        _Padded(phone_errors.released_error_rate(reference, hypothesis, silence), len(used), int((used > 0).sum()))
+        for reference, hypothesis, used in zip(batch.labels, hypotheses, output.used_big.cpu(), strict=True)
     ]

@@ -14,12 +14,16 @@ from torch import Tensor, nn
 
 from trainables import checkpoint, distributed, rng
 from trainables.asr import controller as controllers
-from trainables.asr import data, figure, latency, released, testing
+from trainables.asr import figure, latency, released
 from trainables.asr.config import AsrConfig, Budget, Evaluation, Learned, Surprisal
 from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.controller_fit import Fits, all_fits, control, missing_fits
 from trainables.asr.cost import runs_ar
-from trainables.asr.data import Batch, Example, Examples
-from trainables.asr.recognition import Fits, Heard, Listener, all_fits, control, ctc_losses, load_ar, missing_fits
+from trainables.asr.ctc_loss import ctc_losses
+from trainables.asr.data.batches import Batch, bucketed, collate
+from trainables.asr.data.examples import Example, Examples, audio_fingerprint, data_fingerprint, load_examples
+from trainables.asr.evaluation import score, test_metrics
+from trainables.asr.recogniser import Output, Recogniser, load_ar
 from trainables.config import content_hash
 from trainables.errors import DivergedError
 from trainables.trial import Trial
@@ -27,10 +31,10 @@ from trainables.trial import Trial
 
 def fingerprint(config: AsrConfig) -> str:
     """Of the recordings and transcripts, and of the audio of the controller's fit where that is another."""
-    found = data.fingerprint(config.data)
+    found = data_fingerprint(config.data)
     if isinstance(config.controller, Surprisal | Budget) and config.controller.data is not None:
         other = config.controller.data
-        return content_hash(found, data.audio_fingerprint(config.beside(other), config.spared(other)))
+        return content_hash(found, audio_fingerprint(config.beside(other), config.spared(other)))
     return found
 
 
@@ -54,11 +58,11 @@ def train(config: AsrConfig, trial: Trial) -> None:
         DivergedError: when the loss is no finite number.
         InputError: when the data cannot be read.
     """
-    examples, device = data.load(config.data, config.ar.features), distributed.device()
+    examples, device = load_examples(config.data, config.ar.features), distributed.device()
     ar = load_ar(config, trial)
     rng.seed_everything(config.seed)
-    listener = Listener(config, len(examples.labels), ar).to(device)
-    learns = [parameter for parameter in listener.parameters() if parameter.requires_grad]
+    recogniser = Recogniser(config, len(examples.labels), ar).to(device)
+    learns = [parameter for parameter in recogniser.parameters() if parameter.requires_grad]
     optimizer = torch.optim.Adam(learns, lr=config.training.learning_rate)
     rng.seed_everything(rng.derive(config.seed, "dropout", distributed.rank()))
     order = rng.generator(config.seed, "order")
@@ -66,35 +70,34 @@ def train(config: AsrConfig, trial: Trial) -> None:
     first = 1
     if restored := trial.restore():
         state = checkpoint.load(restored)
-        _put_back(listener, state)
+        _put_back(recogniser, state)
         optimizer.load_state_dict(state["optimizer"])
         fits, first = all_fits(config, ar, examples, _fits_of(state)), state["epoch"] + 1
         rng.put_back_process(state["rng"], distributed.rank(), shared={"order": order}, own={"routing": routing})
     else:
         fits = all_fits(config, ar, examples)
-        metrics = _validate(listener, fits, examples) | _fit_metrics(config, fits)
+        metrics = _validate(recogniser, fits, examples) | _fit_metrics(config, fits)
         trial.report(metrics | {"num_skipped": examples.num_skipped}, step=0)
 
-    wrapped = distributed.wrap(listener)
+    wrapped = distributed.wrap(recogniser)
     for epoch in range(first, config.training.num_epochs + 1):
         for group in optimizer.param_groups:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
         working = control(config, fits)
         metrics = _train_epoch(config, wrapped, working, optimizer, examples.train, order, routing, epoch)
-        if listener.trains_ar:
+        if recogniser.trains_ar:
             fits = all_fits(config, ar, examples)
             metrics |= _fit_metrics(config, fits)
-        metrics |= _validate(listener, fits, examples)
+        metrics |= _validate(recogniser, fits, examples)
         state = {
-            "recogniser": listener.recogniser.state_dict(),
-            "ar": ar.state_dict() if listener.trains_ar else {},
+            "recogniser": recogniser.network.state_dict(),
+            "ar": ar.state_dict() if recogniser.trains_ar else {},
             "optimizer": optimizer.state_dict(),
             "fits": {name: asdict(fit) for name, fit in fits.items()},
             "epoch": epoch,
             "rng": distributed.gather(rng.capture(order=order, routing=routing)),
         }
-        with tempfile.TemporaryDirectory() as folder:
-            trial.report(metrics, step=epoch, checkpoint=checkpoint.save(Path(folder) / "state.pt", state))
+        checkpoint.report(trial, metrics, epoch, state)
 
 
 def evaluate(config: AsrConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
@@ -102,24 +105,24 @@ def evaluate(config: AsrConfig, checkpoint_path: Path, evaluation: Evaluation, t
 
     A figure of the first test utterance is kept with them.
     """
-    examples = data.load(config.data, config.ar.features)
+    examples = load_examples(config.data, config.ar.features)
     state = checkpoint.load(checkpoint_path)
-    listener = Listener(config, len(examples.labels), load_ar(config, trial)).to(distributed.device())
-    _put_back(listener, state)
+    recogniser = Recogniser(config, len(examples.labels), load_ar(config, trial)).to(distributed.device())
+    _put_back(recogniser, state)
     fits = _fits_of(state)
-    fits |= missing_fits(config, [evaluation.controller or config.controller], listener.ar, examples, fits)
+    fits |= missing_fits(config, [evaluation.controller or config.controller], recogniser.ar, examples, fits)
     working, labels, key = control(config, fits, evaluation), examples.labels, (config.seed, evaluation.name)
     decoding = evaluation.decoding
-    validation = testing.test(listener, working, examples.validation, labels, key, config.validation_decoding)
-    results = testing.test(listener, working, examples.test, labels, key, decoding)
-    metrics = testing.metrics(results, config, working, len(labels)) | {"valid_per": validation.per}
-    metrics |= released.metrics(listener, working, examples.test_utterances, labels, key, decoding)
-    metrics["batch_latency_ms"] = latency.batch_latency_ms(listener, working, examples.test, key)
+    validation = score(recogniser, working, examples.validation, labels, key, config.validation_decoding)
+    results = score(recogniser, working, examples.test, labels, key, decoding)
+    metrics = test_metrics(results, config, working, len(labels)) | {"valid_per": validation.per}
+    metrics |= released.metrics(recogniser, working, examples.test_utterances, labels, key, decoding)
+    metrics["batch_latency_ms"] = latency.batch_latency_ms(recogniser, working, examples.test, key)
     if runs_ar(config, working.controller):
-        metrics["streaming_latency_ms"] = latency.streaming_latency_ms(listener.ar, working, examples.test[0].frames)
+        metrics["streaming_latency_ms"] = latency.streaming_latency_ms(recogniser.ar, working, examples.test[0].frames)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"utterance_{evaluation.name}.png"
-        figure.draw_utterance(listener, working, examples.test[0], labels, key, decoding, path)
+        figure.draw_utterance(recogniser, working, examples.test[0], labels, key, decoding, path)
         trial.report(metrics, step=state["epoch"], artifacts=[path])
 
 
@@ -134,16 +137,16 @@ def _train_epoch(
     epoch: int,
 ) -> dict[str, float]:
     model.train()
-    started, rank, num_processes = time.perf_counter(), distributed.rank(), distributed.world_size()
+    started, num_processes = time.perf_counter(), distributed.world_size()
     loss_sum = norm_sum = num_frames = num_big = 0.0
-    batches = data.bucketed(examples, config.training.batch_size, order)
+    batches = bucketed(examples, config.training.batch_size, order)
     for number, whole in enumerate(batches, start=1):
-        mine = whole[rank::num_processes]
-        batch = data.collate(mine or whole[:1], distributed.device())
+        mine = whole[distributed.share()]
+        batch = collate(mine or whole[:1], distributed.device())
         uniform = torch.rand(batch.frames.shape[:2], generator=routing).to(batch.frames.device)
-        heard = model(batch.frames, batch.num_frames, working, uniform)
-        nats = ctc_losses(heard.log_probs, batch).sum()
-        total = nats + _other_losses(config, heard, batch, len(whole))
+        output = model(batch.frames, batch.num_frames, working, uniform)
+        nats = ctc_losses(output.log_probs, batch.num_frames, batch.labels).sum()
+        total = nats + _other_losses(config, output, batch, len(whole))
         loss = total * (bool(mine) * num_processes / len(whole))
         if not math.isfinite(loss.item()):
             raise DivergedError(f"The loss is {loss.item()} at epoch {epoch}, batch {number}.")
@@ -153,7 +156,7 @@ def _train_epoch(
         optimizer.step()
         if mine:
             loss_sum, num_frames = loss_sum + nats.item(), num_frames + float(batch.num_frames.sum())
-            num_big += float(heard.used_big.detach().sum())
+            num_big += float(output.used_big.detach().sum())
     loss_sum, num_frames, num_big = distributed.sum_over_processes(loss_sum, num_frames, num_big)
     return {
         "train_loss_nats": loss_sum / len(examples),
@@ -163,30 +166,30 @@ def _train_epoch(
     }
 
 
-def _other_losses(config: AsrConfig, heard: Heard, batch: Batch, batch_size: int) -> Float[Tensor, ""]:
+def _other_losses(config: AsrConfig, output: Output, batch: Batch, batch_size: int) -> Float[Tensor, ""]:
     """What joins the summed CTC loss of a batch: the learned controller's penalty, the autoregressive model's loss."""
-    total = heard.log_probs.new_zeros(())
+    total = output.log_probs.new_zeros(())
     if isinstance(config.controller, Learned):
-        total = total + controllers.penalty(config.controller, heard.used_big, batch.num_frames, batch_size)
+        total = total + controllers.penalty(config.controller, output.used_big, batch.num_frames, batch_size)
     if config.ar_loss_weight is not None:
-        total = total + config.ar_loss_weight * heard.surprisals[batch.valid.to(heard.surprisals.device)].sum()
+        total = total + config.ar_loss_weight * output.surprisals[batch.valid.to(output.surprisals.device)].sum()
     return total
 
 
-def _validate(listener: Listener, fits: Fits, examples: Examples) -> dict[str, float]:
-    config, metrics = listener.config, {}
+def _validate(recogniser: Recogniser, fits: Fits, examples: Examples) -> dict[str, float]:
+    config, metrics = recogniser.config, {}
     for evaluation in (one for one in config.evaluations if one.checkpoint_of is None):
         working, key = control(config, fits, evaluation), (config.seed, evaluation.name)
-        found = testing.test(listener, working, examples.validation, examples.labels, key, config.validation_decoding)
+        found = score(recogniser, working, examples.validation, examples.labels, key, config.validation_decoding)
         metrics[f"valid_per@{evaluation.name}"] = found.per
         metrics[f"valid_loss_nats@{evaluation.name}"] = found.loss_nats
     return metrics
 
 
-def _put_back(listener: Listener, state: dict[str, Any]) -> None:
-    listener.recogniser.load_state_dict(state["recogniser"])
-    if listener.trains_ar:
-        listener.ar.load_state_dict(state["ar"])
+def _put_back(recogniser: Recogniser, state: dict[str, Any]) -> None:
+    recogniser.network.load_state_dict(state["recogniser"])
+    if recogniser.trains_ar:
+        recogniser.ar.load_state_dict(state["ar"])
 
 
 def _fits_of(state: dict[str, Any]) -> dict[str, SurprisalFit]:

@@ -14,8 +14,8 @@ from torch.autograd.function import once_differentiable
 from trainables.lm.config import FixedStep, LipschitzStep
 from trainables.lm.lstm import Layer, gates_gradient, memory_gradient, product
 from trainables.lm.recoding import Recoding, Tape, Trace, forward, step_inputs, weights_of_steps
-from trainables.lm.steps import sizes
-from trainables.lm.surprisal import SurprisalSignal
+from trainables.lm.signals.surprisal import SurprisalSignal
+from trainables.lm.step_sizes import sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +77,10 @@ def _step(
         gates = gates_gradient(cell, hidden, memory)
         of_gates[number].append(gates)
         read = product(gates, weights[number].t())
-        recurrent = recoding.noise.recurrent_at(number)
-        of_state[2 * number] = read[:, -size:] if recurrent is None else read[:, -size:] * recurrent
+        of_state[2 * number] = recoding.noise.mask_recurrent(number, read[:, -size:])
         of_state[2 * number + 1] = memory * cell.forget
         if number:
-            mask = recoding.noise.between_at(number - 1, step)
-            from_above = read[:, :-size] if mask is None else read[:, :-size] * mask
+            from_above = recoding.noise.mask_between(number - 1, step, read[:, :-size])
     return of_state
 
 
@@ -90,11 +88,9 @@ def _weights(recoding: Recoding, tape: Tape, number: int, of_gates: Tensor, inpu
     """Gradients of the weights of layer `number`, each one product over all steps."""
     if number:
         inputs = torch.stack([cells[number - 1].hidden for cells in tape.cells])
-        mask = recoding.noise.between[number - 1] if recoding.noise.between else None
-        inputs = inputs if mask is None else inputs * mask
+        inputs = recoding.noise.mask_between(number - 1, slice(None), inputs)
     hidden = torch.stack([state[2 * number] for state in tape.states])
-    recurrent = recoding.noise.recurrent_at(number)
-    hidden = hidden if recurrent is None else hidden * recurrent
+    hidden = recoding.noise.mask_recurrent(number, hidden)
     rows = of_gates.flatten(0, 1).t()
     return Layer(product(rows, inputs.flatten(0, 1).t()), product(rows, hidden.flatten(0, 1).t()), of_gates.sum((0, 1)))
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from trainables.data_root import data_root
-from trainables.documentation import documentation
 from trainables.errors import DataWarning, InputError
 from trainables.lm.config import Data, Files, OneFile, Tokens, Vocabulary
+from trainables.texts import documentation, read_text, unreadable
 
 EOS: Final = "<eos>"
 UNK: Final = "<unk>"
@@ -65,10 +65,10 @@ class Corpus:
 
 @dataclass(frozen=True)
 class _File:
-    """A part's text (of one file: all parts'), the settings that name it, and what tells that it has changed."""
+    """A part's text (of one file: all parts'), what to set for another, and what tells that it has changed."""
 
     path: Path
-    settings: str
+    remedy: str
     modified_ns: int
     size: int
 
@@ -148,7 +148,7 @@ def _choose(words: Sequence[str], train: Numbers, limits: Vocabulary) -> Numbers
 
 @lru_cache(maxsize=2)
 def _read(text: Files | OneFile, files: tuple[_File, ...]) -> _Text:
-    contents = [_content(file) for file in files] or [documentation("data.text.path")]
+    contents = [read_text(file.path, file.remedy) for file in files] or [documentation("data.text.path")]
     digests = b"".join(hashlib.sha256(content.encode()).digest() for content in contents)
     cut = _cut(text, contents[0]) if isinstance(text, OneFile) else contents
     numbers: dict[str, int] = {}
@@ -184,31 +184,14 @@ def _cut(text: OneFile, content: str) -> list[str]:
 def _find(text: Files | OneFile) -> tuple[_File, ...]:
     """One file for all parts, or one for each; none is Python's documentation."""
     if isinstance(text, OneFile):
-        return (_file(text.path, "`data.text.path`"),) if text.path else ()
+        return (_file(text.path, "set `data.text.path`"),) if text.path else ()
     root = data_root(text.root, "data.text.root")
-    return tuple(_file(root / getattr(text, part), f"`data.text.root` or `data.text.{part}`") for part in PARTS)
+    return tuple(_file(root / getattr(text, part), f"set `data.text.root` or `data.text.{part}`") for part in PARTS)
 
 
-def _file(path: Path, settings: str) -> _File:
+def _file(path: Path, remedy: str) -> _File:
     try:
         found = path.stat()
     except OSError as error:
-        raise _unreadable(path, settings, error) from None
-    return _File(path, settings, found.st_mtime_ns, found.st_size)
-
-
-def _content(file: _File) -> str:
-    """The text; a byte order mark is none of it."""
-    try:
-        return file.path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise _unreadable(file.path, file.settings, error) from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"The text {file.path} must be in UTF-8, but its byte {error.start} is {error.object[error.start]:#04x}; "
-            f"convert it, or set {file.settings}."
-        ) from None
-
-
-def _unreadable(path: Path, settings: str, error: OSError) -> InputError:
-    return InputError(f"The text {path} cannot be read: {error.strerror}; set {settings}.")
+        raise unreadable(path, remedy, error) from None
+    return _File(path, remedy, found.st_mtime_ns, found.st_size)

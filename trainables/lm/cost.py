@@ -15,7 +15,7 @@ from trainables.lm.config import (
     WeakSupervision,
 )
 from trainables.lm.noise import num_copies
-from trainables.lm.steps import HIDDEN_SIZES
+from trainables.lm.step_sizes import HIDDEN_SIZES, num_predictor_inputs
 
 
 def macs_per_token(config: LmConfig, recoder: Recoder | None, vocabulary_size: int) -> float:
@@ -48,7 +48,7 @@ def training_macs_per_token(config: LmConfig, vocabulary_size: int) -> float:
         if recoder.signal.variant == "sigmoid":
             backward += decode
     if recoder and isinstance(recoder.step, PredictedStep):  # once more forward, then back, but not to what is read
-        num_inputs = _num_predictor_inputs(config, recoder, vocabulary_size)
+        num_inputs = num_predictor_inputs(recoder.step, config.hidden_size, vocabulary_size)
         first = 2 * config.num_layers * linear_macs(num_inputs, HIDDEN_SIZES[0])
         backward += copies * (3 * _predicting(config, recoder, vocabulary_size) - first)
     return forward + backward
@@ -87,14 +87,9 @@ def _predicting(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> flo
     """Of networks that predict the step sizes of one row."""
     if not isinstance(recoder.step, PredictedStep):
         return 0.0
-    num_inputs = _num_predictor_inputs(config, recoder, vocabulary_size)
+    num_inputs = num_predictor_inputs(recoder.step, config.hidden_size, vocabulary_size)
     first, second = HIDDEN_SIZES
     return 2 * config.num_layers * (linear_macs(num_inputs, first) + linear_macs(first, second) + second)
-
-
-def _num_predictor_inputs(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> int:
-    reads_output = isinstance(recoder.step, PredictedStep) and recoder.step.source == "output"
-    return vocabulary_size if reads_output else config.hidden_size
 
 
 def _num_members(config: LmConfig) -> int:

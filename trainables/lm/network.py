@@ -13,24 +13,23 @@ from trainables.lm.backpropagation import RecodedWindow
 from trainables.lm.config import (
     AnchoredEnsemble,
     LmConfig,
-    PredictedStep,
     Recoder,
     SecondOrder,
     WeakSupervision,
 )
 from trainables.lm.linear_cross_entropy import linear_cross_entropy
 from trainables.lm.lstm import Layer
-from trainables.lm.noise import Noise, num_copies
-from trainables.lm.probe import Supervision
-from trainables.lm.reading import Decoders
+from trainables.lm.noise import Noise, masked, num_copies
 from trainables.lm.recoding import Recoding, Trace, forward
-from trainables.lm.signals import error_signal
-from trainables.lm.steps import StepSizes
+from trainables.lm.signals.error_signal import Decoders
+from trainables.lm.signals.from_config import error_signal
+from trainables.lm.signals.probe import Supervision
+from trainables.lm.step_sizes import StepSizes, num_predictor_inputs
 from trainables.lm.streams import NO_TARGET, Window
 
 
 @dataclass(frozen=True, eq=False)
-class Attached:
+class AttachedRecoder:
     """A recoder with all that it brings along.
 
     Attributes:
@@ -95,9 +94,9 @@ class Network(nn.Module):
         return Decoders(self.decoder_weight, self.decoder_bias)
 
     @property
-    def own(self) -> Attached | None:
+    def own(self) -> AttachedRecoder | None:
         """The recoder that it was made with."""
-        return Attached(self.config.recoder, self.steps) if self.config.recoder and self.steps else None
+        return AttachedRecoder(self.config.recoder, self.steps) if self.config.recoder and self.steps else None
 
     def zeros(self, batch_size: int, recoder: Recoder | None) -> Float[Tensor, "A R H"]:
         """The state before a text."""
@@ -109,7 +108,7 @@ class Network(nn.Module):
         window: Window,
         state: Float[Tensor, "A R H"],
         noise: Noise,
-        attached: Attached | None = None,
+        attached: AttachedRecoder | None = None,
         measures_after: bool = False,
     ) -> Run:
         """Reads a window from `state` on.
@@ -122,8 +121,7 @@ class Network(nn.Module):
             measures_after: whether delta is wanted of the recoded activations, which costs another decoding.
         """
         copies = num_copies(attached.recoder if attached else None)
-        inputs = self.embedding(window.inputs).repeat(1, copies, 1)
-        inputs = inputs if noise.embeddings is None else inputs * noise.embeddings
+        inputs = masked(self.embedding(window.inputs).repeat(1, copies, 1), noise.embeddings)
         if attached is None or _has_nothing_to_go_by(attached):
             return self._plain(inputs, window.targets, state, noise)
         return self._recoded(inputs, window.targets, state, noise, attached, measures_after)
@@ -131,8 +129,7 @@ class Network(nn.Module):
     def _plain(self, inputs: Tensor, targets: Tensor, state: Tensor, noise: Noise) -> Run:
         parts = []
         for number, layer in enumerate(self.layers):
-            if number and noise.between and (mask := noise.between[number - 1]) is not None:
-                inputs = inputs * mask
+            inputs = noise.mask_between(number - 1, slice(None), inputs) if number else inputs
             before = (state[2 * number][None].contiguous(), state[2 * number + 1][None].contiguous())
             inputs, after = layer(inputs, before)
             parts += [part[0].detach() for part in after]
@@ -140,7 +137,13 @@ class Network(nn.Module):
         return Run(loss, nats, torch.stack(parts), None, inputs.detach())
 
     def _recoded(
-        self, inputs: Tensor, targets: Tensor, state: Tensor, noise: Noise, attached: Attached, measures_after: bool
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        state: Tensor,
+        noise: Noise,
+        attached: AttachedRecoder,
+        measures_after: bool,
     ) -> Run:
         recoder, trace, copies = attached.recoder, Trace(), num_copies(attached.recoder)
         layers, tensors = [_weights(layer) for layer in self.layers], attached.steps.tensors()
@@ -170,7 +173,7 @@ class Network(nn.Module):
         self, tops: Float[Tensor, "T R H"], targets: Int[Tensor, "T B"], noise: Noise, copies: int
     ) -> tuple[Tensor, Tensor]:
         """Loss and -log predictive probability of the targets from top states, over all copies and members."""
-        tops = tops if noise.decoder is None else tops * noise.decoder
+        tops = masked(tops, noise.decoder)
         num_members = len(self.decoder_weight)
         if copies * num_members == 1:
             losses = linear_cross_entropy(tops, self.decoder_weight[0], self.decoder_bias[0], targets)
@@ -189,7 +192,7 @@ class Network(nn.Module):
         nats = math.log(len(each)) - (-each.detach()).logsumexp(0)
         return each.mean(0), torch.where(targets == NO_TARGET, 0.0, nats)
 
-    def pull(self, num_tokens: int) -> Float[Tensor, ""] | float:
+    def anchor_penalty(self, num_tokens: int) -> Float[Tensor, ""] | float:
         """lambda / N times the members' mean squared distance to their anchors (thesis Eq. 4.11); 0 without any."""
         signal = self.config.recoder.signal if self.config.recoder else None
         if not isinstance(signal, AnchoredEnsemble):
@@ -205,18 +208,20 @@ def _weights(layer: nn.Module) -> Layer:
     return Layer(weight_ih, weight_hh, bias_ih + bias_hh)
 
 
-def _has_nothing_to_go_by(attached: Attached) -> bool:
+def _has_nothing_to_go_by(attached: AttachedRecoder) -> bool:
     """A probe recodes only what has a label."""
     return isinstance(attached.recoder.signal, WeakSupervision) and attached.supervision is None
 
 
 def make_steps(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> StepSizes:
     """Step sizes as they are before training."""
-    reads_output = isinstance(recoder.step, PredictedStep) and recoder.step.source == "output"
-    return StepSizes(recoder.step, 2 * config.num_layers, vocabulary_size if reads_output else config.hidden_size)
+    num_inputs = num_predictor_inputs(recoder.step, config.hidden_size, vocabulary_size)
+    return StepSizes(recoder.step, 2 * config.num_layers, num_inputs)
 
 
-def attach(network: Network, recoder: Recoder, seed: int, supervision: Supervision | None = None) -> Attached:
+def attach_recoder(
+    network: Network, recoder: Recoder, seed: int, supervision: Supervision | None = None
+) -> AttachedRecoder:
     """A recoder for a model that was trained without it; what it has to learn is as it starts, drawn from `seed`.
 
     The members of an ensemble are the model's own, or its only decoder with noise of the prior's standard deviation.
@@ -233,7 +238,7 @@ def attach(network: Network, recoder: Recoder, seed: int, supervision: Supervisi
             draws = torch.randn((recoder.signal.num_members, *own.shape[1:]), generator=generator).to(own)
             parts.append(own.detach()[0] + recoder.signal.prior_std * draws)
         members = Decoders(*parts)
-    return Attached(recoder, steps, members, supervision)
+    return AttachedRecoder(recoder, steps, members, supervision)
 
 
 def _start(parameter: nn.Parameter, config: LmConfig) -> None:

@@ -34,6 +34,11 @@ class WeightMasks:
         return torch.empty(self.shape, dtype=torch.bool, device=self.device).bernoulli_(self.keep, generator=generator)
 
 
+def masked(values: Tensor, mask: Tensor | None) -> Tensor:
+    """Their product; the `values` themselves without a mask."""
+    return values if mask is None else values * mask
+
+
 @dataclass(frozen=True, eq=False)
 class Noise:
     """Multiplicative masks are 0 or 1 / (1 - rate); None stands for ones. T steps, R rows, A = 2 L activations.
@@ -107,18 +112,18 @@ class Noise:
             cut(self.directions, 3),
         )
 
-    def at_decoder(self, step: int) -> Tensor | None:
-        """The mask (R H) of what is decoded at `step`."""
-        return None if self.decoder is None else self.decoder[step]
+    def mask_decoded(self, step: int, hidden: Float[Tensor, "R H"]) -> Float[Tensor, "R H"]:
+        """Top states as they are decoded at `step`."""
+        return masked(hidden, None if self.decoder is None else self.decoder[step])
 
-    def between_at(self, layer: int, step: int) -> Tensor | None:
-        """The mask (R H) between `layer` and the next at `step`."""
+    def mask_between(self, layer: int, steps: int | slice, hidden: Tensor) -> Tensor:
+        """Hidden states of `layer` as the next one reads them: (R H) at one step, (T R H) at some."""
         mask = self.between[layer] if self.between else None
-        return None if mask is None else mask[step]
+        return masked(hidden, None if mask is None else mask[steps])
 
-    def recurrent_at(self, layer: int) -> Tensor | None:
-        """The mask (R H) of what enters `layer` from the step before."""
-        return self.recurrent[layer] if self.recurrent else None
+    def mask_recurrent(self, layer: int, hidden: Tensor) -> Tensor:
+        """Hidden states (... R H) as they enter `layer` again."""
+        return masked(hidden, self.recurrent[layer] if self.recurrent else None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from trainables.lm.config import FiniteDifference, LipschitzStep, PredictedStep, Recoder, Threshold
-from trainables.lm.differences import finite_differences
+from trainables.lm.finite_differences import finite_differences
 from trainables.lm.lstm import Cell, Layer, cell, gates_gradient, memory_gradient, product
 from trainables.lm.noise import Noise
-from trainables.lm.reading import ErrorSignal, Reading
-from trainables.lm.steps import sizes
+from trainables.lm.signals.error_signal import ErrorSignal, Reading
+from trainables.lm.step_sizes import sizes
 
 CURVATURE_DISTANCE = 0.01
 """How far along a direction the gradient is taken again to see how it changes."""
@@ -129,16 +129,11 @@ def _cell(
 ) -> Cell:
     """Layer `number` at `step`; `below` are the layers under it."""
     hidden, memory = state[2 * number], state[2 * number + 1]
-    mask = noise.recurrent_at(number)
-    hidden = hidden if mask is None else hidden * mask
+    hidden = noise.mask_recurrent(number, hidden)
     if number == 0:
         return cell(product(hidden, weight, projected), memory)
-    inputs = _masked(below[-1].hidden, noise.between_at(number - 1, step))
+    inputs = noise.mask_between(number - 1, step, below[-1].hidden)
     return cell(product(torch.cat([inputs, hidden], 1), weight, layer.bias), memory)
-
-
-def _masked(values: Tensor, mask: Tensor | None) -> Tensor:
-    return values if mask is None else values * mask
 
 
 def _gradient(
@@ -157,7 +152,7 @@ def _gradient(
         found = [hidden, memory, *found]
         if number:
             below = product(gates_gradient(cells[number], hidden, memory), layers[number].weight_ih.t())
-            hidden = _masked(below, recoding.noise.between_at(number - 1, step))
+            hidden = recoding.noise.mask_between(number - 1, step, below)
     return reading, torch.stack(found)
 
 

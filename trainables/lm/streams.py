@@ -1,6 +1,5 @@
 """A text as parallel streams, cut in windows: a model carries its state from one window to the next."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,10 +63,6 @@ class Streams:
             raise IndexError(f"There are {self.num_windows} windows, but {index} was asked for.")
         steps = slice(index * self._window, (index + 1) * self._window)
         return Window(self._inputs[steps], self._targets[steps])
-
-    def windows(self) -> Iterator[Window]:
-        """All windows in order of the text."""
-        return (self.window(index) for index in range(self.num_windows))
 
 
 def _streams(tokens: Int[Tensor, " N"], batch_size: int, filler: int) -> Int[Tensor, "T B"]:

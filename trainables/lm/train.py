@@ -11,15 +11,16 @@ from torch import Tensor, nn
 
 from trainables import checkpoint, distributed, rng
 from trainables.errors import DivergedError, InputError
-from trainables.lm import corpus, cost, noise, passage, testing
-from trainables.lm.captured import Captured, Work
+from trainables.lm import corpus, cost, noise, sample_text
 from trainables.lm.config import Evaluation, LmConfig
-from trainables.lm.memory import forget_peak, peak_memory_mb
-from trainables.lm.network import Attached, Network, Run, attach
+from trainables.lm.cuda_graph import CudaGraph, Work
+from trainables.lm.evaluation import Score, mine, num_mine, score
+from trainables.lm.learning_rate import learning_rate
+from trainables.lm.meters import Meters
+from trainables.lm.network import AttachedRecoder, Network, Run, attach_recoder
 from trainables.lm.noise import Noise
-from trainables.lm.schedule import learning_rate
+from trainables.lm.peak_memory import forget_peak, peak_memory_mb
 from trainables.lm.streams import NO_TARGET, Streams, Window
-from trainables.lm.tally import Tally
 from trainables.trial import Trial
 
 
@@ -62,7 +63,7 @@ def train(config: LmConfig, trial: Trial) -> None:
     forget_peak()
     network = Network(config, text.size).to(distributed.device())
     losses: list[float] = []
-    state = network.zeros(testing.num_mine(config.training.batch_size), None)
+    state = network.zeros(num_mine(config.training.batch_size), None)
     if path := trial.restore():
         saved = checkpoint.load(path)
         network.load_state_dict(saved["network"])
@@ -75,15 +76,15 @@ def train(config: LmConfig, trial: Trial) -> None:
 
 
 def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
-    """Reports perplexity, delta, cost and speed on the test text, and a passage of it word by word."""
+    """Reports perplexity, delta, cost and speed on the test text, and a sample of it word by word."""
     saved = checkpoint.load(checkpoint_path)
     forget_peak()
     text = corpus.load(config.data)
     network = Network(config, text.size).to(distributed.device())
     network.load_state_dict(saved["network"])
-    attached = equipment(network, evaluation)
+    attached = recoder_of(network, evaluation)
     valid, test = (
-        testing.score(network, part, attached, evaluation.batch_size, test_seed(network, evaluation))
+        score(network, part, attached, evaluation.batch_size, test_seed(network, evaluation))
         for part in (text.validation, text.test)
     )
     metrics = _valid_metrics(valid) | {
@@ -98,15 +99,17 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
     if test.before is not None and test.after is not None:
         metrics |= {"delta_before": test.before, "delta_after": test.after}
     with tempfile.TemporaryDirectory() as folder:
-        files = passage.draw(network, text, attached, evaluation.name, test_seed(network, evaluation), Path(folder))
+        files = sample_text.draw(network, text, attached, evaluation.name, test_seed(network, evaluation), Path(folder))
         trial.report(metrics, step=len(saved["losses"]) - 1, artifacts=files)
 
 
-def equipment(network: Network, evaluation: Evaluation) -> Attached | None:
+def recoder_of(network: Network, evaluation: Evaluation) -> AttachedRecoder | None:
     """The recoder of an evaluation: the model's own, none, or one that the model was trained without."""
+    if evaluation.recoder == "none":
+        return None
     if evaluation.recoder == "own":
         return network.own
-    return None if evaluation.recoder == "none" else attach(network, evaluation.recoder, test_seed(network, evaluation))
+    return attach_recoder(network, evaluation.recoder, test_seed(network, evaluation))
 
 
 def test_seed(network: Network, evaluation: Evaluation) -> int:
@@ -125,11 +128,11 @@ def _train_part(
     rate = learning_rate(training, losses)
     optimizer = torch.optim.SGD(_parameter_groups(network, training.weight_decay), lr=rate)
     if part == 0:
-        state = network.zeros(testing.num_mine(training.batch_size), recoder)
+        state = network.zeros(num_mine(training.batch_size), recoder)
     first, last = (streams.num_windows * i // training.reports_per_epoch for i in (part, part + 1))
-    device, tally, started = distributed.device(), Tally(), time.perf_counter()
+    device, meters, started = distributed.device(), Meters(), time.perf_counter()
     num_asked = torch.ones((), device=device)
-    learn = Captured(_learning(config, network, attached, streams, num_asked), list(network.parameters()))
+    learn = CudaGraph(_learning(config, network, attached, streams, num_asked), list(network.parameters()))
     network.train()
     for index in range(first, last):
         whole = streams.window(index)
@@ -138,7 +141,7 @@ def _train_part(
         generator = torch.Generator(device).manual_seed(rng.derive(config.seed, "train", epoch, index))
         shape = (whole.inputs.shape[0], whole.inputs.shape[1])
         drawn = noise.draw(config, recoder, shape, network.vocabulary_size, generator, is_training=True)
-        window, drawn = testing.mine(whole.to(device), drawn)
+        window, drawn = mine(whole.to(device), drawn)
         run = learn(window, state, drawn)
         distributed.sum_gradients(network.parameters())
         norm = float(nn.utils.clip_grad_norm_(network.parameters(), training.max_gradient_norm))
@@ -148,15 +151,15 @@ def _train_part(
             )
         optimizer.step()
         state = run.state
-        tally.add(run, window.targets != NO_TARGET, num_tokens, norm)
-    metrics = tally.metrics()
-    metrics["train_tokens_per_s"] = tally.num_tokens / (time.perf_counter() - started)
+        meters.add(run, window.targets != NO_TARGET, num_tokens, norm)
+    metrics = meters.metrics()
+    metrics["train_tokens_per_s"] = meters.num_tokens / (time.perf_counter() - started)
     metrics["learning_rate"] = rate
     return metrics, state
 
 
 def _learning(
-    config: LmConfig, network: Network, attached: Attached | None, streams: Streams, num_asked: Tensor
+    config: LmConfig, network: Network, attached: AttachedRecoder | None, streams: Streams, num_asked: Tensor
 ) -> Work:
     """Leaves the gradients of the mean loss over `num_asked` tokens, of all processes together, in the parameters."""
     is_half = config.training.precision == "bfloat16" and num_asked.is_cuda
@@ -165,7 +168,7 @@ def _learning(
     def learn(window: Window, state: Tensor, drawn: Noise) -> Run:
         with torch.autocast(num_asked.device.type, torch.bfloat16, enabled=is_half):
             run: Run = network(window, state, drawn, attached)
-            total = run.loss.sum() / num_asked + network.pull(num_tokens) / num_processes
+            total = run.loss.sum() / num_asked + network.anchor_penalty(num_tokens) / num_processes
         total.backward()
         return run
 
@@ -194,7 +197,7 @@ def _report(
         DivergedError: if the perplexity is no finite number.
     """
     seed = rng.derive(config.seed, "validation")
-    valid = testing.score(network, text.validation, network.own, config.training.batch_size, seed)
+    valid = score(network, text.validation, network.own, config.training.batch_size, seed)
     if not math.isfinite(valid.perplexity):
         raise DivergedError(f"The validation loss is {valid.loss_nats:g} nats a token at step {len(losses)}.")
     losses.append(valid.loss_nats)
@@ -207,12 +210,10 @@ def _report(
         "losses": losses,
         "state": _all_streams(state, config.training.batch_size),
     }
-    with tempfile.TemporaryDirectory() as folder:
-        path = checkpoint.save(Path(folder) / "state.pt", saved)
-        trial.report(metrics, step=len(losses) - 1, checkpoint=path)
+    checkpoint.report(trial, metrics, len(losses) - 1, saved)
 
 
-def _valid_metrics(valid: testing.Score) -> dict[str, float]:
+def _valid_metrics(valid: Score) -> dict[str, float]:
     return {"valid_loss_nats": valid.loss_nats, "valid_perplexity": valid.perplexity}
 
 
@@ -229,4 +230,4 @@ def _all_streams(state: Tensor, batch_size: int) -> Tensor:
 
 def _my_streams(whole: Tensor) -> Tensor:
     """This process's share of that (A R H)."""
-    return whole[:, :, distributed.rank() :: distributed.world_size()].flatten(1, 2).to(distributed.device())
+    return whole[:, :, distributed.share()].flatten(1, 2).to(distributed.device())

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.orchestrator.cli.test_main import call
-from tests.trainables.asr.test_check import corpus  # noqa: F401
-from tests.trainables.asr.test_download import ARCHIVE, server  # noqa: F401
-from trainables.asr import download
+from tests.trainables.asr.data.test_check import corpus  # noqa: F401
+from tests.trainables.asr.data.test_download import ARCHIVE, server  # noqa: F401
+from trainables.asr.data import download
 
 
 def test_check_prints_every_set_and_its_unknown_words(monkeypatch, capsys, corpus):  # noqa: F811

@@ -241,13 +241,15 @@ def test_table_and_csv_tell_the_same(shipped):
 def test_calibration_trains_one_replicate_for_a_while_and_keeps_its_work(shipped):
     report = json.loads(call("tiny.long", "--cpus", "1", "--calibrate", "2", "--format", "json"))
     (unfinished,) = report["conditions"][0]["unfinished"]
-    assert unfinished["seed"] == 1 and 5 < unfinished["step"] < 200
+    assert unfinished["seed"] == 1 and 0 < unfinished["step"] < 500
     assert report["basis"]["calibration_s"] == 2 and "a calibration of 2 s" in report["basis"]["text"]
-    left_steps = 1000 - unfinished["step"]
-    assert 0.05 * left_steps < report["forecast"]["most"]["wall_s"]["median"] < 0.3 * left_steps
     (journal,) = Path("runs/replicates/tiny.long").rglob("journal.jsonl")
     records = ReplicateFolder(journal.parent, {}).records()
-    assert 0.5 < (records[-1]["time_ms"] - records[0]["time_ms"]) / 1000 < 10
+    worked_s = (records[-1]["time_ms"] - records[0]["time_ms"]) / 1000
+    left_steps = 1000 - unfinished["step"]
+    wall_s = report["forecast"]["most"]["wall_s"]["median"]
+    assert 0.05 * left_steps < wall_s < 1.5 * left_steps * worked_s / unfinished["step"]
+    assert worked_s > 0.5
 
 
 @pytest.mark.slow

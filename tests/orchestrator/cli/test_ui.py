@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.cli import main as cli
 from orchestrator.machine.network import free_port
-from orchestrator.tracking.run_filters import FILTERS
+from orchestrator.tracking.pages import FILTERS
 from tests.orchestrator.driven import driven
 from tests.orchestrator.recorded import Store, replicate
 
@@ -89,7 +89,7 @@ def test_an_address_of_another_machine_is_refused(workplace, monkeypatch, capsys
 
 def test_with_a_server_the_links_lead_there_and_nothing_starts(workplace, monkeypatch, capsys, started):
     import orchestrator.tracking.client
-    from orchestrator.tracking.recorded_sweeps import RecordedSweep
+    from orchestrator.tracking.mlflow_reader import RecordedSweep
 
     class Server:
         def __init__(self, settings) -> None:

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.cluster import upload
 from orchestrator.cluster.upload import find_upload, packed
 from orchestrator.environment.settings import Settings
-from orchestrator.tracking import sources as provenance
+from orchestrator.tracking import checkout as provenance
 from trainables.errors import InputError
 
 SENT = {"pyproject.toml", "orchestrator/__init__.py", "orchestrator/credentials.py", "trainables/lm/data/words.txt"}

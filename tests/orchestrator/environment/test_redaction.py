@@ -9,7 +9,7 @@ from orchestrator.environment.redaction import (
     redacted_traceback,
     without_secrets,
 )
-from orchestrator.tracking import sources as provenance
+from orchestrator.tracking import checkout as provenance
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 import math
 import statistics
-import time
 
 import pytest
 
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Study
+from orchestrator.tracking.load import load_study
 from tests.orchestrator.recorded import Store, replicate
 from trainables.errors import InputError
 
@@ -29,12 +29,22 @@ def test_queries_by_their_definitions():
     assert study.evaluations() == ("d", "e")
 
 
-def test_many_conditions_take_time_in_proportion():
-    """Looking through all replicates for each condition would take minutes here."""
-    study = Study("s", tuple(replicate(f"c{i}", 1) for i in range(20_000)))
-    started = time.perf_counter()
+class Counted(tuple):
+    """Counts how often somebody goes through it."""
+
+    num_times = 0
+
+    def __iter__(self):
+        self.num_times += 1
+        return super().__iter__()
+
+
+def test_all_conditions_are_found_in_one_pass():
+    """Looking through all replicates for each condition would take minutes for 20,000."""
+    replicates = Counted(replicate(f"c{i}", 1) for i in range(200))
+    study = Study("s", replicates)
     assert all(study.values(name, "per@e") == (0.25,) for name in study.conditions)
-    assert time.perf_counter() - started < 3
+    assert replicates.num_times == 1
 
 
 def test_a_dataframe_has_a_row_for_each_replicate_and_a_column_for_each_metric():
@@ -63,7 +73,7 @@ def test_an_empty_study_is_an_empty_dataframe():
 def test_load_finds_what_was_recorded_and_names_what_was_not(workplace):
     store = Store(workplace / "runs" / "mlflow.db")
     written = store.write([replicate("a", 1)], revision=1_700_000_000_000)
-    assert Study.load("asr.demo") == Study("asr.demo", tuple(written), {"a": 1_700_000_000_000})
-    assert Study.load("asr.demo", read_settings()).replicates == tuple(written)
+    assert load_study("asr.demo") == Study("asr.demo", tuple(written), {"a": 1_700_000_000_000})
+    assert load_study("asr.demo", read_settings()).replicates == tuple(written)
     with pytest.raises(InputError, match=r"asr\.nothing has not run here yet"):
-        Study.load("asr.nothing")
+        load_study("asr.nothing")

@@ -1,41 +1,65 @@
 """Leases in the tracking store: one holder, whoever asks, and an end when the holder is gone."""
 
+import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from orchestrator.environment.settings import Settings, read_settings
+from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper, StoreLease
 from orchestrator.tracking.registry import Registry
 from tests.waiting import until
 
 pytestmark = pytest.mark.every_store
 EVERY_ASK = {"expires_s": 0.3, "poll_s": 0.0}
-CHILD = """
-import sys, time
-from orchestrator.environment.settings import read_settings
-from orchestrator.tracking.lease import StoreLease
-from orchestrator.tracking.client import Tracking
-lease = StoreLease(Tracking(read_settings()), "x")
-print("ready", flush=True)
-sys.stdin.readline()
-print(lease.acquire(), flush=True)
-sys.stdin.readline()
-"""
+PROCESSES = multiprocessing.get_context("forkserver")  # which loads MLflow once for all of them
+PROCESSES.set_forkserver_preload(["orchestrator.tracking.client", "mlflow.store.tracking.sqlalchemy_store"])
 
 
-def child() -> subprocess.Popen[str]:
-    """A process that takes the lease at the first line it reads and ends at the next."""
-    return subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+class Child:
+    """A process that takes the lease when it is told to, and ends when it is told again or its parent has gone."""
+
+    def __init__(self) -> None:
+        self._line, far = PROCESSES.Pipe()
+        self._process = PROCESSES.Process(target=take_lease, args=(read_settings(), far), daemon=True)
+        self._process.start()
+        far.close()
+        self.pid = self._process.pid
+        assert self._line.recv() == "ready"
+
+    def tell(self) -> None:
+        self._line.send("go on")
+
+    def has_it(self) -> bool:
+        return self._line.recv()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
 
 
-def tell(process: subprocess.Popen[str]) -> None:
-    process.stdin.write("\n")
-    process.stdin.flush()
+def take_lease(settings: Settings, line: Connection) -> None:
+    lease = StoreLease(Tracking(settings), "x")
+    line.send("ready")
+    line.recv()
+    line.send(lease.acquire())
+    line.recv()
+
+
+@pytest.fixture
+def child(tracking) -> Iterator[Callable[[], Child]]:
+    """Makes one; all are gone afterwards."""
+    made: list[Child] = []
+    yield lambda: made.append(Child()) or made[-1]
+    for one in made:
+        one.kill()
 
 
 def foreign(lease: StoreLease, monkeypatch) -> None:
@@ -80,34 +104,38 @@ def test_a_lease_whose_beat_stands_still_expires_and_its_holder_learns_of_it(tra
 def test_waiting_ends_with_the_first_beat_of_a_live_holder(tracking, monkeypatch):
     first = StoreLease(tracking, "x")
     foreign(first, monkeypatch)
+    slept_s: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept_s.append(seconds)
+        if sum(slept_s) > 0.3 and not is_beaten:
+            is_beaten.append(first.heartbeat())
+
+    is_beaten: list[bool] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(slept_s), time=time.time, sleep=sleep)
+    monkeypatch.setattr("orchestrator.tracking.lease.time", clock)
     second = StoreLease(tracking, "x", expires_s=60.0, poll_s=0.05)
     assert not second.acquire()
-    began = time.monotonic()
-    threading.Timer(0.3, first.heartbeat).start()
     assert not second.acquire_or_wait()
-    assert 0.3 <= time.monotonic() - began < 30
+    assert is_beaten == [True] and sum(slept_s) < 0.3 + 2 * 0.05
 
 
-def test_a_dead_holder_of_this_machine_is_not_waited_for(tracking):
+def test_a_dead_holder_of_this_machine_is_not_waited_for(tracking, child):
     process = child()
-    tell(process)
-    assert [process.stdout.readline() for _ in range(2)] == ["ready\n", "True\n"]
+    process.tell()
+    assert process.has_it()
     lease = StoreLease(tracking, "x", poll_s=0.0)
     assert not lease.acquire()
     assert lease.holder().startswith(f"process {process.pid} on ")
     process.kill()
-    process.wait()
     assert lease.acquire()
 
 
-def test_of_processes_that_ask_at_the_same_moment_one_gets_it(tracking):
+def test_of_processes_that_ask_at_the_same_moment_one_gets_it(child):
     processes = [child() for _ in range(2)]
-    assert {process.stdout.readline() for process in processes} == {"ready\n"}
     for process in processes:
-        tell(process)
-    assert sorted(process.stdout.readline() for process in processes) == ["False\n", "True\n"]
-    for process in processes:
-        process.communicate()
+        process.tell()
+    assert sorted(process.has_it() for process in processes) == [False, True]
 
 
 def test_a_keeper_keeps_leases_alive_and_says_when_one_was_taken(tracking, monkeypatch):
@@ -210,14 +238,14 @@ def test_a_beat_under_way_is_over_before_the_lease_is_given_back(tracking, monke
     assert tracking.registry("lease x").read()[1]["beat.1"] == "released"
 
 
-def test_a_process_that_cannot_be_seen_is_not_taken_for_dead(tracking, monkeypatch):
+def test_a_process_that_cannot_be_seen_is_not_taken_for_dead(tracking, child, monkeypatch):
     """As with another user's, where /proc hides them."""
     process = child()
-    tell(process)
-    assert [process.stdout.readline() for _ in range(2)] == ["ready\n", "True\n"]
+    process.tell()
+    assert process.has_it()
     lease = StoreLease(tracking, "x", poll_s=0.0)
     monkeypatch.setattr("orchestrator.machine.processes.start_time", lambda pid: "")
     assert not lease.acquire()
     process.kill()
-    process.wait()
+    until(lambda: not Path(f"/proc/{process.pid}").exists())  # another process buries it
     assert lease.acquire()

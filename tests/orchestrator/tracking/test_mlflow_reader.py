@@ -58,7 +58,7 @@ def test_only_what_changed_is_asked_for(store, tmp_path):
     study = read(store, cache, client)
     assert study.of("c2") == (changed,)
     assert len(study.replicates) == 6
-    assert client.answers[-1] == ("metrics.`ponderay.updated` > 6 and tags.`ponderay.kind` = 'condition'", 1)
+    assert client.answers[-1] == ("metrics.`ponderay.updated` > 6 and tags.\"ponderay.kind\" = 'condition'", 1)
     client.answers.clear()
     assert read(store, cache, client) == study
     assert [number for _, number in client.answers] == [0, 1]  # none deleted; the last revision

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from orchestrator.tracking import notes as descriptions
-from orchestrator.tracking.run_filters import FILTERS
+from orchestrator.tracking.pages import FILTERS
 from tests.orchestrator.recorded import replicate
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.notes import of_experiment
-from orchestrator.tracking.pages import MAX_LENGTH, VIEWS, Ranked, changed_settings, view_tags
-from orchestrator.tracking.run_filters import CONDITIONS, FILTERS
+from orchestrator.tracking.pages import CONDITIONS, FILTERS, MAX_LENGTH, VIEWS, Ranked, changed_settings, view_tags
 from search_spaces.find import find_sweep, sweep_functions
 from tests.integration.sweeps import searched, tiny
 from tests.orchestrator.driven import driven

@@ -78,8 +78,8 @@ def test_loading_a_study_imports_neither_mlflow_nor_ray(store, tmp_path):
     store.write([replicate("a", 1)], revision=1)
     code = (
         "import sys; from orchestrator.environment.settings import Settings; "
-        "from orchestrator.results.study import Study; "
-        "from pathlib import Path; study = Study.load('asr.demo', Settings(Path('.'), sys.argv[1])); "
+        "from orchestrator.tracking.load import load_study; "
+        "from pathlib import Path; study = load_study('asr.demo', Settings(Path('.'), sys.argv[1])); "
         "assert len(study.replicates) == 1; print(*{'mlflow', 'ray', 'torch', 'pandas', 'scipy'} & set(sys.modules))"
     )
     command = [sys.executable, "-c", code, store.uri]

@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from trainables.act import data, scores, testing
+from trainables.act import evaluation
 from trainables.act.config import ActConfig, Adaptive, Addition, Fixed, Optimisation, Parity, Sort, Text
 from trainables.act.network import Network
+from trainables.act.tasks import data
 
 TASKS = [(Parity(num_bits=7), "rnn"), (Addition(num_numbers=2), "gru"), (Sort(num_items=3), "lstm")]
 
@@ -18,13 +19,13 @@ def test_multiply_accumulates_are_those_that_torch_counts_in_batches_of_all_leng
     config = ActConfig(data=task, cell=cell, hidden_size=9, halting=halting, num_validation_sequences=40)
     sequences = data.validation_set(config)
     with FlopCounterMode(display=False) as counter:
-        results = testing.test(Network(config), sequences)
-    assert scores.macs_per_sequence(config, results) == counter.get_total_flops() / 2 / 40
+        results = evaluation.score(Network(config), sequences)
+    assert evaluation.macs_per_sequence(config, results) == counter.get_total_flops() / 2 / 40
 
 
 def test_a_text_pays_nothing_for_its_input():
     config = ActConfig(data=Text(num_steps=5), cell="rnn", hidden_size=8, halting=Fixed(num_updates=2))
-    results = testing.Results(
+    results = evaluation.Results(
         num_steps=np.array([5, 3]),
         num_updates=np.array([[2] * 5, [2, 2, 2, 0, 0]]),
         remainders=np.zeros((2, 5)),
@@ -35,7 +36,7 @@ def test_a_text_pays_nothing_for_its_input():
         difficulty=np.zeros((2, 5), int),
         duration_s=np.ones(1),
     )
-    assert scores.macs_per_sequence(config, results) == (8 * (2 * 64) + 8 * (8 * 256)) / 2
+    assert evaluation.macs_per_sequence(config, results) == (8 * (2 * 64) + 8 * (8 * 256)) / 2
 
 
 def test_parameters_by_hand():

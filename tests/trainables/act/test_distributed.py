@@ -10,7 +10,7 @@ from tests.trainables.act.test_train import CONFIG
 from tests.trainables.folder_trial import FolderTrial
 from tests.trainables.processes import assert_same_reports, in_one_and_two, process_group
 from trainables import checkpoint
-from trainables.act import testing, train
+from trainables.act import evaluation, train
 from trainables.act.config import Fixed, Sort, Text
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ CONFIGS = {
 
 def run_all(rank: int, num_processes: int, folder: Path) -> None:
     """Every config one after the other; rank 0 keeps what it reports."""
-    testing.MAX_SEQUENCES = 11 * num_processes  # several turns for each process
+    evaluation.MAX_SEQUENCES = 11 * num_processes  # several turns for each process
     with process_group(rank, num_processes, folder):
         reports = {}
         for name, config in CONFIGS.items():

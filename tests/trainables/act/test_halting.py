@@ -11,11 +11,11 @@ from torch import nn
 
 from benchmarks.halting import run_all_rows
 from tests.trainables.act.scalar_reference import Weights, run
-from trainables.act.batch import Batch
 from trainables.act.cells import CELLS
 from trainables.act.config import ActConfig, Adaptive, Fixed, Parity
 from trainables.act.halting import ponder
 from trainables.act.network import Network
+from trainables.act.tasks.batch import Batch
 
 KINDS = ("rnn", "gru", "lstm")
 HIDDEN, INPUTS = 5, 3

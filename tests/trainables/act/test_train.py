@@ -11,7 +11,7 @@ import torch
 from search_spaces.act_sizes import PARITY
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
 from trainables import checkpoint
-from trainables.act import data, penalty, testing, train
+from trainables.act import evaluation, time_penalty, train
 from trainables.act.config import (
     ActConfig,
     Adaptive,
@@ -27,6 +27,7 @@ from trainables.act.config import (
 )
 from trainables.act.metrics import METRICS
 from trainables.act.network import Network
+from trainables.act.tasks import data
 from trainables.errors import DivergedError, InputError
 
 QUICK = Optimisation(learning_rate=1e-2, batch_size=12, num_iterations=50, report_every=20)
@@ -129,7 +130,7 @@ def one_by_one(config: ActConfig, state, evaluation: Evaluation) -> dict[str, fl
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_is_trained_and_tested_by_definition(tmp_path, task, monkeypatch):
-    monkeypatch.setattr(testing, "MAX_SEQUENCES", 23)
+    monkeypatch.setattr("trainables.act.evaluation.MAX_SEQUENCES", 23)
     the_data, cell = TASKS[task]
     config = CONFIG.model_copy(
         update={"data": the_data, "cell": cell, "halting": Adaptive(tau=1e-3, max_updates=5, halting_bias=-0.5)}
@@ -179,26 +180,24 @@ def test_the_table_of_a_text_has_each_byte_with_its_updates_surprisal_and_entrop
 
 
 def test_updates_of_a_text_are_told_apart_by_kind_of_byte_and_correlated(tmp_path):
-    from trainables.act import scores
-
     text = b"ab, c.\n"
     count = len(text)
     symbols = torch.tensor([list(text)])
     sequence = data.Batch(symbols, torch.tensor([count]), symbols[:, :, None], torch.zeros_like(symbols))
     updates, nats = np.array([[1, 2, 7, 5, 3, 9, 4]]), np.array([[0.5, 1.0, 3.0, 2.0, 2.5, 4.0, 1.0]])
     ones = np.ones((1, count))
-    results = testing.Results(
+    results = evaluation.Results(
         np.array([count]), updates, ones, ones > 0, ones > 0, nats, nats[:, ::-1], np.zeros((1, count), int), ones[0]
     )
-    found = scores.text_metrics(results, sequence)
+    found = evaluation.text_metrics(results, sequence)
     expected = {"mean_updates_letter": 2.0, "mean_updates_punctuation": 8.0, "mean_updates_space": 4.5}
     assert {name: found[name] for name in expected} == expected
     centred = [(n - updates.mean(), x - nats.mean()) for n, x in zip(updates[0], nats[0], strict=True)]
     covariance = sum(a * b for a, b in centred)
     spread = math.sqrt(sum(a * a for a, _ in centred) * sum(b * b for _, b in centred))
     assert found["updates_surprisal_correlation"] == pytest.approx(covariance / spread)
-    still = testing.Results(*(updates * 0 + 1 if i == 1 else part for i, part in enumerate(vars(results).values())))
-    assert "updates_entropy_correlation" not in scores.text_metrics(still, sequence)
+    still = evaluation.Results(*(updates * 0 + 1 if i == 1 else part for i, part in enumerate(vars(results).values())))
+    assert "updates_entropy_correlation" not in evaluation.text_metrics(still, sequence)
 
 
 @pytest.mark.parametrize(
@@ -212,9 +211,7 @@ def test_updates_of_a_text_are_told_apart_by_kind_of_byte_and_correlated(tmp_pat
 )
 def test_the_objective_by_hand(halting, expected):
     """One sequence of two steps, 1 and 3 updates with remainders 1 and .5, 1 and 2 nats."""
-    from trainables.act import scores
-
-    results = testing.Results(
+    results = evaluation.Results(
         num_steps=np.array([2]),
         num_updates=np.array([[1, 3]]),
         remainders=np.array([[1.0, 0.5]]),
@@ -225,7 +222,7 @@ def test_the_objective_by_hand(halting, expected):
         difficulty=np.ones((1, 2), int),
         duration_s=np.ones(1),
     )
-    assert scores.objective(CONFIG.with_value("halting", halting), results) == pytest.approx(expected)
+    assert evaluation.objective(CONFIG.with_value("halting", halting), results) == pytest.approx(expected)
     assert (results.step_error, results.sequence_error) == (0.5, 1.0)
 
 
@@ -264,7 +261,7 @@ def test_gradients_do_not_reach_back_over_a_window():
         steps = slice(start, start + 2)
         wanted = batch.has_target[:, steps]
         run = expected(batch.inputs[:, steps], (batch.num_steps - start).clamp(0, 2), wanted, state)
-        losses = testing.cross_entropies(run.log_probs, batch.targets[:, steps][wanted])
+        losses = evaluation.cross_entropies(run.log_probs, batch.targets[:, steps][wanted])
         total = total + losses.sum() + 0.01 * (run.num_updates + run.remainder).sum()
         state = tuple(part.detach() for part in run.state)
     (total / len(batch)).backward()
@@ -280,15 +277,15 @@ def test_windows_as_long_as_the_sequence_change_nothing(tmp_path, trained):
 
 def test_a_learnt_tau_moves_as_its_formula_says():
     halting = Adaptive(tau=LearntTau(mean_updates=2.0, start=0.01, rate=0.1))
-    assert penalty.first_tau(halting) == 0.01
-    assert penalty.next_tau(halting, 0.01, 3.0) == pytest.approx(0.01 * math.exp(0.05))
-    assert penalty.next_tau(halting, 0.01, 1.0) == pytest.approx(0.01 * math.exp(-0.05))
-    assert penalty.next_tau(halting, 10.0, 3.0) == pytest.approx(10.0)
-    assert penalty.next_tau(halting, 1e-6, 1.0) == pytest.approx(1e-6)
+    assert time_penalty.first_tau(halting) == 0.01
+    assert time_penalty.next_tau(halting, 0.01, 3.0) == pytest.approx(0.01 * math.exp(0.05))
+    assert time_penalty.next_tau(halting, 0.01, 1.0) == pytest.approx(0.01 * math.exp(-0.05))
+    assert time_penalty.next_tau(halting, 10.0, 3.0) == pytest.approx(10.0)
+    assert time_penalty.next_tau(halting, 1e-6, 1.0) == pytest.approx(1e-6)
     strict = Adaptive(tau=LearntTau(mean_updates=1, rate=1), max_updates=10_000)
-    assert penalty.next_tau(strict, 1e-3, 9000.0) == pytest.approx(10.0)
-    assert penalty.next_tau(Adaptive(tau=0.2), 0.2, 99.0) == penalty.first_tau(Adaptive(tau=0.2)) == 0.2
-    assert penalty.next_tau(Fixed(), 0.0, 1.0) == penalty.first_tau(Fixed()) == 0.0
+    assert time_penalty.next_tau(strict, 1e-3, 9000.0) == pytest.approx(10.0)
+    assert time_penalty.next_tau(Adaptive(tau=0.2), 0.2, 99.0) == time_penalty.first_tau(Adaptive(tau=0.2)) == 0.2
+    assert time_penalty.next_tau(Fixed(), 0.0, 1.0) == time_penalty.first_tau(Fixed()) == 0.0
 
 
 def test_a_budget_holds_where_the_task_alone_would_exceed_it(tmp_path):
@@ -336,7 +333,7 @@ def test_with_act_a_plain_recurrent_network_learns_parity_of_16_bits_and_without
 
 
 def test_a_loss_that_is_no_number_stops_with_its_iteration(tmp_path, monkeypatch):
-    monkeypatch.setattr(testing, "cross_entropies", lambda log_probs, targets: log_probs.sum((1, 2)) * math.nan)
+    monkeypatch.setattr(train, "cross_entropies", lambda log_probs, targets: log_probs.sum((1, 2)) * math.nan)
     with pytest.raises(DivergedError, match="The loss is nan and its gradient nan at iteration 1"):
         train.train(CONFIG, FolderTrial(tmp_path))
 

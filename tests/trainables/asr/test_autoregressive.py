@@ -2,7 +2,7 @@ import torch
 
 from trainables.asr.autoregressive import AutoregressiveModel, surprisal
 from trainables.asr.config import Pretraining
-from trainables.asr.data_config import Features
+from trainables.asr.data.config import Features
 
 CONFIG = Pretraining(hidden_size=6, features=Features(num_mel_bins=8))
 

@@ -4,17 +4,8 @@ import torch
 from scipy.special import expit
 
 from trainables.asr.config import AlwaysBig, AlwaysSmall, Learned, Random, Surprisal
-from trainables.asr.controller import (
-    Control,
-    SurprisalFit,
-    choose,
-    fit_in_one_pass,
-    fit_surprisal,
-    fit_with_mean,
-    p_big,
-    penalty,
-    threshold,
-)
+from trainables.asr.controller import Control, SurprisalFit, choose, p_big, penalty, threshold
+from trainables.asr.controller_fit import fit_in_one_pass, fit_surprisal, fit_with_mean
 
 
 def test_fit_finds_the_scalars_that_made_the_moments():

@@ -5,7 +5,7 @@ import torch
 
 from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import CausalConvolution, Gru, MaskedSelfAttention, Pretraining
-from trainables.asr.data_config import Features
+from trainables.asr.data.config import Features
 from trainables.asr.encoders import make_mixer
 
 ENCODERS = [Gru(), CausalConvolution(kernel_frames=3), MaskedSelfAttention(num_heads=2, context_frames=4)]

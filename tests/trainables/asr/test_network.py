@@ -15,8 +15,8 @@ from trainables.asr.config import (
     Random,
     Recurrent,
 )
-from trainables.asr.data_config import Features
-from trainables.asr.network import Recogniser, make_parts
+from trainables.asr.data.config import Features
+from trainables.asr.network import RoutedNetwork, make_parts
 from trainables.asr.routing import mix
 
 CONFIG = AsrConfig(
@@ -42,7 +42,7 @@ def choices() -> torch.Tensor:
 
 @KINDS
 def test_padding_and_company_change_no_output(network):
-    model = Recogniser(CONFIG.with_value("network", network), 5).double().eval()
+    model = RoutedNetwork(CONFIG.with_value("network", network), 5).double().eval()
     inputs, chosen = features(), choices()
     together, used = model(inputs, LENGTHS, chosen)
     for row, length in enumerate(LENGTHS.tolist()):
@@ -56,7 +56,7 @@ def test_padding_and_company_change_no_output(network):
 @KINDS
 def test_each_kind_routes_as_its_masked_form(network, monkeypatch):
     """In outputs and in the gradients of all weights."""
-    model = Recogniser(CONFIG.with_value("network", network), 5).double().eval()
+    model = RoutedNetwork(CONFIG.with_value("network", network), 5).double().eval()
     inputs, chosen, found = features(), choices(), []
     for _ in range(2):
         model.zero_grad()
@@ -73,7 +73,7 @@ def test_each_kind_routes_as_its_masked_form(network, monkeypatch):
 @pytest.mark.parametrize("gate_input", ["features", "pre_net"])
 def test_a_gate_chooses_by_the_sign_of_its_logit_and_is_trained_through_it(network, gate_input):
     controller = Learned(gate_input=gate_input, hidden_size=3)
-    model = Recogniser(CONFIG.with_value("network", network).with_value("controller", controller), 5).double()
+    model = RoutedNetwork(CONFIG.with_value("network", network).with_value("controller", controller), 5).double()
     inputs = features()
     log_probs, used = model(inputs, LENGTHS, None)
     assert set(used.unique().tolist()) <= {0.0, 1.0}
@@ -88,7 +88,7 @@ def test_a_gate_chooses_by_the_sign_of_its_logit_and_is_trained_through_it(netwo
 
 @torch.no_grad()
 def test_a_trained_gate_routes_in_testing_as_a_given_choice_does():
-    model = Recogniser(CONFIG.with_value("controller", Learned(hidden_size=3)), 5).double().eval()
+    model = RoutedNetwork(CONFIG.with_value("controller", Learned(hidden_size=3)), 5).double().eval()
     inputs = features()
     log_probs, used = model(inputs, LENGTHS, None)
     given, same = model(inputs, LENGTHS, used > 0)
@@ -97,9 +97,9 @@ def test_a_trained_gate_routes_in_testing_as_a_given_choice_does():
 
 
 def test_networks_that_are_never_used_do_not_exist():
-    assert Recogniser(CONFIG.with_value("controller", AlwaysSmall()), 5).big is None
-    assert Recogniser(CONFIG.with_value("controller", AlwaysBig()), 5).small is None
-    assert Recogniser(CONFIG, 5).gate is None
+    assert RoutedNetwork(CONFIG.with_value("controller", AlwaysSmall()), 5).big is None
+    assert RoutedNetwork(CONFIG.with_value("controller", AlwaysBig()), 5).small is None
+    assert RoutedNetwork(CONFIG, 5).gate is None
 
 
 def test_leaky_relus_have_the_papers_slope():

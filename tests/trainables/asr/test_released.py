@@ -5,15 +5,15 @@ import math
 import pytest
 import torch
 
-from trainables.asr import cost, data, released, testing
+from trainables.asr import cost, evaluation, released
 from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import GREEDY, AsrConfig, Pretraining, Recurrent, Surprisal
 from trainables.asr.controller import Control, SurprisalFit
-from trainables.asr.corpus import Utterance
-from trainables.asr.data import Example
-from trainables.asr.data_config import Features, Synthetic
-from trainables.asr.features import fbank
-from trainables.asr.recognition import Heard, Listener
+from trainables.asr.data.config import Features, Synthetic
+from trainables.asr.data.corpus import Utterance
+from trainables.asr.data.examples import Example
+from trainables.asr.data.features import fbank
+from trainables.asr.recogniser import Output, Recogniser
 
 CONFIG = AsrConfig(
     data=Synthetic(),
@@ -28,8 +28,8 @@ LENGTHS_S = {"short": 0.225, "long": 0.425}
 REFERENCES = {"short": (A, SIL, SIL, B), "long": (A, B)}
 
 
-class ScriptedListener(Listener):
-    """Hears `a sil b` in the first frames of everything, and `b` in each tenth frame; frames below zero go big."""
+class ScriptedRecogniser(Recogniser):
+    """Recognises `a sil b` in the first frames of everything, and `b` in each tenth frame; frames below zero go big."""
 
     def forward(self, frames, num_frames, control, uniform):
         batch, length = frames.shape[:2]
@@ -38,34 +38,36 @@ class ScriptedListener(Listener):
         best[:, 9::10] = B
         big = (frames.mean(-1) < -12).float() * (torch.arange(length) < num_frames[:, None])
         scores = torch.nn.functional.one_hot(best, 4).float() * 20
-        return Heard(scores.log_softmax(-1), torch.zeros(batch, length), big, big)
+        return Output(scores.log_softmax(-1), torch.zeros(batch, length), big, big)
 
 
 @pytest.fixture
-def listener(monkeypatch) -> ScriptedListener:
+def recogniser(monkeypatch) -> ScriptedRecogniser:
     noise = {name: 0.1 * torch.randn(int(16_000 * length)) for name, length in LENGTHS_S.items()}
-    monkeypatch.setattr(data, "waveform", lambda utterance, config: noise[utterance.identity])
-    return ScriptedListener(CONFIG, len(LABELS), AutoregressiveModel(CONFIG.ar))
+    monkeypatch.setattr(released, "waveform_of", lambda utterance, config: noise[utterance.identity])
+    return ScriptedRecogniser(CONFIG, len(LABELS), AutoregressiveModel(CONFIG.ar))
 
 
 def utterances() -> list[Utterance]:
     return [Utterance(name, "s", REFERENCES[name], int(16_000 * length)) for name, length in LENGTHS_S.items()]
 
 
-def test_padding_costs_and_errs_only_as_released(listener):
+def test_padding_costs_and_errs_only_as_released(recogniser):
     """The short one has 11 frames, the long one 21; padded as waveforms both have 21. Of the ten more, the
     first still touches the audio and nine are digital silence.
 
-    Valid frames: the short one is heard as `a sil b b`, one edit from `a sil sil b`; the long one as `a sil b b b`,
+    Valid frames: the short one is decoded as `a sil b b`, one edit from `a sil sil b`; the long one as `a sil b b b`,
     three insertions into `a b`. Released: silences merged and hypotheses cut, `a sil b` against `a sil b`, and `a sil`
     against `a b`. Only silent frames, which are all padding, go big.
     """
     features = CONFIG.ar.features
-    examples = [Example(u.identity, fbank(data.waveform(u, CONFIG.data), features), u.labels) for u in utterances()]
+    examples = [
+        Example(u.identity, fbank(released.waveform_of(u, CONFIG.data), features), u.labels) for u in utterances()
+    ]
     key = (1, "stochastic")
-    results = testing.test(listener, CONTROL, examples, LABELS, key, GREEDY)
-    valid = testing.metrics(results, CONFIG, CONTROL, len(LABELS))
-    padded = released.metrics(listener, CONTROL, utterances(), LABELS, key, GREEDY)
+    results = evaluation.score(recogniser, CONTROL, examples, LABELS, key, GREEDY)
+    valid = evaluation.test_metrics(results, CONFIG, CONTROL, len(LABELS))
+    padded = released.metrics(recogniser, CONTROL, utterances(), LABELS, key, GREEDY)
     assert [o.num_frames for o in results.outcomes] == [21, 11]
     assert valid["per"] == pytest.approx((1 + 3) / (4 + 2))
     assert padded["released_per"] == pytest.approx((0 / 3 + 1 / 2) / 2)

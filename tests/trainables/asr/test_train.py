@@ -12,7 +12,7 @@ from torchaudio.functional import edit_distance
 
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
 from trainables import checkpoint
-from trainables.asr import cost, data, decode, pretrain, recognition, train
+from trainables.asr import cost, decode, pretrain, train
 from trainables.asr.config import (
     AlwaysBig,
     AsrConfig,
@@ -27,8 +27,13 @@ from trainables.asr.config import (
     Surprisal,
 )
 from trainables.asr.controller import uses_surprisal
-from trainables.asr.data_config import Synthetic
+from trainables.asr.controller_fit import all_fits, control
+from trainables.asr.ctc_loss import ctc_losses
+from trainables.asr.data.batches import Batch, collate
+from trainables.asr.data.config import Synthetic
+from trainables.asr.data.examples import load_examples
 from trainables.asr.metrics import METRICS
+from trainables.asr.recogniser import Recogniser, keyed_draws, load_ar
 from trainables.config import content_hash
 from trainables.errors import DivergedError
 
@@ -101,20 +106,20 @@ def test_training_lowers_the_loss_and_attains_the_controllers_targets(trained):
 
 def one_by_one(config, trained, ar, evaluation):
     """Each metric from its definition, one utterance at a time."""
-    examples, state = data.load(config.data, config.ar.features), checkpoint.load(trained.folder / "4.pt")
-    listener = recognition.Listener(config, len(examples.labels), recognition.load_ar(config, trained)).eval()
-    listener.recogniser.load_state_dict(state["recogniser"])
-    working = recognition.control(config, train._fits_of(state), evaluation)
+    examples, state = load_examples(config.data, config.ar.features), checkpoint.load(trained.folder / "4.pt")
+    recogniser = Recogniser(config, len(examples.labels), load_ar(config, trained)).eval()
+    recogniser.network.load_state_dict(state["recogniser"])
+    working = control(config, train._fits_of(state), evaluation)
     edits = labels = frames = big = macs = 0
     parts = cost.part_macs(config, len(examples.labels))
     for example in examples.test:
-        batch = data.collate([example])
-        draws = recognition.keyed_draws(batch, config.seed, evaluation.name)
-        heard = listener(batch.frames, batch.num_frames, working, draws)
-        (hypothesis,) = decode.beam_search(heard.log_probs.detach(), batch.num_frames, 10)
+        batch = collate([example])
+        draws = keyed_draws(batch, config.seed, evaluation.name)
+        output = recogniser(batch.frames, batch.num_frames, working, draws)
+        (hypothesis,) = decode.beam_search(output.log_probs.detach(), batch.num_frames, 10)
         edits, labels = edits + edit_distance(example.labels, hypothesis), labels + len(example.labels)
         num_big = (
-            int((draws < heard.p_big).sum()) if evaluation.routing == "stochastic" else int((heard.p_big > 0.5).sum())
+            int((draws < output.p_big).sum()) if evaluation.routing == "stochastic" else int((output.p_big > 0.5).sum())
         )
         frames, big = frames + len(example.frames), big + num_big
         macs += cost.utterance_macs(config, working.controller, parts, len(example.frames), num_big)
@@ -175,10 +180,10 @@ def test_raised_biases_share_a_checkpoint_and_use_the_big_network_more(tmp_path,
 
 def test_the_fit_of_a_separate_audio_set_differs_from_that_of_the_tasks_own(ar):
     trial = FolderTrial(ar.parent, ar)
-    examples = data.load(CONFIG.data, CONFIG.ar.features)
+    examples = load_examples(CONFIG.data, CONFIG.ar.features)
     separate = CONFIG.with_value("controller.data", DATA.model_copy(update={"seed": 5, "noise": 0.1}))
     fits = [
-        recognition.all_fits(config, recognition.load_ar(config, trial), examples)[content_hash(config.controller)]
+        all_fits(config, load_ar(config, trial), examples)[content_hash(config.controller)]
         for config in (CONFIG, separate)
     ]
     assert fits[0].mean_p == pytest.approx(fits[1].mean_p, abs=1e-6)
@@ -193,9 +198,9 @@ def test_the_fingerprint_follows_the_audio_of_a_separate_fit():
 def test_a_test_utterance_too_short_for_its_phones_counts_as_deletions_and_in_no_loss(
     tmp_path, ar, trained, monkeypatch
 ):
-    whole = data.load(CONFIG.data, CONFIG.ar.features)
+    whole = load_examples(CONFIG.data, CONFIG.ar.features)
     short = dataclasses.replace(whole.test[0], frames=whole.test[0].frames[:2])
-    monkeypatch.setattr(data, "load", lambda *_: dataclasses.replace(whole, test=(short, *whole.test[1:])))
+    monkeypatch.setattr(train, "load_examples", lambda *_: dataclasses.replace(whole, test=(short, *whole.test[1:])))
     trial = FolderTrial(tmp_path, ar)
     train.evaluate(CONFIG, trained.folder / "4.pt", CONFIG.evaluations[0], trial)
     (found,) = trial.reports.values()
@@ -225,41 +230,41 @@ def test_a_gpu_trains_and_tests_as_the_cpu_does(tmp_path, ar, config):
 
 
 def test_the_joint_loss_adds_the_weighted_surprisal_to_that_of_the_labels(ar):
-    examples = data.load(CONFIG.data, CONFIG.ar.features)
-    batch = data.collate(examples.train[:3])
-    listener = recognition.Listener(JOINT, len(examples.labels), recognition.load_ar(JOINT, FolderTrial(ar.parent, ar)))
-    fits = recognition.all_fits(JOINT, listener.ar, examples)
-    heard = listener.train()(
-        batch.frames, batch.num_frames, recognition.control(JOINT, fits), torch.rand(batch.frames.shape[:2])
+    examples = load_examples(CONFIG.data, CONFIG.ar.features)
+    batch = collate(examples.train[:3])
+    recogniser = Recogniser(JOINT, len(examples.labels), load_ar(JOINT, FolderTrial(ar.parent, ar)))
+    fits = all_fits(JOINT, recogniser.ar, examples)
+    output = recogniser.train()(
+        batch.frames, batch.num_frames, control(JOINT, fits), torch.rand(batch.frames.shape[:2])
     )
-    added = train._other_losses(JOINT, heard, batch, batch_size=3)
-    predictions = listener.ar(batch.frames)[1].detach()
+    added = train._other_losses(JOINT, output, batch, batch_size=3)
+    predictions = recogniser.ar(batch.frames)[1].detach()
     expected = sum(
         0.5 * float((batch.frames[row, :length] - predictions[row, :length]).square().sum())
         for row, length in enumerate(batch.num_frames.tolist())
     )
     assert float(added.detach()) == pytest.approx(1e-3 * expected, rel=1e-5)
-    assert not listener.ar.training and listener.recogniser.training
+    assert not recogniser.ar.training and recogniser.network.training
 
 
 def test_deterministic_routing_ignores_the_seed_and_stochastic_does_not(trained, ar):
-    examples = data.load(DATA, CONFIG.ar.features)
-    batch = data.collate(examples.test)
-    listener = recognition.Listener(CONFIG, len(examples.labels), recognition.load_ar(CONFIG, trained)).eval()
-    fits = recognition.all_fits(CONFIG, listener.ar, examples)
+    examples = load_examples(DATA, CONFIG.ar.features)
+    batch = collate(examples.test)
+    recogniser = Recogniser(CONFIG, len(examples.labels), load_ar(CONFIG, trained)).eval()
+    fits = all_fits(CONFIG, recogniser.ar, examples)
     used = {}
     for evaluation in CONFIG.evaluations[:2]:
         for seed in (1, 2):
-            draws = recognition.keyed_draws(batch, seed, evaluation.name)
-            working = recognition.control(CONFIG, fits, evaluation)
-            used[evaluation.name, seed] = listener(batch.frames, batch.num_frames, working, draws).used_big
+            draws = keyed_draws(batch, seed, evaluation.name)
+            working = control(CONFIG, fits, evaluation)
+            used[evaluation.name, seed] = recogniser(batch.frames, batch.num_frames, working, draws).used_big
     assert torch.equal(used["deterministic", 1], used["deterministic", 2])
     assert not torch.equal(used["stochastic", 1], used["stochastic", 2])
 
 
 def test_ctc_losses_are_the_sums_over_alignments():
     log_probs = torch.randn(2, 4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
-    batch = data.Batch(("a", "b"), torch.zeros(2, 4, 1), torch.tensor([4, 3]), ((0, 1), (1,)))
+    batch = Batch(("a", "b"), torch.zeros(2, 4, 1), torch.tensor([4, 3]), ((0, 1), (1,)))
     expected = []
     for row, (labels, length) in enumerate(zip(batch.labels, (4, 3), strict=True)):
         total = sum(
@@ -268,11 +273,11 @@ def test_ctc_losses_are_the_sums_over_alignments():
             if tuple(s for s, _ in itertools.groupby(alignment) if s != 2) == labels
         )
         expected.append(-math.log(total))
-    assert recognition.ctc_losses(log_probs, batch).tolist() == pytest.approx(expected)
+    assert ctc_losses(log_probs, batch.num_frames, batch.labels).tolist() == pytest.approx(expected)
 
 
 def test_a_loss_that_is_no_number_stops_with_its_step(tmp_path, ar, monkeypatch):
-    monkeypatch.setattr(train, "ctc_losses", lambda log_probs, batch: log_probs.sum() * math.nan)
+    monkeypatch.setattr(train, "ctc_losses", lambda log_probs, *_: log_probs.sum() * math.nan)
     with pytest.raises(DivergedError, match="The loss is nan at epoch 1, batch 1"):
         train.train(CONFIG, FolderTrial(tmp_path, ar))
 

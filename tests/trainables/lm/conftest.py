@@ -6,7 +6,7 @@ import pytest
 
 from tests.trainables.folder_trial import FolderTrial
 from tests.trainables.lm.small_runs import RECODERS, config_for, trained, write_text
-from trainables.lm import passage
+from trainables.lm import sample_text
 
 
 @pytest.fixture(scope="session")
@@ -31,4 +31,4 @@ def baseline(text, tmp_path_factory) -> FolderTrial:
 @pytest.fixture
 def no_figures(monkeypatch):
     """Drawing takes longer than all the rest."""
-    monkeypatch.setattr(passage, "draw", lambda *_: [])
+    monkeypatch.setattr(sample_text, "draw", lambda *_: [])

@@ -21,7 +21,7 @@ from trainables.lm.config import (
     Variational,
     WeakSupervision,
 )
-from trainables.lm.network import Network, attach
+from trainables.lm.network import Network, attach_recoder
 from trainables.lm.streams import Window
 
 T, B, E, H, V = 3, 4, 5, 6, 17
@@ -45,7 +45,7 @@ def config_for(recoder: Recoder | None, **changes: object) -> LmConfig:
 def counted(config: LmConfig, recoder: Recoder | None, trains: bool) -> float:
     """Per token, by torch; inner products of rows, which are elementwise, are kept from it."""
     network = Network(config, V)
-    attached = network.own if recoder == config.recoder else attach(network, recoder, 1)
+    attached = network.own if recoder == config.recoder else attach_recoder(network, recoder, 1)
     window = Window(torch.randint(V, (T, B)), torch.randint(V, (T, B)))
     drawn = noise.draw(config, recoder, (T, B), V, torch.Generator().manual_seed(0), is_training=trains)
     with pytest.MonkeyPatch.context() as patch, torch.set_grad_enabled(trains):

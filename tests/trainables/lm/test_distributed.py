@@ -12,7 +12,7 @@ from tests.trainables.lm.small_runs import ENSEMBLE, RECODERS, config_for, write
 from tests.trainables.lm.test_network import SIGNALS, B, V, case, own
 from tests.trainables.processes import assert_same_reports, process_group
 from trainables import checkpoint, distributed
-from trainables.lm import corpus, passage, testing, train
+from trainables.lm import corpus, evaluation, sample_text, train
 from trainables.lm.config import Chance, Evaluation, FixedStep, Recoder
 from trainables.lm.network import Network
 from trainables.lm.streams import Streams
@@ -28,7 +28,7 @@ def run_all(rank: int, num_processes: int, folder: Path, other: Path | None = No
     """Every model one after the other; rank 0 keeps what it reports. In `other` one process has done the same."""
     text = write_text(folder / f"text{rank}.txt", num_lines=20)
     with pytest.MonkeyPatch.context() as patch, process_group(rank, num_processes, folder):
-        patch.setattr(passage, "draw", lambda *_: [])
+        patch.setattr(sample_text, "draw", lambda *_: [])
         reports = {}
         for name, recoder in MODELS.items():
             cfg = config_for(text, recoder, batch_size=BATCH_SIZE, num_epochs=1, reports_per_epoch=2)
@@ -87,7 +87,7 @@ def test_streams_shared_out_with_their_noise_are_read_as_in_one_batch(name, grad
     monkeypatch.setattr(distributed, "world_size", lambda: 2)
     for rank in (0, 1):
         monkeypatch.setattr(distributed, "rank", lambda rank=rank: rank)
-        mine, my_noise = testing.mine(window, drawn)
+        mine, my_noise = evaluation.mine(window, drawn)
         rows = slice(rank, None, 2)
         my_state = state.unflatten(1, (-1, B))[:, :, rows].flatten(1, 2)
         equipped = attached
@@ -95,7 +95,7 @@ def test_streams_shared_out_with_their_noise_are_read_as_in_one_batch(name, grad
             told = attached.supervision
             equipped = replace(attached, supervision=replace(told, labels=told.labels[rows]))
         run = network(mine, my_state, my_noise, equipped)
-        assert mine.inputs.shape[1] == testing.num_mine(B) == 2 - rank
+        assert mine.inputs.shape[1] == evaluation.num_mine(B) == 2 - rank
         torch.testing.assert_close(run.loss, whole.loss[:, rows])
         torch.testing.assert_close(run.state, whole.state.unflatten(1, (-1, B))[:, :, rows].flatten(1, 2))
 
@@ -110,14 +110,14 @@ def second_of_two(monkeypatch):
 @pytest.mark.parametrize("name", [None, *SIGNALS])
 def test_a_process_without_a_stream_adds_nothing_to_a_test(second_of_two, name):
     network, *_ = case(Recoder(signal=SIGNALS[name]) if name else None)
-    score = testing.score(network, torch.randint(V, (30,)), network.own, 1, 1)
+    score = evaluation.score(network, torch.randint(V, (30,)), network.own, 1, 1)
     assert (score.loss_nats, score.num_not_finite, score.before) == (0, 0, None)
 
 
 @pytest.mark.parametrize("gradient", ["finite_difference", "second_order"])
 def test_a_process_without_a_stream_adds_nothing_with_other_gradients(second_of_two, gradient):
     network, *_ = case(Recoder(gradient={"kind": gradient}, step={"kind": "lipschitz"}))
-    score = testing.score(network, torch.randint(V, (30,)), network.own, 1, 1)
+    score = evaluation.score(network, torch.randint(V, (30,)), network.own, 1, 1)
     assert (score.loss_nats, score.num_not_finite, score.before) == (0, 0, None)
 
 

@@ -24,8 +24,8 @@ from trainables.lm.config import (
     Variational,
     WeakSupervision,
 )
-from trainables.lm.network import Attached, Network
-from trainables.lm.probe import Supervision
+from trainables.lm.network import AttachedRecoder, Network
+from trainables.lm.signals.probe import Supervision
 from trainables.lm.streams import Window
 
 T, B, H, V, K = 4, 3, 5, 11, 3
@@ -81,7 +81,7 @@ def own(network, recoder):
         return network.own
     weight, bias = torch.randn(H, dtype=torch.float64), torch.randn((), dtype=torch.float64)
     labels = torch.tensor([1.0, 0.0, math.nan], dtype=torch.float64)
-    return Attached(recoder, network.steps, None, Supervision(weight, bias, labels))
+    return AttachedRecoder(recoder, network.steps, None, Supervision(weight, bias, labels))
 
 
 def expected(network, recoder, window, state, drawn, attached=None, probs_read=False):

@@ -8,9 +8,9 @@ import pytest
 import torch
 from scipy.linalg import hadamard
 
+from tests.trainables.lm.signals.test_signals import SEVERAL_SIGNALS, softmax_by_hand
 from tests.trainables.lm.test_network import SIGNALS, B, H, K, T, V, case, own
-from tests.trainables.lm.test_signals import SEVERAL_SIGNALS, softmax_by_hand
-from trainables.lm import noise, recoding, testing
+from trainables.lm import evaluation, noise, recoding
 from trainables.lm.config import (
     Chance,
     ClosedForm,
@@ -25,8 +25,8 @@ from trainables.lm.config import (
     Variational,
 )
 from trainables.lm.network import Network, make_steps
+from trainables.lm.signals.surprisal import SurprisalSignal
 from trainables.lm.streams import NO_TARGET, Window
-from trainables.lm.surprisal import SurprisalSignal
 
 
 def hessian_of_nll(weight: torch.Tensor, bias: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
@@ -210,10 +210,10 @@ def test_gradients_that_are_not_finite_are_counted_once_for_each_activation_of_a
     recoder = Recoder(signal=Surprisal(), step=FixedStep(size=0.3))
     network, *_ = case(recoder)
     tokens = torch.randint(V, (20,))
-    assert testing.score(network, tokens, network.own, 2, 1).num_not_finite == 0
+    assert evaluation.score(network, tokens, network.own, 2, 1).num_not_finite == 0
     with torch.no_grad():
         network.decoder_weight[0, 0, 0] = math.inf
-    score = testing.score(network, tokens, network.own, 2, 1)
+    score = evaluation.score(network, tokens, network.own, 2, 1)
     assert score.num_not_finite == 19 * 4
 
 

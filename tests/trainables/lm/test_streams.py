@@ -5,14 +5,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainables.lm.streams import NO_TARGET, Streams
+from trainables.lm.streams import NO_TARGET, Streams, Window
+
+
+def windows_of(streams: Streams) -> list[Window]:
+    return [streams.window(index) for index in range(streams.num_windows)]
 
 
 def test_streams_by_hand():
     """Ten predictions in three streams of four steps, in windows of three."""
     streams = Streams(torch.arange(20, 31), batch_size=3, window=3)
     assert streams.num_windows == 2
-    first, second = streams.windows()
+    first, second = windows_of(streams)
     assert first.inputs.tolist() == [[20, 24, 28], [21, 25, 29], [22, 26, 0]]
     assert first.targets.tolist() == [[21, 25, 29], [22, 26, 30], [23, 27, NO_TARGET]]
     assert second.inputs.tolist() == [[23, 27, 0]]
@@ -20,13 +24,13 @@ def test_streams_by_hand():
 
 
 def test_a_text_shorter_than_the_batch_leaves_streams_empty():
-    (window,) = Streams(torch.tensor([7, 8, 9]), batch_size=4, window=35).windows()
+    (window,) = windows_of(Streams(torch.tensor([7, 8, 9]), batch_size=4, window=35))
     assert window.inputs.tolist() == [[7, 8, 0, 0]]
     assert window.targets.tolist() == [[8, 9, NO_TARGET, NO_TARGET]]
 
 
 def test_one_stream_is_the_text():
-    first, second = Streams(torch.tensor([5, 6, 7, 8, 9]), batch_size=1, window=2).windows()
+    first, second = windows_of(Streams(torch.tensor([5, 6, 7, 8, 9]), batch_size=1, window=2))
     assert [first.inputs.tolist(), second.inputs.tolist()] == [[[5], [6]], [[7], [8]]]
     assert [first.targets.tolist(), second.targets.tolist()] == [[[6], [7]], [[8], [9]]]
 
@@ -57,8 +61,7 @@ def test_a_window_goes_to_a_device():
 def test_every_target_comes_once_in_order_behind_its_input(num_tokens: int, batch_size: int, window: int):
     """A token is its own place in the text."""
     streams = Streams(torch.arange(num_tokens), batch_size, window)
-    windows = list(streams.windows())
-    assert len(windows) == streams.num_windows
+    windows = windows_of(streams)
     num_steps = -(-(num_tokens - 1) // batch_size)
     expected = [min(window, num_steps - start) for start in range(0, num_steps, window)]
     assert [len(one.inputs) for one in windows] == expected

@@ -14,7 +14,7 @@ from tests.trainables.lm.small_runs import ENSEMBLE, RECODERS, comparable, confi
 from tests.trainables.lm.test_network import SIGNALS, B, T, case, gradients, own
 from trainables import checkpoint, rng
 from trainables.errors import DivergedError, InputError
-from trainables.lm import corpus, noise, testing, train
+from trainables.lm import corpus, evaluation, noise, train
 from trainables.lm.config import (
     AnchoredEnsemble,
     Chance,
@@ -28,11 +28,11 @@ from trainables.lm.config import (
     Threshold,
     Variational,
 )
+from trainables.lm.meters import Meters
 from trainables.lm.metrics import METRICS
 from trainables.lm.network import Network
 from trainables.lm.noise import Noise
 from trainables.lm.streams import NO_TARGET, Streams
-from trainables.lm.tally import Tally
 
 
 class PlainModel(nn.Module):
@@ -179,7 +179,7 @@ def test_epochs_without_the_recoder_are_those_of_a_model_that_has_none(text, bas
 
 def test_training_goes_on_with_the_learning_rate_of_its_schedule(text, tmp_path, monkeypatch):
     losses = iter([5.0, 4.0, 4.5, 4.2, 1.0])
-    monkeypatch.setattr(testing, "score", lambda *_: testing.Score(next(losses), 1.0, 0, None, None))
+    monkeypatch.setattr(train, "score", lambda *_: evaluation.Score(next(losses), 1.0, 0, None, None))
     trial = trained(config_for(text, num_epochs=4), tmp_path)
     assert [trial.reports[step]["learning_rate"] for step in (1, 2, 3, 4)] == [2, 2, 1, 0.5]
 
@@ -211,7 +211,7 @@ def test_step_sizes_do_not_decay(text, tmp_path):
     assert last["decoder_weight"].norm() < 0.5 * first["decoder_weight"].norm()
 
 
-def test_a_window_of_an_ensemble_is_one_step_down_the_mean_loss_and_the_pull_by_hand(text, tmp_path):
+def test_a_window_of_an_ensemble_is_one_step_down_the_mean_loss_and_the_anchor_penalty_by_hand(text, tmp_path):
     """Away from the anchors, in one window that is the whole epoch, cut to the greatest norm."""
     cfg = config_for(text, ENSEMBLE, window=10_000, learning_rate=3.0, max_gradient_norm=0.05)
     cfg = cfg.with_value("dropout.rate", 0)
@@ -231,10 +231,10 @@ def test_a_window_of_an_ensemble_is_one_step_down_the_mean_loss_and_the_pull_by_
             anchor, own = (getattr(expected, f"{kind}_{name}")[member] for kind in ("anchor", "decoder"))
             distance = distance + sum((x - a) ** 2 for x, a in zip(own.flatten(), anchor.flatten(), strict=True))
     num_tokens = len(found.train) - 1
-    pull = 0.5 / num_tokens * distance / 2
-    assert pull.item() > 0.01
-    assert expected.pull(num_tokens).item() == pytest.approx(pull.item(), rel=1e-5)
-    (run.loss.sum() / num_tokens + pull).backward()
+    penalty = 0.5 / num_tokens * distance / 2
+    assert penalty.item() > 0.01
+    assert expected.anchor_penalty(num_tokens).item() == pytest.approx(penalty.item(), rel=1e-5)
+    (run.loss.sum() / num_tokens + penalty).backward()
     norm = math.sqrt(sum(float(p.grad.square().sum()) for p in expected.parameters()))
     assert metrics["gradient_norm"] == pytest.approx(norm, rel=1e-5)
     assert norm > 0.06
@@ -250,14 +250,14 @@ def test_members_start_at_their_anchors_which_are_draws_from_the_prior(text, anc
     signal = AnchoredEnsemble(num_members=3, prior_std=0.4, anchors=anchors)
     torch.manual_seed(0)
     network = Network(config_for(text, Recoder(signal=signal)), 1000)
-    assert network.pull(10).item() == 0
+    assert network.anchor_penalty(10).item() == 0
     for name in ("weight", "bias"):
         anchor = getattr(network, f"anchor_{name}")
         assert torch.equal(anchor, getattr(network, f"decoder_{name}"))
         assert anchor[0].std().item() == pytest.approx(0.4, rel=0.06)
         is_same = [torch.equal(anchor[0], anchor[member]) for member in (1, 2)]
         assert is_same == [anchors == "shared"] * 2
-    assert Network(config_for(text), 10).pull(10) == 0
+    assert Network(config_for(text), 10).anchor_penalty(10) == 0
 
 
 def test_metrics_of_training_by_hand(text):
@@ -267,10 +267,10 @@ def test_metrics_of_training_by_hand(text):
     network = Network(cfg, 14)
     window = Streams(torch.randint(14, (6,)), 2, 3).window(0)
     run = network(window, network.zeros(2, None), Noise(), network.own)
-    tally = Tally()
-    tally.add(run, window.targets != NO_TARGET, 5, 3.0)
-    tally.add(run, window.targets != NO_TARGET, 5, 4.0)
-    metrics = tally.metrics()
+    meters = Meters()
+    meters.add(run, window.targets != NO_TARGET, 5, 3.0)
+    meters.add(run, window.targets != NO_TARGET, 5, 4.0)
+    metrics = meters.metrics()
     asked = [(step, row) for step in range(3) for row in range(2) if (step, row) != (2, 1)]
     nats = [run.nats[step, row].item() for step, row in asked]
     assert metrics["train_loss_nats"] == metrics["train_delta"] == pytest.approx(sum(nats) / 5, rel=1e-6)
@@ -301,14 +301,14 @@ def test_windows_leave_nothing_behind(text, monkeypatch, gradient):
     recoder = Recoder(step=LearnedStep(start=0.5), gradient={"kind": gradient})
     cfg = config_for(text, recoder, batch_size=16, window=4).with_value("hidden_size", 32)
     streams = Streams(torch.randint(300, (16 * 4 * 80 + 1,)), 16, 4)
-    network, add, found = Network(cfg, 300), Tally.add, []
+    network, add, found = Network(cfg, 300), Meters.add, []
 
     def spy(self, *arguments):
         add(self, *arguments)
         if self.num_windows in (20, 80):
             found.append((*alive(), resident_bytes()))
 
-    monkeypatch.setattr(Tally, "add", spy)
+    monkeypatch.setattr(Meters, "add", spy)
     for _ in range(2):  # the first time the allocator itself grows
         found.clear()
         train._train_part(cfg, network, streams, [5.0], network.zeros(16, None))
@@ -321,9 +321,9 @@ def test_training_does_not_keep_a_graph_of_its_metrics(text):
     recoder = Recoder(step=LearnedStep(start=0.5), gradient=SecondOrder())
     network, window, state, drawn = case(recoder)
     run = network(window, state, drawn, network.own)
-    tally = Tally()
-    tally.add(run, window.targets != NO_TARGET, T * B, 1.0)
-    assert [name for name, value in tally._sums.items() if value.requires_grad] == []
+    meters = Meters()
+    meters.add(run, window.targets != NO_TARGET, T * B, 1.0)
+    assert [name for name, value in meters._sums.items() if value.requires_grad] == []
 
 
 def test_more_reports_than_windows_are_refused(text, tmp_path):

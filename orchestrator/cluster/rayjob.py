@@ -1,0 +1,89 @@
+"""A sweep as a RayJob of KubeRay, which makes a Ray cluster for it and removes it afterwards."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from orchestrator.cluster.submission import OF_JOBS, STOP_S, Submission
+from trainables.config import content_hash
+from trainables.errors import InputError
+
+SECRET: Final = "ponderay"
+OF_HEAD: Final = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "PONDERAY_SEARCH_URI")
+OF_STORAGE: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+"""Variables from the Secret; where it lacks one, the pods go without."""
+
+GIB_PER_CPU: Final = 4
+TEMPLATE: Final = Path(__file__).with_suffix(".yaml")
+MAX_NAME: Final = 47
+NUM_DIGITS: Final = 6
+"""Of what tells sweeps apart whose names begin alike."""
+
+
+@dataclass(frozen=True)
+class Pods:
+    """What the cluster consists of, beside its head.
+
+    Attributes:
+        claim: a persistent volume claim for PONDERAY_RUNS.
+    """
+
+    image: str
+    num_workers: int
+    cpus: int
+    gpus: int
+    claim: str | None
+
+
+def manifest(submission: Submission, pods: Pods) -> str:
+    """The RayJob as YAML, with what must be there before; it holds no secret.
+
+    Raises:
+        InputError: if nothing that it makes would outlive it, or a variable is to be read on the cluster.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    variables = submission.variables
+    _check(variables, pods)
+    secret = (*OF_HEAD, *_of_storage(variables))
+    template = Environment(undefined=StrictUndefined).from_string(TEMPLATE.read_text(encoding="utf-8"))
+    return template.render(
+        name=_name(submission.sweep),
+        submission=submission,
+        pods=pods,
+        variables=dict(variables),
+        of_head=dict(variables) | dict(OF_JOBS),
+        of_secret=secret,
+        head_secret=[name for name in secret if name not in variables],
+        worker_secret=_of_storage(variables),
+        secret_name=SECRET,
+        gib_per_cpu=GIB_PER_CPU,
+        ray_version=version("ray"),
+        stop_s=STOP_S,
+    )
+
+
+def _check(variables: Mapping[str, str], pods: Pods) -> None:
+    if unread := [name for name, value in variables.items() if "$" in value]:
+        raise InputError(f"Kubernetes does not replace $NAME in `--env {unread[0]}`; write the value itself.")
+    if not variables.get("PONDERAY_RUNS" if pods.claim else "PONDERAY_STORAGE"):
+        kept = "`--env PONDERAY_STORAGE=s3://BUCKET/FOLDER`, or `--claim NAME --env PONDERAY_RUNS=/FOLDER`"
+        raise InputError(
+            f"The pods and their disks end with the job, so its checkpoints need storage that stays: {kept}."
+        )
+    if not (pods.claim or variables.get("PONDERAY_TRACKING_URI")):
+        remedy = "`--env PONDERAY_TRACKING_URI=URL`"
+        raise InputError(f"The pods and their disks end with the job, so its records need a server: {remedy}.")
+
+
+def _of_storage(variables: Mapping[str, str]) -> tuple[str, ...]:
+    return OF_STORAGE if variables.get("PONDERAY_STORAGE", "").startswith("s3://") else ()
+
+
+def _name(sweep: str) -> str:
+    """One that Kubernetes allows; the same for a sweep each time, so it has one job at a time."""
+    start = re.sub(r"[^a-z0-9]+", "-", sweep.lower())[: MAX_NAME - NUM_DIGITS - 1].strip("-")
+    return f"{start}-{content_hash(sweep)[:NUM_DIGITS]}"

@@ -1,0 +1,59 @@
+"""The parts of MLflow that are its own are where they were read; what a later MLflow has moved is named here."""
+
+import sqlite3
+
+import mlflow
+import pytest
+from mlflow import MlflowClient
+from sqlalchemy import create_engine, inspect
+
+from orchestrator.tracking import mlflow_internals as internals
+from orchestrator.tracking import names
+
+
+def test_they_were_read_in_the_mlflow_that_is_installed():
+    assert internals.installed_version() == mlflow.__version__
+    assert internals.__doc__ is not None
+    assert f"MLflow {mlflow.__version__}" in internals.__doc__, "read each again in this MLflow, then name its version"
+
+
+@pytest.mark.parametrize("folder", [internals.STORE_TABLES, internals.USERS_TABLES])
+def test_migrations_have_one_head(folder):
+    assert len(internals.migrations(folder).get_heads()) == 1
+
+
+def test_tables_are_made_at_the_newest_revision_and_upgraded_to_it(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path}/store.db")
+    internals.make_tables(engine)
+    internals.upgrade_tables(engine)
+    assert inspect(engine).has_table(internals.STORE_REVISION)
+    with sqlite3.connect(tmp_path / "store.db") as database:
+        (revision,) = database.execute(f"SELECT version_num FROM {internals.STORE_REVISION}").fetchone()
+    assert revision == internals.migrations(internals.STORE_TABLES).get_current_head()
+    engine.dispose()
+
+
+def test_rows_of_experiments_metrics_and_tags_are_read_from_its_tables(tmp_path):
+    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/store.db")
+    experiment = client.create_experiment("asr.demo")
+    run = client.create_run(experiment, tags={names.CONDITION: "a", f"{names.REPLICATE_PREFIX}1": "{}", "other": "x"})
+    client.log_metric(run.info.run_id, names.UPDATED, 5.0)
+    prefix = names.REPLICATE_PREFIX
+    with sqlite3.connect(tmp_path / "store.db") as database:
+        (found,) = database.execute(internals.EXPERIMENT_ROW, ("asr.demo",)).fetchall()
+        (row,) = database.execute(internals.METRIC_ROWS, (names.UPDATED, experiment)).fetchall()
+        tags = dict(database.execute(internals.TAG_ROWS, (row[0], names.CONDITION, len(prefix), prefix)).fetchall())
+    assert str(found[0]) == experiment
+    assert (row[0], row[2], row[3]) == (run.info.run_id, "active", 5.0)
+    assert tags == {names.CONDITION: "a", f"{prefix}1": "{}"}
+
+
+def test_the_server_says_what_place_a_request_names():
+    with internals.flask_app().test_request_context(method="POST", json={"name": "x", "artifact_location": "s3://b"}):
+        assert internals.named_place("CreateExperiment", "artifact_location") == "s3://b"
+    with internals.flask_app().test_request_context(method="POST", json={"name": "x", "source": "/etc"}):
+        assert internals.named_place("CreateModelVersion", "source") == "/etc"
+
+
+def test_the_open_server_is_an_app_of_fastapi():
+    assert hasattr(internals.open_app(), "add_middleware")

@@ -1,0 +1,81 @@
+"""A window's work on a CPU and, recorded, on a GPU."""
+
+import pytest
+import torch
+
+from tests.trainables.folder_trial import FolderTrial
+from tests.trainables.lm.test_network import SIGNALS, B, T, V, config_for
+from trainables.lm import noise, train
+from trainables.lm.config import Data, Dropout, FixedStep, LmConfig, McDropout, Optimisation, Recoder, Vocabulary
+from trainables.lm.cuda_graph import CudaGraph
+from trainables.lm.network import Network
+from trainables.lm.streams import Window
+
+RECODABLE = [name for name in SIGNALS if not name.startswith("probe")]
+
+
+def learning(network):
+    def work(window, state, drawn):
+        run = network(window, state, drawn, network.own)
+        run.loss.mean().backward()
+        return run
+
+    return work
+
+
+def inputs(network, recoder, seed):
+    device = network.decoder_weight.device
+    generator = torch.Generator(device).manual_seed(seed)
+    tokens = [torch.randint(V, (T, B), device=device, generator=generator) for _ in range(2)]
+    state = torch.randn(network.zeros(B, recoder).shape, device=device, generator=generator)
+    return Window(*tokens), state, noise.draw(network.config, recoder, (T, B), V, generator, is_training=True)
+
+
+def gradients(network):
+    return [parameter.grad.clone() for parameter in network.parameters()]
+
+
+def test_gradients_of_a_call_are_not_added_to_those_of_the_last():
+    recoder = Recoder(step=FixedStep(size=0.3))
+    network = Network(config_for(recoder), V)
+    graph = CudaGraph(learning(network), list(network.parameters()))
+    graph(*inputs(network, recoder, 1))
+    once = gradients(network)
+    graph(*inputs(network, recoder, 1))
+    assert all(torch.equal(a, b) for a, b in zip(once, gradients(network), strict=True))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", RECODABLE)
+def test_a_replayed_window_equals_an_unrecorded_one(name):
+    recoder = Recoder(signal=SIGNALS[name], step=FixedStep(size=0.3))
+    network = Network(config_for(recoder), V).cuda()
+    graph, work = CudaGraph(learning(network), list(network.parameters())), learning(network)
+    for seed in (1, 2, 3):
+        replayed = graph(*inputs(network, recoder, seed))
+        found = [replayed.loss.clone(), replayed.state.clone(), *gradients(network)]
+        network.zero_grad()
+        run = work(*inputs(network, recoder, seed))
+        expected = [run.loss, run.state, *gradients(network)]
+        for a, b in zip(found, expected, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("recoder", [None, Recoder(), Recoder(signal=McDropout(num_samples=3))], ids=str)
+def test_a_gpu_trains_as_a_cpu_does_and_half_precision_comes_close(recoder, tmp_path, monkeypatch):
+    config = LmConfig(
+        data=Data(vocabulary=Vocabulary(max_size=300), num_train_tokens=3000, num_validation_tokens=500),
+        embedding_size=16,
+        hidden_size=16,
+        dropout=Dropout(rate=0.0),
+        recoder=recoder,
+        training=Optimisation(batch_size=8, num_epochs=2),
+    )
+    train.train(config, on_gpu := FolderTrial(tmp_path / "gpu"))
+    train.train(config.with_value("training.precision", "bfloat16"), half := FolderTrial(tmp_path / "half"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    train.train(config, on_cpu := FolderTrial(tmp_path / "cpu"))
+    last = on_cpu.reports[2]["valid_loss_nats"]
+    assert on_gpu.reports[2]["valid_loss_nats"] == pytest.approx(last, rel=1e-2)
+    assert half.reports[2]["valid_loss_nats"] == pytest.approx(last, rel=5e-2)

@@ -1,0 +1,226 @@
+"""Evaluations: perplexity token by token, recoders of others, masks, the windows that are measured."""
+
+import csv
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tests.trainables.folder_trial import FolderTrial
+from tests.trainables.lm.small_runs import ENSEMBLE, RECODERS, comparable, config_for
+from trainables import checkpoint
+from trainables.lm import corpus, evaluation, train
+from trainables.lm.config import (
+    AnchoredEnsemble,
+    Evaluation,
+    FixedStep,
+    LearnedStep,
+    McDropout,
+    PredictedStep,
+    Recoder,
+    Surprisal,
+    WeakSupervision,
+)
+from trainables.lm.metrics import METRICS
+from trainables.lm.network import Network, attach_recoder
+from trainables.lm.noise import Noise
+from trainables.lm.streams import Streams
+
+EVALUATED = {
+    "perplexity",
+    "test_loss_nats",
+    "unknown_share",
+    "num_not_finite",
+    "macs_per_token",
+    "eval_tokens_per_s",
+    "valid_loss_nats",
+    "valid_perplexity",
+    "peak_memory_mb",
+}
+
+
+DELTAS = {"delta_before", "delta_after"}
+
+
+def nats_by_hand(weights: dict[str, np.ndarray], tokens: list[int]) -> list[float]:
+    """-log p of every token but the first, one after another, in NumPy and float64."""
+
+    def sigmoid(values):
+        return 1 / (1 + np.exp(-values))
+
+    size, nats = weights["layers.0.weight_hh_l0"].shape[1], []
+    state = [(np.zeros(size), np.zeros(size)) for _ in range(2)]
+    for token, following in itertools.pairwise(tokens):
+        values = weights["embedding.weight"][token]
+        for number, (h, c) in enumerate(state):
+            part = {name: weights[f"layers.{number}.{name}_l0"] for name in ("weight_ih", "weight_hh")}
+            bias = weights[f"layers.{number}.bias_ih_l0"] + weights[f"layers.{number}.bias_hh_l0"]
+            i, f, g, o = np.split(part["weight_ih"] @ values + part["weight_hh"] @ h + bias, 4)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            values = sigmoid(o) * np.tanh(c)
+            state[number] = (values, c)
+        logits = weights["decoder_weight"][0] @ values + weights["decoder_bias"][0]
+        nats.append(float(np.log(np.exp(logits).sum()) - logits[following]))
+    return nats
+
+
+def test_perplexity_of_one_stream_is_that_of_reading_one_token_after_another(baseline, text, tmp_path):
+    """Also the tests' names, the share of unknown words and the sample text's table and figure."""
+    cfg = config_for(text)
+    evaluation = Evaluation(name="alone", batch_size=1)
+    train.evaluate(cfg, baseline.folder / "2.pt", evaluation, tested := FolderTrial(tmp_path))
+    saved = checkpoint.load(baseline.folder / "2.pt")["network"]
+    weights = {name: tensor.double().numpy() for name, tensor in saved.items()}
+    found, parts = corpus.load(cfg.data), {}
+    for part in ("validation", "test"):
+        nats = nats_by_hand(weights, getattr(found, part).tolist())
+        parts[part] = sum(nats) / len(nats)
+    metrics = tested.reports[2]
+    assert set(metrics) == EVALUATED <= {metric.name for metric in METRICS}
+    assert metrics["test_loss_nats"] == pytest.approx(parts["test"], rel=1e-6)
+    assert metrics["perplexity"] == pytest.approx(math.exp(parts["test"]), rel=1e-6)
+    assert metrics["valid_perplexity"] == pytest.approx(math.exp(parts["validation"]), rel=1e-6)
+    assert metrics["unknown_share"] == 2 / (7 * 7 + 2)
+    assert metrics["num_not_finite"] == 0
+    assert metrics["peak_memory_mb"] > 50
+    with (tmp_path / "passage_alone.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    words = found.test[:40].tolist()
+    assert [row["word"] for row in rows] == [found.words[token] for token in words]
+    bits = [nats / math.log(2) for nats in nats_by_hand(weights, [found.index["<eos>"], *words])]
+    for column in ("bits_before", "bits_after"):
+        assert [float(row[column]) for row in rows] == pytest.approx(bits, rel=1e-4)
+    assert (tmp_path / "passage_alone.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_last_report_validates_what_the_checkpoint_holds(baseline, text, tmp_path, no_figures):
+    cfg = config_for(text)
+    train.evaluate(cfg, baseline.folder / "2.pt", Evaluation(batch_size=4), tested := FolderTrial(tmp_path))
+    assert tested.reports[2]["valid_loss_nats"] == baseline.reports[2]["valid_loss_nats"]
+
+
+def test_streams_of_which_one_ends_early_have_the_perplexity_of_all_tokens(baseline, text, tmp_path, no_figures):
+    """Each stream starts from zeros with the token before its first; by hand, stream by stream."""
+    cfg = config_for(text)
+    train.evaluate(cfg, baseline.folder / "2.pt", Evaluation(batch_size=7), tested := FolderTrial(tmp_path))
+    saved = checkpoint.load(baseline.folder / "2.pt")["network"]
+    weights = {name: tensor.double().numpy() for name, tensor in saved.items()}
+    tokens = corpus.load(cfg.data).test.tolist()
+    length = math.ceil((len(tokens) - 1) / 7)
+    assert (len(tokens) - 1) % 7
+    nats = [x for start in range(0, 7 * length, length) for x in nats_by_hand(weights, tokens[start:][: length + 1])]
+    assert len(nats) == len(tokens) - 1
+    assert tested.reports[2]["test_loss_nats"] == pytest.approx(sum(nats) / len(nats), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("recoder", "is_recoded", "is_same"),
+    [
+        ("own", False, True),
+        ("none", False, True),
+        (Recoder(signal=McDropout(num_samples=4), step=FixedStep(size=0.1)), True, False),
+        (Recoder(signal=AnchoredEnsemble(num_members=3), step=FixedStep(size=0.1)), True, False),
+        (Recoder(step=LearnedStep(start=0.7)), True, False),
+        (Recoder(step=FixedStep(size=0)), True, True),
+        (Recoder(signal=WeakSupervision()), False, True),
+    ],
+    ids=["own", "none", "mc_dropout", "ensemble", "surprisal", "still", "probe"],
+)
+def test_a_baseline_is_tested_with_any_recoder(baseline, text, tmp_path, recoder, is_recoded, is_same, no_figures):
+    cfg, found = config_for(text), []
+    for one in (recoder, "none"):
+        evaluation = Evaluation(recoder=one, batch_size=4)
+        train.evaluate(cfg, baseline.folder / "2.pt", evaluation, tested := FolderTrial(tmp_path))
+        found.append(tested.reports[2])
+    assert set(found[0]) == EVALUATED | (DELTAS if is_recoded else set())
+    if is_same:
+        assert found[0]["test_loss_nats"] == pytest.approx(found[1]["test_loss_nats"], rel=1e-6)
+    else:
+        assert abs(found[0]["test_loss_nats"] - found[1]["test_loss_nats"]) > 1e-5
+        assert found[0]["delta_after"] < found[0]["delta_before"]
+    if isinstance(recoder, Recoder) and isinstance(recoder.signal, Surprisal):
+        assert found[0]["delta_before"] == pytest.approx(found[0]["test_loss_nats"], rel=1e-6)
+    assert (found[0]["macs_per_token"] > found[1]["macs_per_token"]) == is_recoded
+
+
+def test_members_of_an_ensemble_around_one_decoder_have_the_priors_spread(text):
+    torch.manual_seed(0)
+    network = Network(config_for(text), 2000)
+    members = attach_recoder(network, Recoder(signal=AnchoredEnsemble(num_members=3, prior_std=0.3)), 1).members
+    distances = members.weight - network.decoder_weight
+    assert distances.std().item() == pytest.approx(0.3, rel=0.02)
+    assert distances.mean(0).std().item() == pytest.approx(0.3 / math.sqrt(3), rel=0.02)
+    assert (members.bias - network.decoder_bias).std().item() == pytest.approx(0.3, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["surprisal", "variational"])
+def test_without_its_recoder_a_model_is_one_that_never_had_any(wholes, text, tmp_path, name, no_figures):
+    path, evaluation = wholes[name].folder / "4.pt", Evaluation(recoder="none", batch_size=4)
+    saved = checkpoint.load(path)
+    network = {key: value for key, value in saved["network"].items() if not key.startswith("steps.")}
+    assert len(network) < len(saved["network"])
+    bare = checkpoint.save(tmp_path / "bare.pt", saved | {"network": network})
+    cases = [(RECODERS[name], path), (None, bare)]
+    found = []
+    for recoder, checkpoint_path in cases:
+        tested = FolderTrial(tmp_path / "tested")
+        train.evaluate(config_for(text, recoder), checkpoint_path, evaluation, tested)
+        found.append(comparable(tested.reports)[4])
+    assert found[0] == found[1]
+    train.evaluate(config_for(text, RECODERS[name]), path, Evaluation(batch_size=4), own := FolderTrial(tmp_path))
+    assert own.reports[4]["test_loss_nats"] != found[0]["test_loss_nats"]
+
+
+@pytest.mark.parametrize("recoder", [None, RECODERS["surprisal"], ENSEMBLE], ids=["none", "surprisal", "ensemble"])
+def test_state_runs_on_over_windows_of_a_test(text, recoder):
+    found = {}
+    for window in (5, 50):
+        cfg = config_for(text, recoder, window=window)
+        torch.manual_seed(0)
+        network = Network(cfg, corpus.load(cfg.data).size)
+        with torch.no_grad():
+            for parameter in network.layers.parameters():
+                parameter.mul_(3)
+        score = evaluation.score(network, corpus.load(cfg.data).test, network.own, 2, 1)
+        found[window] = [score.loss_nats] + ([score.before, score.after] if recoder else [])
+    assert found[5] == pytest.approx(found[50], rel=1e-6)
+
+
+def test_delta_is_measured_over_the_first_windows_only(text, monkeypatch):
+    cfg = config_for(text, Recoder(step=FixedStep(size=0.5)), window=3)
+    torch.manual_seed(0)
+    network = Network(cfg, 14)
+    tokens = torch.randint(14, (31,))  # 15 steps of two streams
+    monkeypatch.setattr(evaluation, "NUM_MEASURED_WINDOWS", 2)
+    score = evaluation.score(network, tokens, network.own, 2, 1)
+    with torch.no_grad():
+        window = Streams(tokens, 2, 6).window(0)
+        run = network(window, network.zeros(2, None), Noise(), network.own, measures_after=True)
+    assert score.before == pytest.approx(run.nats.mean().item(), rel=1e-6)
+    assert score.before != pytest.approx(score.loss_nats, rel=1e-4)
+    assert score.after == pytest.approx(torch.stack(run.trace.after).mean().item(), rel=1e-6)
+
+
+def test_tests_with_other_seeds_draw_other_masks(wholes, text, tmp_path, no_figures):
+    cfg, found = config_for(text, RECODERS["mc_dropout"]), []
+    for seed in (1, 1, 2):
+        trial = FolderTrial(tmp_path)
+        train.evaluate(cfg, wholes["mc_dropout"].folder / "4.pt", Evaluation(seed=seed), trial)
+        found.append(trial.reports[4]["delta_before"])
+    assert found[0] == found[1] != found[2]
+
+
+def test_replicates_draw_their_masks_and_added_recoders_each_for_itself(text):
+    predicted = Evaluation(recoder=Recoder(signal=AnchoredEnsemble(num_members=2), step=PredictedStep()))
+    found = []
+    for seed in (1, 2, 1):
+        network = Network(config_for(text).model_copy(update={"seed": seed}), 14)
+        with torch.no_grad():
+            network.decoder_weight.zero_()
+        attached = train.recoder_of(network, predicted)
+        found.append((attached.members.weight, attached.steps.weight_0, train.test_seed(network, predicted)))
+    for first, second, again in zip(*found, strict=True):
+        assert torch.equal(torch.as_tensor(first), torch.as_tensor(again))
+        assert not torch.equal(torch.as_tensor(first), torch.as_tensor(second))

@@ -1,0 +1,221 @@
+"""Testing a network: what it made of every step, and the metrics that follow from it."""
+
+import math
+import string
+import time
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from trainables import distributed
+from trainables.act import cost
+from trainables.act.config import ActConfig, Adaptive, LearntTau, Text
+from trainables.act.metrics import MAX_DIFFICULTY
+from trainables.act.network import Network
+from trainables.act.tasks.batch import Batch
+
+MAX_SEQUENCES, MAX_STEPS = 500, 20_000
+"""Tested at once: so many sequences, but no more steps than that, and one sequence at least."""
+
+EXCESS_NATS = 1000.0
+TOLERANCE = 1.02
+"""A checkpoint whose mean updates exceed its budget by no more than this is as good as one that meets it."""
+
+SPACE, PUNCTUATION = (np.frombuffer(text.encode(), np.uint8) for text in (string.whitespace, string.punctuation))
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Arrays (B T) over all sequences and steps; 0 or False behind the end of a sequence.
+
+    Attributes:
+        num_steps: of each sequence (B).
+        num_updates: N(t).
+        remainders: R(t).
+        has_target: whether anything is asked.
+        is_right: whether all classifications of a step are.
+        nats: cross-entropy of a step's target, summed over its classifications: the surprisal of what came.
+        entropies: of the predictions, in nats, summed likewise.
+        difficulty: of each step.
+        duration_s: from inputs to predictions (1).
+    """
+
+    num_steps: NDArray[np.int64]
+    num_updates: NDArray[np.int64]
+    remainders: NDArray[np.float64]
+    has_target: NDArray[np.bool_]
+    is_right: NDArray[np.bool_]
+    nats: NDArray[np.float64]
+    entropies: NDArray[np.float64]
+    difficulty: NDArray[np.int64]
+    duration_s: NDArray[np.float64]
+
+    @property
+    def is_step(self) -> NDArray[np.bool_]:
+        """Whether a step is there (B T)."""
+        found: NDArray[np.bool_] = np.arange(self.num_updates.shape[1]) < self.num_steps[:, None]
+        return found
+
+    @property
+    def loss_nats(self) -> float:
+        """Mean over sequences of their summed cross-entropy."""
+        return float(self.nats.sum() / len(self.num_steps))
+
+    @property
+    def ponder(self) -> float:
+        """Mean over sequences of their summed N + R."""
+        return float((self.num_updates + self.remainders).sum() / len(self.num_steps))
+
+    @property
+    def mean_updates(self) -> float:
+        """Per step."""
+        return float(self.num_updates.sum() / self.num_steps.sum())
+
+    @property
+    def step_error(self) -> float:
+        """Share of the steps with a target that have not all of it right."""
+        return float(1 - self.is_right.sum() / self.has_target.sum())
+
+    @property
+    def sequence_error(self) -> float:
+        """Share of the sequences with a target that have not all of their steps right."""
+        is_asked = np.any(self.has_target, axis=1)
+        is_right = np.all(self.is_right | ~self.has_target, axis=1)
+        return float(1 - is_right[is_asked].mean())
+
+
+def _joined(parts: list[Results]) -> Results:
+    """All sequences, one after another."""
+    names = [field.name for field in fields(Results)]
+    return Results(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+@torch.no_grad()
+def score(network: Network, sequences: Batch) -> Results:
+    """Runs all `sequences`, the processes sharing the work; their order is kept."""
+    network.eval()
+    count = distributed.world_size()
+    size = min(MAX_SEQUENCES, max(1, MAX_STEPS // sequences.targets.shape[1]), -(-len(sequences) // count))
+    starts = range(0, len(sequences), size)
+    mine = [_test_batch(network, sequences.rows(slice(start, start + size))) for start in starts[distributed.share()]]
+    everyones = distributed.gather(mine)
+    return _joined([everyones[i % count][i // count] for i in range(len(starts))])
+
+
+def _test_batch(network: Network, whole: Batch) -> Results:
+    started = time.perf_counter()
+    batch = whole.to(distributed.device())
+    run = network(batch.inputs, batch.num_steps, batch.has_target)
+    log_probs = run.log_probs.cpu()
+    duration_s = time.perf_counter() - started
+    targets = whole.targets[whole.has_target]
+
+    def spread(values: Tensor) -> NDArray[Any]:
+        """Values of the wanted steps, at their places (B T)."""
+        found = values.new_zeros(whole.has_target.shape)
+        found[whole.has_target] = values
+        return found.numpy()
+
+    return Results(
+        num_steps=whole.num_steps.numpy(),
+        num_updates=run.num_updates.cpu().numpy(),
+        remainders=run.remainder.double().cpu().numpy(),
+        has_target=whole.has_target.numpy(),
+        is_right=spread((log_probs.argmax(-1) == targets).all(-1)),
+        nats=spread(cross_entropies(log_probs, targets).double()),
+        entropies=spread(-(log_probs.double() * log_probs.double().exp()).sum((1, 2))),
+        difficulty=whole.difficulty.numpy(),
+        duration_s=np.array([duration_s]),
+    )
+
+
+def cross_entropies(log_probs: Float[Tensor, "W K C"], targets: Int[Tensor, "W K"]) -> Float[Tensor, " W"]:
+    """In nats, of each step, summed over its K classifications."""
+    return -log_probs.gather(-1, targets[:, :, None]).sum((1, 2))
+
+
+def valid_metrics(config: ActConfig, results: Results) -> dict[str, float]:
+    """Of the validation set."""
+    metrics = {
+        "valid_loss_nats": results.loss_nats,
+        "valid_step_error": results.step_error,
+        "valid_mean_updates": results.mean_updates,
+        "valid_objective": objective(config, results),
+    }
+    if not isinstance(config.data, Text):
+        metrics["valid_sequence_error"] = results.sequence_error
+    return metrics
+
+
+def objective(config: ActConfig, results: Results) -> float:
+    """What training minimises, with the budget, if there is one, as a limit."""
+    if not isinstance(config.halting, Adaptive):
+        return results.loss_nats
+    if isinstance(config.halting.tau, LearntTau):
+        excess = results.mean_updates - TOLERANCE * config.halting.tau.mean_updates
+        return results.loss_nats + EXCESS_NATS * max(0.0, excess)
+    return results.loss_nats + config.halting.tau * results.ponder
+
+
+def test_metrics(config: ActConfig, results: Results, sequences: Batch) -> dict[str, float]:
+    """Of the test set."""
+    metrics = {"test_loss_nats": results.loss_nats, "step_error": results.step_error}
+    if isinstance(config.data, Text):
+        metrics["bits_per_character"] = float(results.nats.sum() / results.has_target.sum() / math.log(2))
+        metrics |= text_metrics(results, sequences)
+    else:
+        metrics["sequence_error"] = results.sequence_error
+    metrics |= updates_metrics(config, results)
+    metrics["macs_per_sequence"] = macs_per_sequence(config, results)
+    metrics["eval_sequences_per_s"] = len(results.num_steps) / float(results.duration_s.sum())
+    return metrics
+
+
+def updates_metrics(config: ActConfig, results: Results) -> dict[str, float]:
+    """Mean and distribution of N, and its mean at each difficulty."""
+    updates, difficulty = results.num_updates[results.is_step], results.difficulty[results.is_step]
+    halting = config.halting
+    metrics = {
+        "mean_updates": results.mean_updates,
+        "std_updates": float(updates.std()),
+        "max_updates": float(updates.max()),
+        "mean_ponder": results.ponder * len(results.num_steps) / len(updates),
+    }
+    metrics |= {f"p{percent}_updates": float(np.percentile(updates, percent)) for percent in (10, 50, 90)}
+    if isinstance(halting, Adaptive):
+        metrics["share_at_limit"] = float((updates == halting.max_updates).mean())
+    for level in range(1, min(int(difficulty.max()), MAX_DIFFICULTY) + 1):
+        if (difficulty == level).any():
+            metrics[f"mean_updates_difficulty_{level}"] = float(updates[difficulty == level].mean())
+    return metrics
+
+
+def text_metrics(results: Results, sequences: Batch) -> dict[str, float]:
+    """N at the kinds of bytes, and with the surprisal and entropy of what comes next."""
+    is_step = results.is_step
+    read, updates = sequences.inputs.numpy()[is_step], results.num_updates[is_step]
+    is_space, is_punctuation = np.isin(read, SPACE), np.isin(read, PUNCTUATION)
+    kinds = {"space": is_space, "punctuation": is_punctuation, "letter": ~is_space & ~is_punctuation}
+    metrics = {f"mean_updates_{name}": float(updates[kind].mean()) for name, kind in kinds.items() if kind.any()}
+    for name, values in (("surprisal", results.nats[is_step]), ("entropy", results.entropies[is_step])):
+        found = correlation(updates, values)
+        if found is not None:
+            metrics[f"updates_{name}_correlation"] = found
+    return metrics
+
+
+def correlation(a: NDArray[np.integer], b: NDArray[np.floating]) -> float | None:
+    """Pearson's; None where one of the two does not vary."""
+    return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else None
+
+
+def macs_per_sequence(config: ActConfig, results: Results) -> float:
+    """Mean multiply-accumulates of one sequence."""
+    parts = cost.part_macs(config)
+    total = parts.step * results.num_steps.sum() + parts.update * results.num_updates.sum()
+    return float((total + parts.readout * results.has_target.sum()) / len(results.num_steps))

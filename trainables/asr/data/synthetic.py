@@ -1,0 +1,149 @@
+"""A deterministic speech corpus: words of known phones, spoken by a small formant synthesiser.
+
+Vowels and sonorants are pulse trains, fricatives noise, stops silence and a burst; each is shaped by two-pole
+resonators at textbook formant frequencies (Peterson and Barney 1952 for the vowels), scaled per speaker.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+from torch import Tensor
+
+from trainables import rng
+from trainables.asr.data.config import Synthetic
+from trainables.asr.data.corpus import SAMPLE_RATE_HZ, Splits, Utterance
+
+
+@dataclass(frozen=True)
+class Sound:
+    """How one phone is made: formants in Hz, share of voicing in [0, 1], mean duration, loudness."""
+
+    formants_hz: tuple[float, ...]
+    voicing: float
+    duration_s: float
+    loudness: float
+
+
+SOUNDS: dict[str, Sound] = {
+    "aa": Sound((730, 1090, 2440), 1.0, 0.12, 1.0),
+    "ae": Sound((660, 1720, 2410), 1.0, 0.12, 1.0),
+    "eh": Sound((530, 1840, 2480), 1.0, 0.10, 1.0),
+    "iy": Sound((270, 2290, 3010), 1.0, 0.11, 0.9),
+    "uw": Sound((300, 870, 2240), 1.0, 0.11, 0.9),
+    "er": Sound((490, 1350, 1690), 1.0, 0.11, 0.9),
+    "m": Sound((250, 1000, 2200), 1.0, 0.08, 0.5),
+    "n": Sound((250, 1500, 2600), 1.0, 0.08, 0.5),
+    "l": Sound((360, 1050, 2800), 1.0, 0.07, 0.6),
+    "s": Sound((5200, 6800), 0.0, 0.11, 0.4),
+    "sh": Sound((2600, 3800), 0.0, 0.11, 0.4),
+    "z": Sound((5000, 6500, 250), 0.4, 0.09, 0.4),
+    "f": Sound((1400, 7200), 0.0, 0.09, 0.15),
+    "t": Sound((4000, 5500), 0.0, 0.06, 0.5),
+    "k": Sound((1800, 2600), 0.0, 0.06, 0.5),
+    "b": Sound((400, 1100), 0.6, 0.06, 0.5),
+}
+PAUSE_SAMPLES = SAMPLE_RATE_HZ // 20
+STOPS = frozenset({"t", "k", "b"})
+LABELS: tuple[str, ...] = tuple(SOUNDS)
+
+
+@cache
+def make_splits(config: Synthetic) -> Splits:
+    """The corpus: a third of the speakers share out validation and test, the others train."""
+    speakers = [f"speaker{i:02d}" for i in range(config.num_speakers)]
+    num_held_out = max(1, config.num_speakers // 6)
+    validation, test = speakers[:num_held_out], speakers[num_held_out : 2 * num_held_out]
+    return Splits(
+        train=_utterances(config, speakers[2 * num_held_out :], config.num_train_utterances, "train"),
+        validation=_utterances(config, validation, config.num_validation_utterances, "validation"),
+        test=_utterances(config, test, config.num_test_utterances, "test"),
+        labels=LABELS,
+    )
+
+
+def _utterances(config: Synthetic, speakers: list[str], number: int, split: str) -> tuple[Utterance, ...]:
+    made = []
+    for i in range(number):
+        identity, speaker = f"{split}-{i:05d}", speakers[i % len(speakers)]
+        labels = _sentence(config, identity)
+        ends = PAUSE_SAMPLES + np.cumsum([len(sound) for sound in _sounds(config, identity, speaker, labels)])
+        ends_s = [PAUSE_SAMPLES / SAMPLE_RATE_HZ, *(ends / SAMPLE_RATE_HZ).tolist()]
+        times_s = tuple(pairwise(ends_s))
+        made.append(Utterance(identity, speaker, labels, int(ends[-1]) + PAUSE_SAMPLES, None, times_s))
+    return tuple(made)
+
+
+@cache
+def _lexicon(config: Synthetic) -> tuple[tuple[int, ...], ...]:
+    """Words of two to four phones, consonants and vowels in turn."""
+    draw = rng.numpy_generator(config.seed, "lexicon")
+    vowels, consonants = range(6), range(6, len(LABELS))
+    words = []
+    for _ in range(config.num_words):
+        first = int(draw.integers(2))
+        kinds = [(consonants, vowels)[(first + k) % 2] for k in range(int(draw.integers(2, 5)))]
+        words.append(tuple(int(draw.choice(kind)) for kind in kinds))
+    return tuple(words)
+
+
+def _sentence(config: Synthetic, identity: str) -> tuple[int, ...]:
+    """Words drawn by Zipf's law, so that some are easier to foresee than others."""
+    draw = rng.numpy_generator(config.seed, "sentence", identity)
+    weights = 1 / np.arange(1, config.num_words + 1)
+    chosen = draw.choice(config.num_words, size=config.num_words_per_utterance, p=weights / weights.sum())
+    return tuple(label for word in chosen for label in _lexicon(config)[word])
+
+
+def waveform(config: Synthetic, identity: str, speaker: str, labels: tuple[int, ...]) -> Float[Tensor, " N"]:
+    """What `speaker` says: samples in [-1, 1] at 16 kHz, with 50 ms of room noise on both sides."""
+    silence = np.zeros(PAUSE_SAMPLES)
+    speech = np.concatenate([silence, *_sounds(config, identity, speaker, labels), silence])
+    noise = rng.numpy_generator(config.seed, "noise", identity).standard_normal(len(speech))
+    return torch.from_numpy(np.clip(0.3 * speech + config.noise * noise, -1, 1).astype(np.float32))
+
+
+def _sounds(config: Synthetic, identity: str, speaker: str, labels: tuple[int, ...]) -> list[NDArray[np.float64]]:
+    """Each phone in turn."""
+    voice = rng.numpy_generator(config.seed, "voice", speaker)
+    pitch_hz, tract, rate = voice.uniform(90, 230), voice.uniform(0.88, 1.14), voice.uniform(0.85, 1.2)
+    draw = rng.numpy_generator(config.seed, "waveform", identity)
+    return [_sound(LABELS[label], pitch_hz, tract, rate, draw) for label in labels]
+
+
+def _sound(phone: str, pitch_hz: float, tract: float, rate: float, draw: np.random.Generator) -> NDArray[np.float64]:
+    sound = SOUNDS[phone]
+    num_samples = int(SAMPLE_RATE_HZ * sound.duration_s * rate * draw.uniform(0.8, 1.25))
+    source = _source(num_samples, pitch_hz * draw.uniform(0.95, 1.05), sound.voicing, draw)
+    shaped = np.zeros(num_samples)
+    for order, formant_hz in enumerate(sound.formants_hz):
+        shaped += _resonate(source, min(formant_hz * tract, 7600.0)) / (order + 1)
+    shaped *= sound.loudness / (np.abs(shaped).max() + 1e-9)
+    return shaped * _envelope(num_samples, is_stop=phone in STOPS)
+
+
+def _source(num_samples: int, pitch_hz: float, voicing: float, draw: np.random.Generator) -> NDArray[np.float64]:
+    pulses = np.zeros(num_samples)
+    pulses[:: max(1, round(SAMPLE_RATE_HZ / pitch_hz))] = 1.0
+    return voicing * pulses + (1 - voicing) * 0.3 * draw.standard_normal(num_samples)
+
+
+def _resonate(source: NDArray[np.float64], formant_hz: float, bandwidth_hz: float = 90.0) -> NDArray[np.float64]:
+    radius = np.exp(-np.pi * bandwidth_hz / SAMPLE_RATE_HZ)
+    angle = 2 * np.pi * formant_hz / SAMPLE_RATE_HZ
+    shaped: NDArray[np.float64] = lfilter([1 - radius], [1, -2 * radius * np.cos(angle), radius**2], source)
+    return shaped
+
+
+def _envelope(num_samples: int, is_stop: bool) -> NDArray[np.float64]:
+    """Rises and falls over 5 ms; a stop is silent in its first half."""
+    ramp = np.minimum(1, np.arange(1, num_samples + 1) / (SAMPLE_RATE_HZ * 0.005))
+    envelope: NDArray[np.float64] = ramp * ramp[::-1]
+    if is_stop:
+        envelope[: num_samples // 2] = 0
+    return envelope

@@ -1,0 +1,69 @@
+"""Aligner files: Praat TextGrids with a tier `phones`, as the Montreal Forced Aligner writes them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from praatio import textgrid
+from praatio.utilities.errors import PraatioException
+
+from trainables.asr.data.phones import PHONES, SILENCE, SPOKEN_NOISE
+from trainables.errors import InputError
+
+TIER: Final = "phones"
+_SILENCES: Final = ("", "sil", "sp", "<eps>")
+_NOISES: Final = ("spn", "<unk>")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One phone from `start_s` to `end_s`."""
+
+    phone: str
+    start_s: float
+    end_s: float
+
+
+def index(folder: Path) -> dict[str, Path]:
+    """Every TextGrid below `folder` by the name of its utterance."""
+    return {path.stem: path for path in sorted(folder.rglob("*.TextGrid"))}
+
+
+def read(path: Path) -> tuple[Interval, ...]:
+    """The intervals of the tier `phones`; silences are `sil`, spoken noise is `spn`.
+
+    Raises:
+        InputError: if the file is no TextGrid, or has no such tier.
+    """
+    try:
+        grid = textgrid.openTextgrid(str(path), includeEmptyIntervals=True)
+        tier = grid.getTier(TIER)
+    except (PraatioException, ValueError, IndexError, KeyError, UnicodeError) as error:
+        raise InputError(f"{path} must be a TextGrid with a tier {TIER!r}: {_first_line(error)}") from None
+    return tuple(Interval(_plain(entry.label), entry.start, entry.end) for entry in tier.entries)
+
+
+def to_arpabet(phone: str, path: Path) -> str:
+    """`phone` without stress, one of the 41.
+
+    Raises:
+        InputError: if it is another set's.
+    """
+    plain = phone.rstrip("012").lower()
+    if plain not in (*PHONES, SILENCE, SPOKEN_NOISE):
+        raise InputError(
+            f"{path}: {phone!r} is not one of the 39 ARPAbet phones, sil or spn; "
+            "`--set data.phones=textgrid_found` takes the aligner's own set."
+        )
+    return plain
+
+
+def _plain(label: str) -> str:
+    label = label.strip()
+    if label.lower() in _SILENCES:
+        return SILENCE
+    return SPOKEN_NOISE if label.lower() in _NOISES else label
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

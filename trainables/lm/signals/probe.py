@@ -1,0 +1,44 @@
+"""A probe as an error signal: what it says of a hidden state against what it should say."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from trainables.lm.config import WeakSupervision
+from trainables.lm.signals.error_signal import Reading
+
+
+@dataclass(frozen=True, eq=False)
+class Supervision:
+    """A logistic probe on a hidden layer, and what it should say of each row: 0, 1, or NaN for nothing."""
+
+    weight: Float[Tensor, " H"]
+    bias: Float[Tensor, ""]
+    labels: Float[Tensor, " B"]
+
+
+@dataclass(eq=False)
+class ProbeSignal:
+    """Of a probe that is told what it should say."""
+
+    config: WeakSupervision
+    supervision: Supervision
+
+    def read(self, step: int, hidden: list[Tensor]) -> Reading:
+        """As `ErrorSignal`."""
+        layer = self.config.layer - 1
+        error = self._logit(hidden).sigmoid() - self.supervision.labels
+        gradient = torch.where(error.isnan(), 0.0, error)[:, None] * self.supervision.weight
+        return Reading(self.delta(step, hidden), gradient, layer, None)
+
+    def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
+        """As `ErrorSignal`; 0 without a label."""
+        labels = self.supervision.labels
+        losses = F.binary_cross_entropy_with_logits(self._logit(hidden), labels.nan_to_num(), reduction="none")
+        return torch.where(labels.isnan(), 0.0, losses)
+
+    def _logit(self, hidden: list[Tensor]) -> Float[Tensor, " B"]:
+        return hidden[self.config.layer - 1] @ self.supervision.weight + self.supervision.bias

@@ -1,0 +1,85 @@
+"""The surprisal of the token that came, in three variants, as an error signal."""
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from trainables.lm.config import Surprisal
+from trainables.lm.lstm import product
+from trainables.lm.noise import Noise
+from trainables.lm.signals.entropy import softmax
+from trainables.lm.signals.error_signal import Decoders, Output, Reading, Workspace
+
+
+@dataclass(eq=False)
+class SurprisalSignal:
+    """Of the token that came; its reading also has the loss, which is of the same output distribution.
+
+    Attributes:
+        keeps: whether gradients of the loss will be asked for, so that distributions must stay.
+        kept: output distributions of all steps (T B V), in one array where a CPU keeps them without a graph.
+        chosen: the targets so far, by step.
+    """
+
+    config: Surprisal
+    decoders: Decoders
+    targets: Int[Tensor, "T B"]
+    noise: Noise
+    keeps: bool = False
+    kept: Tensor | None = field(init=False, default=None)
+    chosen: dict[int, Tensor] = field(default_factory=dict)
+    workspace: Workspace = field(default_factory=Workspace)
+
+    def __post_init__(self) -> None:
+        weight = self.decoders.weight
+        if self.keeps and not torch.is_grad_enabled() and not weight.is_cuda:
+            self.kept = weight.new_empty(*self.targets.shape, weight.shape[1])
+
+    def read(self, step: int, hidden: list[Tensor]) -> Reading:
+        """As `ErrorSignal`."""
+        weight, gold = self.decoders.weight[0], self.targets[step].clamp_min(0)
+        keeps = self.keeps and step not in self.chosen
+        top, logits = self._logits(step, hidden)
+        largest = logits.amax(-1)
+        target = self.chosen.setdefault(step, gold if self.config.target == "gold" else logits.argmax(-1))
+        gold_logit, logit = (logits.gather(1, which[:, None])[:, 0] for which in (gold, target))
+        probs = softmax(logits)
+        normaliser = largest - probs.amax(-1).log()  # logsumexp, without exponentials of its own
+        is_logit = self.config.variant == "sigmoid"
+        mean_weight = None if is_logit and not keeps else product(probs, weight.t())
+        delta, slope = self._delta(logit, normaliser)
+        towards = weight[target] if is_logit or mean_weight is None else weight[target] - mean_weight
+        loss_gradient = None
+        if keeps and mean_weight is not None:
+            loss_gradient = self.noise.mask_decoded(step, mean_weight - weight[gold])
+        output = Output(normaliser - gold_logit, loss_gradient, top)
+        return Reading(delta, self.noise.mask_decoded(step, slope[:, None] * towards), len(hidden) - 1, probs, output)
+
+    def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
+        """As `ErrorSignal`."""
+        _, logits = self._logits(step, hidden)
+        logit = logits.gather(1, self.chosen[step][:, None])[:, 0]
+        return self._delta(logit, logits.logsumexp(-1))[0]
+
+    def _logits(self, step: int, hidden: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """What is decoded, and its logits; what a later look at the same step finds does not take the first's place."""
+        top = self.noise.mask_decoded(step, hidden[-1])
+        weight, bias = self.decoders.weight[0], self.decoders.bias[0]
+        if step in self.chosen:
+            return top, product(top, weight, bias)
+        if self.kept is not None:
+            return top, torch.addmm(bias, top, weight.t(), out=self.kept[step])
+        return top, product(top, weight, bias) if self.keeps else self.workspace.product(bias, top, weight)
+
+    def _delta(self, logit: Tensor, normaliser: Tensor) -> tuple[Tensor, Tensor]:
+        """Delta, and its derivative with respect to log p (nll and eq44) or to the logit (sigmoid)."""
+        if self.config.variant == "nll":
+            return normaliser - logit, -torch.ones_like(logit)
+        log_p = F.logsigmoid(logit) if self.config.variant == "sigmoid" else logit - normaliser
+        p = log_p.exp()
+        power = (-p * log_p).exp()
+        slope = -power * p * (1 + log_p)
+        return power - 1, slope * (1 - p) if self.config.variant == "sigmoid" else slope
