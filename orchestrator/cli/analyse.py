@@ -52,10 +52,10 @@ def analyse(
     smoke: Annotated[bool, typer.Option("--smoke", help="Use the small size of the sweep, SWEEP.smoke.")] = False,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Read sentences with the trained models of a condition: mean and spread over replicates, tests, a figure.
+    """Read sentences with the trained models of a condition; print mean and spread over replicates, tests and a figure.
 
-    Each complete replicate's checkpoint reads them. Tests are Welch's: before against after recoding at each word, or,
-    with --against, of the two conditions; adjusted by Holm over the whole table.
+    The checkpoint of each complete replicate reads them. Welch's test compares before with after recoding at each word
+    or, with --against, the two conditions; Holm's method adjusts p over the whole table.
     """
     question = _question(sentences, suite, agreement, theorems, step)
     from orchestrator.environment.settings import read_settings

@@ -40,10 +40,10 @@ def compare(
     values: Values = None,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Hold A against B, A against the sweep's reference, or every condition against the reference.
+    """Compare A with B, A with the sweep's reference, or every condition with the reference.
 
-    Conditions under several evaluations are compared under each. All comparisons that are printed are one family, and
-    p (Holm) is adjusted for it. json is a list of records and csv the same: a, b, metric; mean, std and n of both;
+    Each evaluation of a condition has its own comparisons. All printed comparisons are one family, and p (Holm) is
+    adjusted for it. json is a list of records and csv the same: a, b, metric; mean, std and n of both;
     is_paired, difference (a - b) with low and high (95 %); welch_p, permutation_p and least_p, which it can reach; p of
     the promised test, p_holm, answer (better, worse, undecided); effect (Hedges' g), epsilon, improvement; shown,
     seeds_needed, can_decide; warnings. null or nothing stands for no number.

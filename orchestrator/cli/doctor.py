@@ -1,4 +1,4 @@
-"""`ponderay doctor`: finds what would go wrong before it does."""
+"""The command `doctor`: finds what would go wrong before it does."""
 
 import os
 from dataclasses import asdict
@@ -27,9 +27,9 @@ def doctor(
     needs: Needs = None,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Look at Ray, tracking, storage, data, disk, seeds, GPUs, versions, uploads and open doors; nothing is started.
+    """Check Ray, tracking, storage, data, disk, seeds, GPUs, versions, uploads and exposed ports; start nothing.
 
-    Ends with exit code 3 if a check failed: `run` would be refused, or break, or others can get in.
+    The exit code is 3 if a check failed: `run` would be refused or would break, or others can get in.
     """
     from orchestrator.environment.settings import read_settings
 

@@ -70,7 +70,7 @@ def submit(
         str | None, typer.Option(help="Kubernetes: a persistent volume claim, mounted at PONDERAY_RUNS on all pods.")
     ] = None,
 ) -> None:
-    """Send a sweep to a Ray cluster, with these sources; submitting it again continues it.
+    """Send a sweep and its sources to a Ray cluster; a second submission continues the sweep.
 
     The job runs `ponderay run` with the same options on the cluster's head. The cluster must ask for a token.
     """
@@ -93,7 +93,7 @@ def submit(
 
 
 def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
-    """List a cluster's sweeps that were submitted, the newest first.
+    """List the sweeps that were submitted to a cluster, the newest first.
 
     Fields: job, sweep, state (PENDING, RUNNING, SUCCEEDED, FAILED, STOPPED), started (UTC), duration_s, message.
     """
@@ -112,7 +112,7 @@ def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
 
 
 def logs(which: Which, follow: Follow = False, address: Address = None) -> None:
-    """Print a job's log so far, or until it ends; exit code 1 if it failed or was stopped."""
+    """Print a job's log so far, or until it ends; the exit code is 1 if the job failed or was stopped."""
     api = _connect(address)
     job = find_job(api.jobs(), which)
     if follow:
@@ -122,7 +122,7 @@ def logs(which: Which, follow: Follow = False, address: Address = None) -> None:
 
 
 def stop(which: Which, address: Address = None) -> None:
-    """Stop a job in order: what is done is kept, and submitting its sweep again continues from there."""
+    """Stop a job safely; finished work is kept, and the next submission of its sweep continues from there."""
     from orchestrator.cluster.submission import submit_again
     from orchestrator.console.spinner import spinner
 

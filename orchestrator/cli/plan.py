@@ -55,9 +55,9 @@ def plan(
     accept_code: AcceptCode = False,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Show what `run` would do: what is done and left, and how long it takes, what it costs, each with an interval.
+    """Show what `run` would do, how long it would take and what it would cost, each with an interval.
 
-    Changes nothing, and refuses what `run` would refuse; with --calibrate it trains a little, and that work is kept.
+    It changes nothing and refuses what `run` would refuse; with --calibrate it trains a little and keeps that work.
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.forecast.remaining_work import look

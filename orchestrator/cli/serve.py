@@ -38,9 +38,9 @@ def serve(
 ) -> None:
     """Serve MLflow to several machines, on PostgreSQL and with passwords; ends with Ctrl-C.
 
-    What runs is recorded there with PONDERAY_TRACKING_URI=http://127.0.0.1:5000. The first start makes a user,
-    ponderay, whose password is in FOLDER/credentials and in ~/.mlflow/credentials, where clients look for it: copy that
-    file to other machines. They come through a tunnel, such as `ssh -L 5000:127.0.0.1:5000 HOST`, or a proxy with TLS.
+    Set PONDERAY_TRACKING_URI=http://127.0.0.1:5000 to record runs there. The first start creates a user, ponderay, with
+    a password in FOLDER/credentials and in ~/.mlflow/credentials, where clients look for it: copy that file to other
+    machines. They connect through a tunnel, such as `ssh -L 5000:127.0.0.1:5000 HOST`, or a proxy with TLS.
 
     PostgreSQL runs in FOLDER, unless PONDERAY_SERVER_STORE names another (postgresql://USER:PASSWORD@HOST/DATABASE);
     the users are then in a file in FOLDER, or in PONDERAY_SERVER_USERS_STORE. Artifacts in a bucket need AWS_* and

@@ -25,7 +25,7 @@ FIELDS: Final = (
 
 
 def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.table) -> None:
-    """Show how a sweep stands: its replicates, or its conditions where they are many, and why failed ones failed.
+    """Show the state of a sweep: its replicates, or its conditions where they are many, and the errors of failed ones.
 
     json and csv always list every replicate.
     """

@@ -27,9 +27,9 @@ def ui(
 
     The links lead to saved views of a sweep's runs, which MLflow also lists in its menu "Views": a table of conditions
     with mean and 95 % interval of each objective, the objectives against each other, learning curves (means over
-    replicates), replicates, failures. The searches that are printed go into the box above such a table.
+    replicates), replicates, failures. Paste the printed searches into the box above such a table.
 
-    Where PONDERAY_TRACKING_URI names a server, nothing is started: the links lead there.
+    If PONDERAY_TRACKING_URI names a server, the command starts nothing, and the links lead there.
     """
     from orchestrator.environment.settings import read_settings
 
