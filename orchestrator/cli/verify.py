@@ -23,7 +23,7 @@ def verify(
 ) -> None:
     """Compute every table of a bundle again from its raw values and list what differs; run nothing in it.
 
-    Exit codes: 0 all equal, 1 something differs, 2 not a bundle. Numbers are equal up to 1e-9 of their size. json is one
+    Exit codes: 0 all equal, 1 something differs, 2 not a bundle. Numbers count as equal up to 1e-9. json is one
     object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, differences, and
     versions that are not installed here. csv lists the differences: member, row, column, written, found.
     """

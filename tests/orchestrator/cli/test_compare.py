@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from orchestrator.cli import compare_summary
+from orchestrator.cli import compare as compare_command
 from orchestrator.cli.compare import compare
 from orchestrator.console.printing import Format
 from orchestrator.results.study import Study
@@ -149,7 +149,7 @@ def test_of_many_the_decided_ones_are_shown_first(workplace, monkeypatch, printe
     ]
     replicates = [replicate(c, seed, metrics={"per@e": per, "macs_per_frame@e": 1e6}) for c, seed, per in metrics]
     monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", tuple(replicates)))
-    monkeypatch.setattr(compare_summary, "MAX_ROWS", 9)
+    monkeypatch.setattr(compare_command, "MAX_ROWS", 9)
     text = printed(metric=["per"])
     names = {line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│")}
     assert names == {f"c{i}" for i in range(71, 80)}
