@@ -162,7 +162,9 @@ def test_who_stops_following_leaves_the_job_running(cluster):
     cluster.known = [job("asr.demo.smoke-2", "RUNNING")]
     done = call("logs", "asr.demo.smoke", "--follow")
     assert done.exit_code == 0
-    assert "asr.demo.smoke-2 runs on; `ponderay logs asr.demo.smoke-2 --follow` follows it again" in done.stderr
+    assert (
+        "asr.demo.smoke-2 is still running; `ponderay logs asr.demo.smoke-2 --follow` follows it again" in done.stderr
+    )
     assert not cluster.stopping
 
 
@@ -188,7 +190,7 @@ def test_a_job_that_does_not_end_is_said(cluster, monkeypatch):
     monkeypatch.setattr(job_commands, "MORE_STOP_S", -60.0)
     cluster.known, cluster.num_looks = [job("asr.demo.smoke-2", "RUNNING")], -10
     error = call("stop", "asr.demo.smoke").exception
-    assert isinstance(error, InputError) and "is RUNNING still" in str(error)
+    assert isinstance(error, InputError) and "is still RUNNING" in str(error)
 
 
 def test_a_manifest_is_printed_and_nothing_is_sent(cluster):

@@ -58,7 +58,7 @@ def large(monkeypatch):
         for seed in (1, 2)
     ]
     study = Study("asr.demo", tuple(replicates), {f"c{i:03}": 1_700_000_000_000 + i for i in range(100)})
-    monkeypatch.setattr(Study, "load", lambda *_: study)
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: study)
     return study
 
 
@@ -179,7 +179,7 @@ def test_of_many_points_the_front_and_the_nearest_are_shown(monkeypatch, printed
         replicate(f"c{i:03}", 1, metrics={"per@e": per, "macs_per_frame@e": macs})
         for i, (per, macs) in enumerate(places)
     ]
-    monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", tuple(replicates)))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(replicates)))
     shown = printed(pareto)
     names = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
     assert names == [f"c{i:03}" for i in range(23)]
@@ -191,7 +191,7 @@ def test_a_very_long_front_is_shown_in_part(monkeypatch, printed, stored, workpl
     replicates = [
         replicate(f"c{i:03}", 1, metrics={"per@e": i / 1000, "macs_per_frame@e": 1000.0 - i}) for i in range(500)
     ]
-    monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", tuple(replicates)))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(replicates)))
     shown = printed(pareto)
     names = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
     assert (len(names), names[0], names[-1]) == (200, "c000", "c499")
@@ -217,7 +217,7 @@ def test_of_many_others_the_likeliest_are_shown_first(monkeypatch, printed, stor
         for condition, values in errors.items()
         for seed, error in enumerate(values)
     ]
-    monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", tuple(replicates)))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(replicates)))
     shown = printed(pareto)
     names = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
     assert sorted(names) == ["best", *(f"near{i:03}" for i in range(15)), *(f"wide{i}" for i in range(5))]
@@ -226,7 +226,7 @@ def test_of_many_others_the_likeliest_are_shown_first(monkeypatch, printed, stor
 def test_three_objectives_are_the_sweeps_or_asked_for(monkeypatch, printed, stored, workplace):
     metrics = ("sequence_error@e", "mean_updates@e", "macs_per_sequence@e")
     study = noisy_study("act.search_parity", {"a": (0.1, 3.0, 5.0), "b": (0.2, 2.0, 9.0)}, metrics)
-    monkeypatch.setattr(Study, "load", lambda *_: study)
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: study)
 
     for options, expected in (
         ({}, ["sequence_error", "mean_updates", "macs_per_sequence"]),
@@ -245,7 +245,7 @@ def test_three_objectives_are_the_sweeps_or_asked_for(monkeypatch, printed, stor
 
 def test_what_is_stored_says_volume_bounds_and_reference_point(monkeypatch, printed, stored, workplace):
     study = noisy_study("asr.demo", {"random": (0.3, 1e6), "b": (0.2, 2e6)}, ("per@e", "macs_per_frame@e"))
-    monkeypatch.setattr(Study, "load", lambda *_: study)
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: study)
     shown = printed(pareto)
     ((_, files, metrics, tags),) = stored
     volume = (0.303 - 0.3) * (2.02e6 - 1e6) + 0.1 * 0.02e6
