@@ -40,7 +40,7 @@ def check_exposure(settings: Settings, dashboard: str = "") -> list[Check]:
         *_check_stores(settings),
         *check_secret_files(),
     ]
-    return found or [Check("doors", "ok", LOOKED_AT)]
+    return found or [Check("exposure", "ok", LOOKED_AT)]
 
 
 def before_run(settings: Settings) -> list[Check]:

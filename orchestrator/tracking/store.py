@@ -29,7 +29,7 @@ PATIENCE: Final = {
     "keepalives_interval": "5",
     "keepalives_count": "2",
 }
-"""A machine that was cut off would by itself be waited for for a quarter of an hour, or for ever."""
+"""Without these limits a driver waits a quarter of an hour, or for ever, for a machine that was cut off."""
 
 LOCK_S: Final = 60
 LOCK: Final = 5_042_026
