@@ -18,9 +18,9 @@ from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.pareto.front import Point
     from orchestrator.report.table import Cell, Column, Table
     from orchestrator.results.comparison import Comparison
+    from orchestrator.results.points import Point
     from orchestrator.results.study import Study
     from search_spaces.sweep import Objective, Sweep
 

@@ -13,7 +13,7 @@ from orchestrator.cli.analyse import analyse
 from orchestrator.cli.compare import compare
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.jobs import jobs, logs, stop, submit
-from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Needs, Seeds, Smoke, SweepName, Values, find, parse
+from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Seeds, Smoke, SweepName, Values, find, parse
 from orchestrator.cli.pareto import pareto
 from orchestrator.cli.plan import plan
 from orchestrator.cli.report import report
@@ -89,7 +89,7 @@ def run(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
-    needs: Needs = None,
+    resources: Resources = None,
     cpus: Annotated[
         int | None, typer.Option(min=1, help="CPUs of a cluster made on this machine; default: all.")
     ] = None,
@@ -103,12 +103,19 @@ def run(
     `ponderay plan` shows beforehand what a run would do and cost.
     """
     from orchestrator.environment.settings import read_settings
-    from orchestrator.launch import launch
+    from orchestrator.results.outcome import Outcome
+    from orchestrator.scheduler.finished import finished_replicates
     from orchestrator.scheduler.stopping import StoppedError
+    from orchestrator.scheduler.task_factory import TaskFactory
 
-    settings, sweep = read_settings(), find(name, smoke, values, seeds, needs)
+    settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    if replicates := finished_replicates(factory, accept_code):
+        _finish(sweep, Outcome(replicates))
+    from orchestrator.driver import launch  # loads MLflow, and then Ray
+
     try:
-        outcome = launch(sweep, settings, out, cpus, accept_code, max_device_hours, verbose)
+        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose)
     except StoppedError as stopped:
         _say_how_to_continue(str(stopped))
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@
 import importlib
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,7 +17,7 @@ from trainables.errors import InputError
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
     from orchestrator.pareto.membership import UncertainFront
-    from orchestrator.results.study import Study
+    from orchestrator.report.answers import Answers
     from search_spaces.sweep import Objective, Sweep
 
 MAX_FRONT_ROWS: Final = 200
@@ -40,6 +41,8 @@ def pareto(
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.membership import uncertain_front
+    from orchestrator.report.answers import Answers
+    from orchestrator.results.question import Question
     from orchestrator.tracking.load import load_study
 
     settings, sweep = read_settings(), find(name, smoke, values, None)
@@ -51,41 +54,25 @@ def pareto(
         metrics = f"{', '.join(others)} and {last}"
         raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
     _print_front(sweep.name, front, objectives, format)
-    _keep_figures(sweep, study, front, objectives, settings, is_told=format is Format.table)
+    question = replace(Question.of(sweep), objectives=objectives)
+    _keep_figures(Answers(question, study, front, (), ()), settings, is_told=format is Format.table)
 
 
 def _print_front(sweep: str, front: "UncertainFront", objectives: "Sequence[Objective]", format: Format) -> None:
     from orchestrator.console.printing import to_csv
-    from orchestrator.report import front_rows
+    from orchestrator.report import front_table
+    from orchestrator.report.shown import shown_points
 
     if format is Format.json:
-        print(front_rows.front_json(sweep, front, objectives))
+        print(front_table.front_json(sweep, front, objectives))
     elif format is Format.csv:
-        print(to_csv(front_rows.front_rows(front, objectives)), end="")
+        print(to_csv(front_table.front_rows(front, objectives)), end="")
     else:
-        shown = _readable(front)
-        out.print(front_rows.front_table(sweep, front, objectives, shown, out.width))
+        shown = shown_points(front, MAX_ROWS, MAX_FRONT_ROWS, NUM_OTHER_ROWS, num_others=0)
+        out.print(front_table.front_table(sweep, front, objectives, shown, out.width))
         if len(shown) < len(front.points):
             _say(_left_out(front, shown))
-        _say(*front_rows.front_sentences(front, objectives))
-
-
-def _readable(front: "UncertainFront") -> list[int]:
-    """Numbers of the points that are shown: all of a few.
-
-    Of many the front, or some of a very long one, and of the others the likeliest to be on it, then the nearest.
-    """
-    from orchestrator.pareto.front import nearest, spread_out
-
-    points = front.points
-    if len(points) <= MAX_ROWS:
-        return list(range(len(points)))
-    places = {point.name: i for i, point in enumerate(points)}
-    on_front = [places[p.name] for p in spread_out([p for p in points if p.is_front], MAX_FRONT_ROWS)]
-    near = [i for i, membership in enumerate(front.memberships) if membership.standing == "near within noise"]
-    near.sort(key=lambda i: -front.memberships[i].on_front)
-    others = dict.fromkeys([*near, *(places[p.name] for p in nearest(points, NUM_OTHER_ROWS))])
-    return sorted({*on_front, *list(others)[:NUM_OTHER_ROWS]})
+        _say(*front_table.front_sentences(front, objectives))
 
 
 def _left_out(front: "UncertainFront", shown: "Sequence[int]") -> str:
@@ -104,31 +91,24 @@ def _say(*sentences: str) -> None:
         out.print(sentence, soft_wrap=True, markup=False)
 
 
-def _keep_figures(
-    sweep: "Sweep",
-    study: "Study",
-    front: "UncertainFront",
-    objectives: "Sequence[Objective]",
-    settings: "Settings",
-    is_told: bool,
-) -> None:
+def _keep_figures(answers: "Answers", settings: "Settings", is_told: bool) -> None:
     """Draws and stores what is not drawn and stored yet; the printed answer does not wait for the store."""
-    from orchestrator.report import front_store
+    from orchestrator.report import front_files
     from orchestrator.report.published_marks import published_marks
 
-    files = front_store.FrontFiles.of(study.sweep, settings.figures)
-    published = published_marks(sweep, study, objectives)
-    stamp = front_store.Stamp(study, front, objectives, published, settings)
+    files = front_files.FrontFiles.of(answers.question.sweep, settings.figures)
+    published = published_marks(answers.question, answers.study)
+    stamp = front_files.Stamp(answers, published, settings)
     is_kept = stamp.is_set() and all(file.exists() for file in files)
     if not is_kept:
         with spinner("Drawing"):
-            front_store.write_files(study.sweep, front, objectives, published, files)
+            front_files.write_files(answers, published, files)
     if is_told:
         _say(*(f"Figure: {_shown(file)}" for file in (files.html, files.png)))
     sys.stdout.flush()
     if not is_kept:
         with spinner("Storing the figures in MLflow"):
-            front_store.store(study.sweep, front, objectives, files, settings)
+            front_files.store(answers, files, settings)
         stamp.set()
 
 

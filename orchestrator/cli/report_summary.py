@@ -14,7 +14,7 @@ from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_text
 from orchestrator.report.condition_table import front_objectives
-from orchestrator.report.front_rows import front_table
+from orchestrator.report.front_table import front_table
 from orchestrator.report.sentences import summary_sentences, warning_sentences
 from orchestrator.report.table import Cell, Table
 from orchestrator.report.table import to_csv as table_csv

@@ -8,8 +8,9 @@ from typing import Final
 import moocore
 import numpy as np
 
-from orchestrator.pareto.front import Point, is_minimal, signs
+from orchestrator.pareto.front import is_minimal, signs
 from orchestrator.pareto.seed_values import Floats, SeedValues
+from orchestrator.results.points import Point
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import NONE, Interval, of_estimates
 from search_spaces.sweep import Objective

@@ -8,11 +8,12 @@ from typing import Final, Literal
 import numpy as np
 
 from orchestrator.pareto.attainment import MAX_FRONT, Surface, surfaces, thinned
-from orchestrator.pareto.front import Point, front, is_minimal, signs
+from orchestrator.pareto.front import front, is_minimal, signs
 from orchestrator.pareto.hypervolume import Volume, volume
 from orchestrator.pareto.membership_notes import CLOSE, notes
 from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
 from orchestrator.pareto.seed_values import Floats, Indices, SeedValues
+from orchestrator.results.points import Point
 from orchestrator.results.study import Study
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import Interval

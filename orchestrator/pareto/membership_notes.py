@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrator.pareto.front import Point
+from orchestrator.results.points import Point
 from orchestrator.results.study import Study
 from search_spaces.sweep import Objective
 

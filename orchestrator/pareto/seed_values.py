@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.pareto.attainment import thinned
-from orchestrator.pareto.front import Point, centres, is_minimal, signs
+from orchestrator.pareto.front import is_minimal, signs
+from orchestrator.results.points import Point, centres
 from search_spaces.sweep import Objective
 
 Floats = NDArray[np.float64]

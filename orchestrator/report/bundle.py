@@ -16,7 +16,7 @@ from typing import Final
 
 from orchestrator.report.answers import Answers
 from orchestrator.report.bundle_records import provenance_json, question_json, study_json
-from orchestrator.report.table import Table, to_csv
+from orchestrator.report.table import Table, to_csv, to_latex, to_markdown
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.tracking.checkout import git_commit
 from trainables.errors import InputError
@@ -44,6 +44,9 @@ NAME: Final = re.compile(r"(tables/[A-Za-z0-9_][\w.\-]{0,99}\.csv|diffs/[A-Za-z0
 
 PACKAGES: Final = ("ponderay", "numpy", "scipy", "moocore")
 """What the numbers in tables depend on."""
+
+WRITERS: Final = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
+"""Of each table's files, by their endings."""
 
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
 _README: Final = """\
@@ -122,6 +125,20 @@ def write_bundle(file: Path, answers: Answers, tables: Sequence[Table], provenan
         partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_files(folder: Path, sweep: str, page: str, tables: Sequence[Table]) -> tuple[Path, ...]:
+    """Writes `SWEEP.report.html` and each table as Markdown, LaTeX and CSV into `folder`; returns them, the page first.
+
+    Files of an earlier report are replaced.
+    """
+    contents = {f"{safe_name(sweep)}.report.html": page}
+    for table in tables:
+        contents |= {f"{safe_name(table.name)}.{ending}": write(table) for ending, write in WRITERS.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        (folder / name).write_bytes(to_bytes(content))
+    return tuple(folder / name for name in contents)
 
 
 def versions() -> dict[str, str]:

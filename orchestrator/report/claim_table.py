@@ -89,8 +89,12 @@ def _decimals(verdict: Verdict) -> int:
     ours = decimals([verdict.ours]) if verdict.ours else 0
     if not isinstance(claim, NumberClaim):
         return ours
-    printed = [claim.published.mean, *([] if claim.published.std is None else [claim.published.std])]
-    return max(written_decimals(value) for value in printed)
+    return published_decimals(claim.published)
+
+
+def published_decimals(published: Published) -> int:
+    """How many digits after the point are printed, of the mean or of the standard deviation."""
+    return max(written_decimals(value) for value in (published.mean, published.std or 0.0))
 
 
 def _published_text(claim: Claim, digits: int) -> str:

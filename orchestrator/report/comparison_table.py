@@ -4,9 +4,10 @@ import math
 from collections.abc import Sequence
 
 from orchestrator.report.answers import Answers
-from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, probability, signed
+from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, probability, signed, with_interval
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from orchestrator.results.comparison import Comparison
+from orchestrator.statistics.summary import Summary
 
 _COLUMNS = (
     "a", "b", "metric", "a_mean", "a_std", "a_n", "b_mean", "b_std", "b_n", "is_paired", "difference", "low", "high",
@@ -45,19 +46,21 @@ def _row(found: Comparison) -> tuple[Cell, ...]:
 
 def _printed(found: Sequence[Comparison], warnings: Sequence[str], is_named: bool) -> tuple[Column, ...]:
     """With the column of what is compared with, where that is not the same throughout (`is_named`)."""
-    digits = {metric: _decimals(found, metric) for metric in dict.fromkeys(c.metric for c in found)}
+    groups = {metric: [c for c in found if c.metric == metric] for metric in dict.fromkeys(c.metric for c in found)}
+    digits = {metric: decimals(_summaries(group)) for metric, group in groups.items()}
+    finer = {metric: difference_decimals(group) for metric, group in groups.items()}
     columns = [Column("condition", tuple(c.a for c in found), "a", False)]
     if is_named:
         columns.append(Column("against", tuple(c.b for c in found), "b", False))
     columns += [
         Column("metric", tuple(c.metric for c in found), "metric", False),
         Column("mean", tuple(estimate(c.summary_a, digits[c.metric]) for c in found), "a_mean"),
-        Column("difference", tuple(signed(c.difference, digits[c.metric]) for c in found), "difference"),
-        Column(INTERVAL, tuple(between(c.interval, digits[c.metric]) for c in found), "low"),
+        Column("difference", tuple(signed(c.difference, finer[c.metric]) for c in found), "difference"),
+        Column(INTERVAL, tuple(between(c.interval, finer[c.metric]) for c in found), "low"),
         Column("p", tuple(p_value(c.p) for c in found), "p"),
         Column("p (Holm)", tuple(p_value(c.p_holm) for c in found), "p_holm"),
         Column("answer", tuple(_answer(c) for c in found), "answer", False),
-        Column("smallest shown", tuple(fixed(c.shown, digits[c.metric]) for c in found), "shown"),
+        Column("smallest shown", tuple(fixed(c.shown, finer[c.metric]) for c in found), "shown"),
         Column("n needed", tuple(_needed(c) for c in found), "seeds_needed"),
         Column("effect g", tuple(signed(c.effect, 2) for c in found), "effect"),
         Column("ASO ε", tuple(fixed(c.epsilon, 2) for c in found), "epsilon"),
@@ -69,8 +72,16 @@ def _printed(found: Sequence[Comparison], warnings: Sequence[str], is_named: boo
     return tuple(columns)
 
 
-def _decimals(found: Sequence[Comparison], metric: str) -> int:
-    return decimals({summary for c in found if c.metric == metric for summary in (c.summary_a, c.summary_b)})
+def difference_decimals(found: Sequence[Comparison]) -> int:
+    """How many digits after the point differences in one metric have: by their intervals, else as the means."""
+    differences = [with_interval(c.difference, c.interval) for c in found]
+    if any(difference.std > 0 for difference in differences):
+        return decimals(differences)
+    return decimals(_summaries(found))
+
+
+def _summaries(found: Sequence[Comparison]) -> set[Summary]:
+    return {summary for comparison in found for summary in (comparison.summary_a, comparison.summary_b)}
 
 
 def _answer(found: Comparison) -> str:

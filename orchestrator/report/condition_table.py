@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrator.pareto.front import Point
 from orchestrator.pareto.membership import Membership
 from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, probability
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
+from orchestrator.results.points import Point
 from orchestrator.statistics.intervals import NONE, Interval
 from orchestrator.statistics.summary import Summary
 from search_spaces.sweep import Objective
@@ -48,6 +48,11 @@ def front_objectives(answers: Answers) -> tuple[Objective, ...]:
 def is_reference_point(answers: Answers, point: Point) -> bool:
     """Whether it is the reference's, which has one for each evaluation."""
     return bool(answers.front.reference) and point.condition == answers.question.reference
+
+
+def reference_names(answers: Answers) -> set[str]:
+    """The names of the reference's points."""
+    return {point.name for point in answers.front.points if is_reference_point(answers, point)}
 
 
 def missing_conditions(answers: Answers) -> tuple[str, ...]:

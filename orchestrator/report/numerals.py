@@ -17,16 +17,24 @@ MINUS: Final = "\N{MINUS SIGN}"
 def decimals(summaries: Iterable[Summary]) -> int:
     """How many digits after the point a column of means has: two significant ones of the median standard deviation.
 
-    Where nothing varies: none for whole numbers, else four significant ones of the largest mean.
+    Below 0, digits before the point are rounded, but the smallest mean keeps three. Where nothing varies: none for
+    whole numbers, else four significant ones of the largest mean.
     """
     summaries = [summary for summary in summaries if math.isfinite(summary.mean)]
     stds = [summary.std for summary in summaries if summary.std > 0 and math.isfinite(summary.std)]
-    largest = max((abs(summary.mean) for summary in summaries), default=0.0)
+    sizes = [abs(summary.mean) for summary in summaries if summary.mean]
     if stds:
-        return _clamped(1 - _exponent(statistics.median(stds)))
-    if largest == 0 or all(summary.mean.is_integer() for summary in summaries):
+        digits = 1 - _exponent(statistics.median(stds))
+        most_rounded = min(0, 2 - _exponent(min(sizes, default=1.0)))
+        return min(max(digits, most_rounded), MAX_DECIMALS)
+    if not sizes or all(summary.mean.is_integer() for summary in summaries):
         return 0
-    return _clamped(3 - _exponent(largest))
+    return max(0, min(3 - _exponent(max(sizes)), MAX_DECIMALS))
+
+
+def with_interval(value: float, interval: Interval) -> Summary:
+    """A value whose digits, by `decimals`, are those that its 95 % interval supports."""
+    return Summary(value, (interval.high - interval.low) / 4, 2)
 
 
 def fixed(value: float | None, num_decimals: int) -> str:
@@ -38,7 +46,8 @@ def fixed(value: float | None, num_decimals: int) -> str:
         return ""
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
-    text = f"{value:,.{num_decimals}f}"
+    rounded = round(value, num_decimals) if num_decimals < 0 else value
+    text = f"{rounded:,.{max(0, num_decimals)}f}"
     is_zero = not text.strip("-0.,")
     if abs(value) >= LARGE or (is_zero and abs(value) < SMALL and value):
         return f"{value:.2e}".replace("-", MINUS)
@@ -87,7 +96,3 @@ def written_decimals(value: float) -> int:
 
 def _exponent(value: float) -> int:
     return math.floor(math.log10(value))
-
-
-def _clamped(num_decimals: int) -> int:
-    return max(0, min(num_decimals, MAX_DECIMALS))

@@ -1,32 +1,27 @@
 """A report as one HTML page that needs nothing else: no network, no fonts, no files beside it."""
 
-import base64
-import hashlib
 import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from orchestrator.published.verdict import Finding
-from orchestrator.report import curve_plot, front_plot
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table
-from orchestrator.report.condition_table import condition_table, is_reference_point
-from orchestrator.report.page_settings import settings
-from orchestrator.report.page_table import page_table
+from orchestrator.report.condition_table import condition_table, reference_names
+from orchestrator.report.figure.curves import AREA, curve_figures, curve_metrics
+from orchestrator.report.figure.front import chance_class, front_figure
+from orchestrator.report.html import page
+from orchestrator.report.page_table import page_table, settings
+from orchestrator.report.published_marks import compared_marks
 from orchestrator.report.sentences import counted, summary_sentences, warning_sentences
 from orchestrator.report.shown import curve_conditions, shown_points
 from orchestrator.results.curves import Curve
 from orchestrator.results.provenance import StudyProvenance
 from search_spaces.size import arguments
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-FOLDER: Final = Path(__file__).parent
 MAX_MISSING: Final = 50
 MAX_FAILED: Final = 50
 SIGNS: Final = {
@@ -46,36 +41,21 @@ def render(answers: Answers, curves: Sequence[Curve], provenance: StudyProvenanc
     Args:
         curves: of the conditions that `curve_conditions` names; others are not drawn.
     """
-    style, script = ((FOLDER / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-    template = _environment().get_template("page.html")
-    return template.render(
-        style=style,
-        script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+    warnings = warning_sentences(answers, provenance)
+    return page(
+        "page.html",
         answers=answers,
         question=answers.question,
         provenance=provenance,
         facts=_facts(answers),
-        warnings=warning_sentences(answers, provenance),
+        warnings=warnings,
+        warnings_text=f"{counted(len(warnings), 'warning')}: read {'it' if len(warnings) == 1 else 'them'} first",
         sentences=summary_sentences(answers),
         **_front(answers),
         **_claims(answers),
         **_curves(answers, curves),
         **_origin(answers, provenance),
     )
-
-
-def _environment() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    loader = FileSystemLoader(FOLDER)
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-
-
-def _hash(text: str) -> str:
-    """As a content security policy names an inline style or script."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _facts(answers: Answers) -> str:
@@ -98,16 +78,16 @@ def _front(answers: Answers) -> dict[str, Any]:
     names = {answers.front.points[i].name for i in shown}
     own_notes = tuple(note for note in table.notes if note not in answers.front.notes)
     compared = [i for i, comparison in enumerate(answers.comparisons) if comparison.a in names]
+    hint = f"{len(shown):,} of {num_points:,} conditions are drawn: the front, what is nearest to it, and some of the "
     return {
-        "plot": front_plot,
-        "panels": front_plot.panels(answers, shown),
-        "attained_text": front_plot.attained_text(answers.front.attainment),
+        "figure": front_figure(answers, shown, compared_marks(answers)),
+        "hint": f"{hint}rest; all are in {table.name}.csv. " if len(shown) < num_points else "",
         "labels": {row.number: row.label for row in page_table(table, "condition", shown).rows},
         "conditions": page_table(replace(table, notes=own_notes), "condition", rows),
-        "references": {point.name for point in answers.front.points if is_reference_point(answers, point)},
+        "references": reference_names(answers),
         "comparisons": page_table(comparisons, "comparison", compared),
-        "chances": [answers.front.memberships[i].on_front for i in range(num_points)],
-        "chance_class": front_plot.chance_class,
+        "chances": [membership.on_front for membership in answers.front.memberships],
+        "chance_class": chance_class,
     }
 
 
@@ -123,14 +103,14 @@ def _claims(answers: Answers) -> dict[str, Any]:
 
 def _curves(answers: Answers, curves: Sequence[Curve]) -> dict[str, Any]:
     names = curve_conditions(answers.front)
-    figures = curve_plot.curve_figures(curves, names)
+    figures = curve_figures(curves, names)
     drawn = {line.condition for figure in figures for line in figure.lines}
     rows = {point.condition: i for i, point in reversed(list(enumerate(answers.front.points)))}
     return {
-        "curve_plot": curve_plot,
-        "figures": figures,
+        "curve_area": AREA,
+        "curve_figures": figures,
         "curve_conditions": [(number, name, rows[name]) for number, name in enumerate(names) if name in drawn],
-        "num_curve_metrics": curve_plot.curve_metrics(curves),
+        "num_curve_metrics": curve_metrics(curves),
         "curve_rows": rows,
     }
 

@@ -1,29 +1,53 @@
-"""Published points for the figure of a front."""
+"""Published numbers as points beside a front."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from orchestrator.published.find import PublishedPoint, published_points
+from orchestrator.published.find import claims_of
 from orchestrator.published.places import obstacle
-from orchestrator.report.front_drawing import PublishedMark
+from orchestrator.published.verdict import Finding
+from orchestrator.report.answers import Answers
+from orchestrator.report.claim_table import published_decimals, published_text
+from orchestrator.report.figure.front import Published
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
+from search_spaces.claim import Claim, NumberClaim
 from search_spaces.size import size_of
-from search_spaces.sweep import Objective, Sweep
 
 
-def published_marks(sweep: Sweep, study: Study, objectives: Sequence[Objective]) -> tuple[PublishedMark, ...]:
+def published_marks(question: Question, study: Study) -> tuple[Published, ...]:
     """Every published row of the sweep with a number for each objective; those of other data are named so."""
-    found = published_points(sweep.name, objectives)
-    question = Question.of(sweep) if found else None
-    return tuple(_mark(point, study, question) for point in found if question)
+    metrics = [objective.metric for objective in question.objectives]
+    rows = [row for row in _rows(claims_of(question.sweep), metrics) if len(row) == len(metrics)]
+    return tuple(_mark(row, _is_comparable(row, study, question)) for row in rows)
 
 
-def _mark(point: PublishedPoint, study: Study, question: Question) -> PublishedMark:
-    is_comparable = size_of(study.sweep) == "full" and not any(obstacle(c, study, question) for c in point.claims)
-    paper = point.claims[0].source.paper.partition(" (")[0]
-    lines = [point.source]
-    for claim, value, std in zip(point.claims, point.values, point.stds, strict=True):
-        lines.append(f"{claim.place.metric} {value:.5g}" + (f" ± {std:.2g}" if std else ""))
-    lines += dict.fromkeys(claim.note for claim in point.claims if claim.note)
+def compared_marks(answers: Answers) -> tuple[Published, ...]:
+    """Every published row that the study is held against in two objectives, with its row of the table of claims."""
+    numbers = {verdict.claim.id: i for i, verdict in enumerate(answers.verdicts)}
+    compared = (v.claim for v in answers.verdicts if v.finding is not Finding.not_comparable)
+    rows = _rows(compared, [objective.metric for objective in answers.question.objectives])
+    return tuple(_mark(row, True, f"claim-{numbers[row[0].id]}") for row in rows if len(row) > 1)
+
+
+def _rows(claims: Iterable[Claim], metrics: Sequence[str]) -> list[list[NumberClaim]]:
+    """Of each row of a published table, the numbers that may be drawn beside `metrics`, in their order."""
+    rows: dict[str, dict[str, NumberClaim]] = {}
+    for claim in claims:
+        if isinstance(claim, NumberClaim) and claim.row:
+            rows.setdefault(claim.row, {})[claim.objective] = claim
+    return [[row[metric] for metric in metrics if metric in row] for row in rows.values()]
+
+
+def _is_comparable(row: Sequence[Claim], study: Study, question: Question) -> bool:
+    return size_of(study.sweep) == "full" and not any(obstacle(claim, study, question) for claim in row)
+
+
+def _mark(row: Sequence[NumberClaim], is_comparable: bool, id: str = "") -> Published:
+    lines = [f"published: {row[0].source.text}"]
+    for claim in row:
+        published = published_text(claim.published, published_decimals(claim.published))
+        lines.append(f"{claim.place.metric} of {claim.place.condition}: {published}")
+    lines += dict.fromkeys(claim.note for claim in row if claim.note)
+    paper = row[0].source.paper.partition(" (")[0]
     legend = f"published ({paper})" if is_comparable else "published, other data"
-    return PublishedMark(point.values, "\n".join(lines), legend, is_comparable)
+    return Published({claim.objective: claim.in_our_unit for claim in row}, "\n".join(lines), legend, is_comparable, id)

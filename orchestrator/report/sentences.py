@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrator.pareto.front import Point
-from orchestrator.pareto.hypervolume import OUTSIDE
 from orchestrator.pareto.membership import Membership
 from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers
+from orchestrator.report.comparison_table import difference_decimals
 from orchestrator.report.condition_table import front_objectives, missing_conditions
-from orchestrator.report.numerals import between, decimals, fixed, p_value, probability, signed
+from orchestrator.report.front_table import volume_sentences
+from orchestrator.report.numerals import p_value, probability, signed
 from orchestrator.results.comparison import Comparison
+from orchestrator.results.points import Point
 from orchestrator.results.provenance import StudyProvenance
-from orchestrator.statistics.summary import Summary
 
 MAX_NAMED: Final = 5
 MAX_COMPARED: Final = 3
@@ -58,7 +58,7 @@ def _front(answers: Answers) -> list[str]:
     sentences = [f"Of {all_points}, {len(on):,} {_be(on)} {best}: {listed(on)}."]
     if near:
         sentences.append(f"Off it, but within seed noise of it: {listed(near)}.")
-    return [*sentences, _volume(answers)]
+    return [*sentences, " ".join(volume_sentences(front, front_objectives(answers)))]
 
 
 def _with_chance(point: Point, sure: Membership) -> str:
@@ -67,19 +67,6 @@ def _with_chance(point: Point, sure: Membership) -> str:
 
 def _be(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
-
-
-def _volume(answers: Answers) -> str:
-    volume = answers.front.volume
-    if volume is None:
-        return ""
-    metrics = [objective.metric for objective in front_objectives(answers)]
-    corner = ", ".join(f"{m} = {x:,.6g}" for m, x in zip(metrics, volume.reference, strict=True))
-    digits = decimals([Summary(volume.value, (volume.interval.high - volume.interval.low) / 4, 2)])
-    interval = between(volume.interval, digits)
-    bounds = f" (95 % interval {interval})" if interval else ""
-    outside = f" {OUTSIDE}" if volume.is_outside() else ""
-    return f"The hypervolume of the front up to {corner} is {fixed(volume.value, digits)}{bounds}.{outside}"
 
 
 def _comparisons(found: Sequence[Comparison]) -> list[str]:
@@ -96,7 +83,7 @@ def _comparisons(found: Sequence[Comparison]) -> list[str]:
 
 
 def _differing(found: Sequence[Comparison], answer: str) -> str:
-    digits = decimals(summary for c in found for summary in (c.summary_a, c.summary_b))
+    digits = difference_decimals(found)
     ordered = sorted(found, key=lambda c: abs(c.difference), reverse=True)
     texts = [f"{c.a} ({signed(c.difference, digits)}, {_how_sure(c)})" for c in ordered]
     return f"{answer}: {listed(texts, MAX_COMPARED)}" if texts else ""

@@ -1,32 +1,34 @@
-"""Which of many conditions a page shows."""
+"""Which of many conditions are shown."""
 
 from typing import Final
 
-from orchestrator.pareto.front import nearest, spread_out
+from orchestrator.pareto.front import nearest
 from orchestrator.pareto.membership import UncertainFront
+from orchestrator.statistics.subsample import subsample
 
 MAX_POINTS: Final = 300
-NUM_FRONT: Final = 150
-NUM_NEAREST: Final = 100
-NUM_OTHERS: Final = 49
 
 
-def shown_points(front: UncertainFront) -> tuple[int, ...]:
-    """Numbers of the points that are shown, rising; all of up to 300.
+def shown_points(
+    front: UncertainFront, most: int = MAX_POINTS, num_front: int = 150, num_near: int = 100, num_others: int = 49
+) -> tuple[int, ...]:
+    """Numbers of the points that are shown, rising; all of up to `most`.
 
-    Of more: the front (at even steps, where it is long), what is within noise of it, what lies nearest to it, some of
-    the rest, the reference.
+    Of more: the front (at even steps, where it is long), the likeliest of what is within noise of it, then what lies
+    nearest to it, some of the rest, the reference.
     """
     points = front.points
-    if len(points) <= MAX_POINTS:
+    if len(points) <= most:
         return tuple(range(len(points)))
+    places = {point.name: i for i, point in enumerate(points)}
+    on_front = [i for i, point in enumerate(points) if point.is_front]
     near = [i for i, membership in enumerate(front.memberships) if membership.standing == "near within noise"]
-    likely = sorted(near, key=lambda i: -front.memberships[i].on_front)[:NUM_NEAREST]
-    close = [*(points[i] for i in likely), *nearest(points, NUM_NEAREST - len(likely))]
-    names = {point.name for point in (*spread_out([point for point in points if point.is_front], NUM_FRONT), *close)}
-    rest = [point for point in points if not point.is_front and point.name not in names]
-    names |= {point.name for point in spread_out(rest, NUM_OTHERS)} | {front.reference}
-    return tuple(i for i, point in enumerate(points) if point.name in names)
+    likely = sorted(near, key=lambda i: -front.memberships[i].on_front)
+    close = list(dict.fromkeys([*likely, *(places[point.name] for point in nearest(points, num_near))]))[:num_near]
+    found = {on_front[i] for i in subsample(len(on_front), num_front)} | set(close)
+    rest = [i for i, point in enumerate(points) if not point.is_front and i not in found]
+    found |= {rest[i] for i in subsample(len(rest), num_others)}
+    return tuple(sorted(found | {places[name] for name in (front.reference,) if name in places}))
 
 
 def curve_conditions(front: UncertainFront, count: int = 12) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 from orchestrator.console.errors import RefusedError
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.admission import Admission
-from orchestrator.scheduler.task_factory import Task, TaskFactory
-from orchestrator.scheduler.task_journals import journals
+from orchestrator.scheduler.task import Task, journals
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import sqlite_reader
 from orchestrator.tracking.study_cache import cache_folder
 

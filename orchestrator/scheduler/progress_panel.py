@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from orchestrator.journal.folder import Record
-from orchestrator.scheduler.task_list import PREREQUISITES
+from orchestrator.scheduler.task import PREREQUISITES
 
 States = Mapping[str, Mapping[str, int]]
 

@@ -14,10 +14,13 @@ from orchestrator.cli import pareto as query_commands
 from orchestrator.cli.pareto import pareto
 from orchestrator.cli.status import status
 from orchestrator.console.printing import Format
-from orchestrator.report import front_figure
+from orchestrator.report import front_page
+from orchestrator.results.question import Question
 from orchestrator.results.study import Study
+from orchestrator.tracking import load
 from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
+from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import Store, replicate
 from trainables.errors import InputError
 
@@ -58,7 +61,7 @@ def large(monkeypatch):
         for seed in (1, 2)
     ]
     study = Study("asr.demo", tuple(replicates), {f"c{i:03}": 1_700_000_000_000 + i for i in range(100)})
-    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: study)
+    monkeypatch.setattr(load, "load_study", lambda *_: study)
     return study
 
 
@@ -118,11 +121,11 @@ def stored(monkeypatch):
     calls = []
     monkeypatch.setattr(Tracking, "__init__", lambda *_: None)
     monkeypatch.setattr(Tracking, "store_front", lambda _, *given: calls.append(given))
-    monkeypatch.setattr(front_figure, "draw_front", draw_nothing)
+    monkeypatch.setattr(front_page, "draw_front", draw_nothing)
     return calls
 
 
-def draw_nothing(sweep, front, objectives, published, html, png):
+def draw_nothing(answers, published, html, png):
     """Empty files."""
     html.parent.mkdir(parents=True, exist_ok=True)
     html.write_text("")
@@ -163,7 +166,7 @@ def test_figures_that_could_not_be_stored_are_stored_the_next_time(store, printe
 def test_the_answer_is_printed_before_the_store_is_waited_for(store, monkeypatch, capsys):
     store.write([replicate("a", 1)], revision=1)
     seen = []
-    monkeypatch.setattr(front_figure, "draw_front", draw_nothing)
+    monkeypatch.setattr(front_page, "draw_front", draw_nothing)
     monkeypatch.setattr(Tracking, "store_front", lambda *_: seen.append(capsys.readouterr().out))
     pareto("asr.demo", format=Format.csv)
     (text,) = seen
@@ -179,7 +182,7 @@ def test_of_many_points_the_front_and_the_nearest_are_shown(monkeypatch, printed
         replicate(f"c{i:03}", 1, metrics={"per@e": per, "macs_per_frame@e": macs})
         for i, (per, macs) in enumerate(places)
     ]
-    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(replicates)))
+    monkeypatch.setattr(load, "load_study", lambda *_: Study("asr.demo", tuple(replicates)))
     shown = printed(pareto)
     names = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
     assert names == [f"c{i:03}" for i in range(23)]
@@ -191,7 +194,7 @@ def test_a_very_long_front_is_shown_in_part(monkeypatch, printed, stored, workpl
     replicates = [
         replicate(f"c{i:03}", 1, metrics={"per@e": i / 1000, "macs_per_frame@e": 1000.0 - i}) for i in range(500)
     ]
-    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(replicates)))
+    monkeypatch.setattr(load, "load_study", lambda *_: Study("asr.demo", tuple(replicates)))
     shown = printed(pareto)
     names = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
     assert (len(names), names[0], names[-1]) == (200, "c000", "c499")
@@ -217,7 +220,7 @@ def test_of_many_others_the_likeliest_are_shown_first(monkeypatch, printed, stor
         for condition, values in errors.items()
         for seed, error in enumerate(values)
     ]
-    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(replicates)))
+    monkeypatch.setattr(load, "load_study", lambda *_: Study("asr.demo", tuple(replicates)))
     shown = printed(pareto)
     names = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
     assert sorted(names) == ["best", *(f"near{i:03}" for i in range(15)), *(f"wide{i}" for i in range(5))]
@@ -226,7 +229,7 @@ def test_of_many_others_the_likeliest_are_shown_first(monkeypatch, printed, stor
 def test_three_objectives_are_the_sweeps_or_asked_for(monkeypatch, printed, stored, workplace):
     metrics = ("sequence_error@e", "mean_updates@e", "macs_per_sequence@e")
     study = noisy_study("act.search_parity", {"a": (0.1, 3.0, 5.0), "b": (0.2, 2.0, 9.0)}, metrics)
-    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: study)
+    monkeypatch.setattr(load, "load_study", lambda *_: study)
 
     for options, expected in (
         ({}, ["sequence_error", "mean_updates", "macs_per_sequence"]),
@@ -245,7 +248,7 @@ def test_three_objectives_are_the_sweeps_or_asked_for(monkeypatch, printed, stor
 
 def test_what_is_stored_says_volume_bounds_and_reference_point(monkeypatch, printed, stored, workplace):
     study = noisy_study("asr.demo", {"random": (0.3, 1e6), "b": (0.2, 2e6)}, ("per@e", "macs_per_frame@e"))
-    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: study)
+    monkeypatch.setattr(load, "load_study", lambda *_: study)
     shown = printed(pareto)
     ((_, files, metrics, tags),) = stored
     volume = (0.303 - 0.3) * (2.02e6 - 1e6) + 0.1 * 0.02e6
@@ -256,7 +259,11 @@ def test_what_is_stored_says_volume_bounds_and_reference_point(monkeypatch, prin
         "ponderay.hypervolume_reference": "per 0.303, macs_per_frame 2020000",
     }
     assert json.loads(files.json.read_text()) == json.loads(printed(pareto, format=Format.json))
-    assert "P(dominates reference)" in shown and f"Hypervolume {volume:.6g} [" in shown
+    assert (
+        "P(dominates reference)" in shown
+        and "The hypervolume of the front up to per = 0.3030, macs_per_frame = 2,020,000 is 5,060 (95 % interval "
+        in shown
+    )
     assert "Two or three seeds: all points." in shown
 
 
@@ -273,21 +280,42 @@ def test_published_points_are_comparable_on_the_same_data_only(monkeypatch):
     """The claims' own judgement of comparability stands in; a smoke sweep never is."""
     from orchestrator.report import published_marks
 
-    objectives, study = find_sweep("asr.table2_timit").objectives, Study("asr.table2_timit", ())
+    question, study = Question.of(find_sweep("asr.table2_timit")), Study("asr.table2_timit", ())
     monkeypatch.setattr(published_marks, "obstacle", lambda *_: "")
-    marks = published_marks.published_marks(find_sweep("asr.table2_timit"), study, objectives)
+    marks = published_marks.published_marks(question, study)
     (surprisal,) = [mark for mark in marks if "TIMIT, surprisal" in mark.text]
-    assert surprisal.values == pytest.approx((0.2000, 6.41e6)) and surprisal.is_comparable
+    assert surprisal.values == pytest.approx({"per": 0.2000, "macs_per_frame": 6.41e6}) and surprisal.is_comparable
     assert surprisal.legend == "published (Lugosch, Nowrouzezahrai, Meyer 2020)"
-    numbers = ["released_per 0.2 ± 0.0017", "released_flops_per_frame 6.41e+06"]
+    numbers = ["released_per of surprisal: 20.00 ± 0.15 (n = 5)", "released_flops_per_frame of surprisal: 6.41"]
     assert surprisal.text.splitlines()[1:3] == numbers and "count padding frames" in surprisal.text
-    smoke = published_marks.published_marks(
-        find_sweep("asr.table2_timit", smoke=True), replace(study, sweep="asr.table2_timit.smoke"), objectives
-    )
+    small = Question.of(find_sweep("asr.table2_timit", smoke=True))
+    smoke = published_marks.published_marks(small, replace(study, sweep="asr.table2_timit.smoke"))
     assert {(mark.legend, mark.is_comparable) for mark in smoke} == {("published, other data", False)}
     monkeypatch.setattr(published_marks, "obstacle", lambda *_: "Other data.")
-    marks = published_marks.published_marks(find_sweep("asr.table2_timit"), study, objectives)
+    marks = published_marks.published_marks(question, study)
     assert {mark.is_comparable for mark in marks} == {False}
+
+
+def marks_of(sweep, *metrics):
+    from orchestrator.report.published_marks import published_marks
+
+    objectives = tuple(Objective(metric) for metric in metrics)
+    question = Question(sweep, "", objectives, "", "welch", (1,), {})
+    return {mark.text.splitlines()[0]: mark for mark in published_marks(question, Study(sweep, ()))}
+
+
+def test_a_row_with_every_objective_is_a_point_in_our_units():
+    points = marks_of("asr.table2_timit", "per", "macs_per_frame")
+    assert len(points) == 5
+    (source,) = [source for source in points if source.endswith("TIMIT, surprisal")]
+    assert source.startswith("published: Lugosch, ") and "2006.01659" in source
+    assert list(points[source].values) == ["per", "macs_per_frame"]
+
+
+def test_a_row_without_one_of_them_is_none():
+    assert marks_of("asr.deterministic_timit", "per", "macs_per_frame") == {}
+    assert marks_of("lm.step_size", "perplexity", "macs_per_token") == {}
+    assert len(marks_of("lm.step_size", "perplexity")) == 1 + 5 + 6 + 6
 
 
 def test_the_commands_take_what_they_took(large, stored, workplace):

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.pareto.front import Point, front, nearest, non_dominated, spread_out
+from orchestrator.pareto.front import front, nearest, non_dominated
 from orchestrator.results.study import Replicate, Study
-from orchestrator.statistics.summary import Summary
 from search_spaces.sweep import Objective
 from tests.orchestrator.pareto.made_up import ERROR_COST, study_of
 
@@ -94,13 +93,6 @@ def test_nearest_of_points_without_a_range():
     points = points_of([(1.0, 1.0), (1.0, 1.0)])
     assert all(point.is_front for point in points)
     assert nearest(points, 5) == ()
-
-
-def test_spread_out_keeps_both_ends_and_no_point_twice():
-    points = [Point(str(i), str(i), "", (Summary(float(i), math.nan, 1),)) for i in range(101)]
-    assert [point.name for point in spread_out(points, 5)] == ["0", "25", "50", "75", "100"]
-    assert spread_out(points, 101) == tuple(points)
-    assert len({point.name for point in spread_out(points, 100)}) == 100
 
 
 def test_ten_thousand_points_by_one_pass_from_the_cheapest():

@@ -1,30 +1,9 @@
 """Claims by sweep, and published rows as points."""
 
-import math
-
 import pytest
 
-from orchestrator.published.find import claims_of, published_points
+from orchestrator.published.find import claims_of
 from search_spaces.claim import StatementClaim
-from search_spaces.sweep import Objective
-
-OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))
-
-
-def test_a_row_with_every_objective_is_a_point_in_our_units() -> None:
-    points = {point.name: point for point in published_points("asr.table2_timit", OBJECTIVES)}
-    assert len(points) == 5
-    surprisal = points["Table 2, TIMIT, surprisal"]
-    assert surprisal.values == pytest.approx((0.2, 6.41e6))
-    assert surprisal.stds == pytest.approx((0.0015 * math.sqrt(5 / 4), 0))
-    assert surprisal.source.startswith("Lugosch, ") and "2006.01659" in surprisal.source
-    assert [claim.objective for claim in surprisal.claims] == ["per", "macs_per_frame"]
-
-
-def test_a_row_without_one_of_them_is_none() -> None:
-    assert published_points("asr.deterministic_timit", OBJECTIVES) == ()
-    assert published_points("lm.step_size", (Objective("perplexity"), Objective("macs_per_token"))) == ()
-    assert len(published_points("lm.step_size", (Objective("perplexity"),))) == 1 + 5 + 6 + 6
 
 
 def test_the_small_size_has_the_claims_of_the_whole() -> None:

@@ -11,6 +11,7 @@ from orchestrator.report.numerals import (
     p_value,
     probability,
     signed,
+    with_interval,
     written_decimals,
 )
 from orchestrator.statistics.intervals import NONE, Interval
@@ -19,8 +20,22 @@ from orchestrator.statistics.summary import Summary
 
 def test_decimals_follow_the_median_standard_deviation():
     assert decimals([Summary(20.003, 0.15, 5), Summary(19.0, 0.2, 5), Summary(18.0, 0.0001, 5)]) == 2
-    assert decimals([Summary(169_611.0, 530.0, 5), Summary(145_804.0, 0.0, 5)]) == 0
+    assert decimals([Summary(169_611.0, 530.0, 5), Summary(145_804.0, 0.0, 5)]) == -1
+    assert decimals([Summary(1234.567, 40.0, 5)]) == 0
     assert decimals([Summary(0.0953, 0.0160, 2)]) == 3
+
+
+def test_of_large_numbers_digits_before_the_point_are_rounded_but_the_smallest_keeps_three():
+    assert decimals([Summary(9_400_000.0, 610_000.0, 5), Summary(8_800_000.0, 530_000.0, 5)]) == -4
+    assert decimals([Summary(9_400_000.0, 610_000.0, 5), Summary(1_234.0, 530_000.0, 5)]) == -1
+    assert decimals([Summary(0.0, 610_000.0, 5)]) == 0
+    assert (fixed(8_805_150.0, -4), fixed(-8_805_150.0, -6)) == ("8,810,000", f"{MINUS}9,000,000")
+    assert signed(1_234.0, -2) == "+1,200" and signed(4.0, -2) == "0"
+
+
+def test_an_interval_supports_two_digits_of_a_quarter_of_its_length():
+    assert with_interval(5060.0, Interval(4900.0, 5220.0)) == Summary(5060.0, 80.0, 2)
+    assert decimals([with_interval(2.5, NONE)]) == 3
 
 
 def test_decimals_where_nothing_varies():

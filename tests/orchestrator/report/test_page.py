@@ -25,7 +25,7 @@ STUDY = study_of(CONDITIONS)
 class Outline(HTMLParser):
     """Tags with their attributes, text by tag, and whether every tag is closed in turn."""
 
-    EMPTY = frozenset(("meta", "link", "br", "path", "rect", "circle"))
+    EMPTY = frozenset(("meta", "link", "br", "path", "rect", "circle", "input", "wbr"))
 
     def __init__(self, text):
         super().__init__()

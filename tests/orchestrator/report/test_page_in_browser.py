@@ -224,6 +224,51 @@ def test_on_a_narrow_screen_only_tables_and_figures_scroll(browser, address):
         assert watched.page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+CUT_OFF = """() => [...document.querySelectorAll(".scroll")].filter((one) => one.scrollWidth > one.clientWidth)
+  .map((one) => one.getAttribute("aria-label") ?? one.getAttribute("aria-labelledby"))"""
+
+COVERED = """() => {
+  const boxes = [...document.querySelectorAll(".label")].map((one) => one.getBoundingClientRect());
+  const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  return boxes.map((a, i) => boxes.slice(0, i).filter((b) => meet(a, b)).length).reduce((sum, n) => sum + n, 0);
+}"""
+
+
+@pytest.fixture(scope="module")
+def long_front(tmp_path_factory):
+    """38 conditions with long names and three objectives, all of them on the front."""
+    places = {f"learned_released_l{i:02},rate=0.0001": (0.9 - 0.02 * i, 1e7 + 2e5 * i, 0.5) for i in range(38)}
+    study = study_of(places)
+    answers = answers_of(study, 3, reference="learned_released_l00,rate=0.0001", notes=("One.", "Two."))
+    return written(render(answers, curves_of(study), provenance_of(study)), tmp_path_factory)
+
+
+def test_no_column_is_cut_off_on_a_screen_of_1400_pixels(browser, long_front, address):
+    for place in (long_front, address):
+        with watched_page(browser, width=1400) as watched:
+            watched.page.goto(place)
+            watched.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+            assert watched.page.evaluate(CUT_OFF) == []
+            assert watched.page.evaluate("document.documentElement.scrollWidth") <= 1400
+
+
+def test_on_a_front_of_38_conditions_no_label_covers_another(page, long_front):
+    page.page.goto(long_front)
+    assert page.page.locator(".points .mark").count() > 3 * 38
+    assert page.page.locator(".label").count() > 20
+    assert page.page.evaluate(COVERED) == 0
+
+
+def test_warnings_are_folded_under_a_line_that_counts_them(page, long_front):
+    page.page.goto(long_front)
+    summary, warning = page.page.locator(".warning summary"), page.page.locator(".warning li").first
+    number = page.page.locator(".warning li").count()
+    assert summary.inner_text() == f"{number} warnings: read them first" and number > 2
+    assert not warning.is_visible()
+    summary.click()
+    assert warning.is_visible()
+
+
 def test_everything_is_there_without_scripts(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

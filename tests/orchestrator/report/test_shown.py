@@ -40,3 +40,4 @@ def test_curves_are_of_the_reference_and_the_likeliest():
 def test_even_steps_keep_both_ends():
     assert list(subsample(3, 5)) == [0, 1, 2]
     assert list(subsample(101, 5)) == [0, 25, 50, 75, 100]
+    assert len(set(subsample(101, 100))) == 100

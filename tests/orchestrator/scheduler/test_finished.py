@@ -1,12 +1,10 @@
 """What counts as finished without a driver, against what a driver really left."""
 
-import math
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
-from orchestrator import driver, launch
+from orchestrator import driver, notebook
 from orchestrator.scheduler import task_factory
 from orchestrator.scheduler.finished import finished_replicates
 from orchestrator.scheduler.task_factory import TaskFactory
@@ -84,6 +82,7 @@ def test_where_a_run_of_it_has_not_ended_well_a_driver_looks(done):
 
 
 def test_a_finished_sweep_starts_nothing(done, monkeypatch):
-    monkeypatch.setattr(driver, "run_on_ray", lambda *_: pytest.fail("started"))
-    outcome = launch.launch(SWEEP, done.settings, Console(quiet=True), None, False, math.inf)
-    assert (len(outcome.replicates), outcome.num_failed, outcome.num_unwritten) == (6, 0, 0)
+    monkeypatch.setattr(driver, "launch", lambda *_: pytest.fail("started"))
+    monkeypatch.setenv("PONDERAY_RUNS", str(done.settings.runs))
+    study = notebook.run(SWEEP)
+    assert [one.state for one in study.replicates] == ["complete"] * 6

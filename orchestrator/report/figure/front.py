@@ -1,0 +1,220 @@
+"""Where everything in the figure of a front lies: one panel for each pair of objectives."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.report.answers import Answers
+from orchestrator.report.condition_table import front_objectives, is_reference_point
+from orchestrator.report.figure.axis import Area, Axis
+from orchestrator.report.figure.border import Border, Corners
+from orchestrator.report.figure.labels import Label, place_labels
+from orchestrator.statistics.intervals import Interval
+from orchestrator.statistics.subsample import subsample
+from search_spaces.sweep import Objective
+
+AREA: Final = Area(640, 420, 64, 620, 16, 372)
+CHANCES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+CROWD: Final = 60
+MAX_LABELS: Final = 40
+WHISKERS: Final = "95 % intervals of the means, cut at the frame"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of a published table, as a point beside a front.
+
+    Attributes:
+        values: of the metrics that it has, in the study's unit.
+        text: what it is, in a line or more.
+        legend: `published (Lugosch et al. 2020)`, or `published, other data`.
+        is_comparable: whether it is of the same data and sizes; where not, it does not stretch the axes.
+        row: the id of its row in a table of the page; empty where it has none.
+    """
+
+    values: Mapping[str, float]
+    text: str
+    legend: str
+    is_comparable: bool = True
+    row: str = ""
+
+    @property
+    def kind(self) -> str:
+        """As the style sheet calls it."""
+        return "published" if self.is_comparable else "other"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One condition in a panel.
+
+    Attributes:
+        row: its number in the table of conditions.
+        whiskers: a path along the intervals; `is_faint` where it shows only under the pointer.
+        chance: of being on the front, in six classes; they part at `CHANCES`.
+    """
+
+    row: int
+    name: str
+    x: float
+    y: float
+    whiskers: str
+    is_faint: bool
+    chance: int
+    is_front: bool
+    is_reference: bool
+
+
+@dataclass(frozen=True)
+class Diamond:
+    """A published point in a panel; `kind`, `row` and `text` as in `Published`."""
+
+    kind: str
+    row: str
+    text: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The first objective of the pair upwards, the other to the right.
+
+    Attributes:
+        front: a path along the front of the means; empty where the front is of more objectives than these.
+        band: a path around what 5 % of the draws attain and 95 % do not; empty likewise, and without draws.
+        seeds: paths along what 1, 2 and more of the seeds attain; none likewise.
+    """
+
+    x_axis: Axis
+    y_axis: Axis
+    x_title: str
+    y_title: str
+    marks: tuple[Mark, ...]
+    diamonds: tuple[Diamond, ...]
+    labels: tuple[Label, ...]
+    front: str
+    band: str
+    seeds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A panel for each pair of objectives.
+
+    Attributes:
+        legend: kinds of signs, each with its text.
+    """
+
+    panels: tuple[Panel, ...]
+    legend: tuple[tuple[str, str], ...]
+    area: Area = AREA
+
+
+def front_figure(answers: Answers, shown: Sequence[int], published: Sequence[Published] = ()) -> Figure:
+    """The figure of the points numbered `shown` and of what was published; without panels for one objective."""
+    pairs = itertools.combinations(front_objectives(answers), 2)
+    panels = tuple(_panel(answers, shown, published, y, x) for y, x in pairs)
+    return Figure(panels, tuple(_legend(answers, panels, published)) if panels else ())
+
+
+def chance_class(share: float) -> int:
+    """From 0, up to 5 %, to 5, at least 95 %."""
+    return sum(share > bound for bound in CHANCES[:-1]) + (share >= CHANCES[-1])
+
+
+def _legend(answers: Answers, panels: Sequence[Panel], published: Sequence[Published]) -> Iterator[tuple[str, str]]:
+    line = ", which the line follows" if panels[0].front else ""
+    yield "on", f"ringed: on the front of the means{line}"
+    if answers.front.reference:
+        yield "reference", "the reference"
+    for kind, legend in dict.fromkeys((one.kind, one.legend) for one in published):
+        rows = [one for one in published if one.legend == legend]
+        num_drawn = len({d.text for panel in panels for d in panel.diamonds} & {one.text for one in rows})
+        outside = f" ({len(rows) - num_drawn} of {len(rows)} outside the figure)" if num_drawn < len(rows) else ""
+        yield kind, legend + outside
+    if panels[0].band:
+        levels = sorted(surface.level for surface in answers.front.attainment)
+        yield "band", f"border of what {100 * levels[0]:g} to {100 * levels[-1]:g} % of the draws attain"
+    yield "whisker", WHISKERS
+
+
+def _panel(answers: Answers, shown: Sequence[int], published: Sequence[Published], y: Objective, x: Objective) -> Panel:
+    drawn = [one for one in published if x.metric in one.values and y.metric in one.values]
+    x_axis = _axis(answers, shown, x, drawn, AREA.left, AREA.right)
+    y_axis = _axis(answers, shown, y, drawn, AREA.bottom, AREA.top)
+    marks = tuple(_mark(answers, i, x, y, x_axis, y_axis, len(shown) > CROWD) for i in shown)
+    diamonds = tuple(
+        Diamond(one.kind, one.row, one.text, x_axis.at(one.values[x.metric]), y_axis.at(one.values[y.metric]))
+        for one in drawn
+        if x_axis.holds(one.values[x.metric]) and y_axis.holds(one.values[y.metric])
+    )
+    front, band, seeds = _borders(answers, x, y, x_axis, y_axis)
+    titles = _title(x, x_axis), _title(y, y_axis)
+    return Panel(x_axis, y_axis, *titles, marks, diamonds, _labels(marks, diamonds), front, band, seeds)
+
+
+def _axis(
+    answers: Answers,
+    shown: Sequence[int],
+    objective: Objective,
+    published: Sequence[Published],
+    start: float,
+    end: float,
+) -> Axis:
+    i, front = front_objectives(answers).index(objective), answers.front
+    values = [front.points[j].summaries[i].mean for j in shown]
+    values += [one.values[objective.metric] for one in published if one.is_comparable]
+    return Axis.around(values, start, end, [bound for j in shown for bound in front.memberships[j].intervals[i]])
+
+
+def _title(objective: Objective, axis: Axis) -> str:
+    scale = ", logarithmic" if axis.is_log else ""
+    better = "higher" if objective.direction == "maximize" else "lower"
+    return f"{objective.metric}{axis.unit}{scale} ({better} is better)"
+
+
+def _mark(answers: Answers, row: int, x: Objective, y: Objective, x_axis: Axis, y_axis: Axis, is_crowd: bool) -> Mark:
+    point, sure = answers.front.points[row], answers.front.memberships[row]
+    i, j = (front_objectives(answers).index(objective) for objective in (x, y))
+    across, up = x_axis.at(point.summaries[i].mean), y_axis.at(point.summaries[j].mean)
+    whiskers = _whisker(x_axis, sure.intervals[i], f"M{{}} {up}H{{}}")
+    whiskers += _whisker(y_axis, sure.intervals[j], f"M{across} {{}}V{{}}")
+    is_faint, chance = is_crowd and not point.is_front, chance_class(sure.on_front)
+    is_reference = is_reference_point(answers, point)
+    return Mark(row, point.name, across, up, whiskers, is_faint, chance, point.is_front, is_reference)
+
+
+def _whisker(axis: Axis, interval: Interval, path: str) -> str:
+    if math.isnan(interval.low) or interval.low == interval.high:
+        return ""
+    return path.format(axis.at(interval.low), axis.at(interval.high))
+
+
+def _borders(
+    answers: Answers, x: Objective, y: Objective, x_axis: Axis, y_axis: Axis
+) -> tuple[str, str, tuple[str, ...]]:
+    """Paths along the front of the means, around the band and along what numbers of seeds attain."""
+    front = answers.front
+    if len(front_objectives(answers)) > 2:
+        return "", "", ()
+    border = Border(y, x, x_axis.limits, y_axis.limits)
+    means = [tuple(summary.mean for summary in point.summaries) for point in front.points if point.is_front]
+    band = _path(border.between(front.attainment), x_axis, y_axis)
+    seeds = (_path(border.around(surface.steps), x_axis, y_axis) for surface in front.seed_attainment)
+    return _path(border.around(means), x_axis, y_axis), band and f"{band}Z", tuple(filter(None, seeds))
+
+
+def _labels(marks: Sequence[Mark], diamonds: Sequence[Diamond]) -> tuple[Label, ...]:
+    """Names beside marks on the front, of very many at even steps; the others are shown where the pointer rests."""
+    on_front = sorted((mark for mark in marks if mark.is_front), key=lambda mark: mark.x)
+    named = [on_front[i] for i in subsample(len(on_front), MAX_LABELS)]
+    taken = [(mark.x, mark.y) for mark in marks] + [(diamond.x, diamond.y) for diamond in diamonds]
+    frame = (AREA.left, AREA.top, AREA.right, AREA.bottom)
+    return place_labels([(mark.row, mark.name, mark.x, mark.y) for mark in named], taken, frame)
+
+
+def _path(corners: Corners, x_axis: Axis, y_axis: Axis) -> str:
+    return "M" + "L".join(f"{x_axis.at(x):g} {y_axis.at(y):g}" for x, y in corners) if corners else ""
