@@ -1,4 +1,4 @@
-"""The commands that ask what a sweep has produced so far: `status` and `pareto`."""
+"""The command `pareto`: the front of error against cost, and how sure it is."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orchestrator.cli.options import Smoke, SweepName, Values, find
-from orchestrator.console.printing import Format, OutputFormat, out, print_rows
+from orchestrator.console.printing import Format, OutputFormat, out
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
 
@@ -23,23 +23,6 @@ if TYPE_CHECKING:
 MAX_FRONT_ROWS: Final = 200
 MAX_ROWS: Final = 60
 NUM_OTHER_ROWS: Final = 20
-
-
-def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.table) -> None:
-    """Show how a sweep stands: its replicates, or its conditions where they are many, and why what failed has failed.
-
-    json and csv always list every replicate.
-    """
-    from orchestrator.cli import status as status_view
-    from orchestrator.environment.settings import read_settings
-    from orchestrator.tracking.load import load_study
-
-    settings, sweep = read_settings(), find(name, smoke, None, None)
-    study = load_study(sweep.name, settings)
-    if format is Format.table:
-        status_view.show(study, sweep.objectives[0], settings)
-    else:
-        print_rows(status_view.replicate_rows(study), format, title=sweep.name)
 
 
 def pareto(
@@ -143,7 +126,7 @@ def _objectives(sweep: "Sweep", x: str | None, y: str | None, z: str | None) -> 
     unknown = [name for name in chosen if known.get(name, "none") == "none"]
     if unknown:
         ranked = ", ".join(name for name, direction in known.items() if direction != "none")
-        raise InputError(f"{unknown[0]!r} is no metric with a direction; there are {ranked}.")
+        raise InputError(f"{unknown[0]!r} is not a metric with a direction; choose one of {ranked}.")
     if len(set(chosen)) < len(chosen):
         raise InputError(f"The metrics of a front must differ, but got {', '.join(chosen)}; name others.")
     return tuple(Objective(name, known[name]) for name in chosen)

@@ -1,11 +1,12 @@
-"""How a study stands, for people: tables of a size that can be read, and lines on failures, code, disk and memory."""
+"""The command `status`: how a study stands, in tables of a size that can be read, then failures, code, disk, memory."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.console.printing import Format, out, print_rows
+from orchestrator.cli.options import Smoke, SweepName, find
+from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 from orchestrator.results.study import Replicate, Study
 from trainables.errors import InputError
 
@@ -21,6 +22,22 @@ FIELDS: Final = (
     "condition", "seed", "state", "error", "key", "is_lost", "code_version", "run_id", "duration_s", "num_devices",
     "size_bytes", "peak_host_bytes", "peak_gpu_bytes", "host", "device",
 )  # fmt: skip
+
+
+def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.table) -> None:
+    """Show the state of a sweep: its replicates, or its conditions where they are many, and the errors of failed ones.
+
+    json and csv always list every replicate.
+    """
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.tracking.load import load_study
+
+    settings, sweep = read_settings(), find(name, smoke, None, None)
+    study = load_study(sweep.name, settings)
+    if format is Format.table:
+        show(study, sweep.objectives[0], settings)
+    else:
+        print_rows(replicate_rows(study), format, title=sweep.name)
 
 
 def replicate_rows(study: Study, fields: Sequence[str] = FIELDS) -> list[dict[str, Any]]:

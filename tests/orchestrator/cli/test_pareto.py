@@ -11,7 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 from orchestrator.cli import pareto as query_commands
-from orchestrator.cli.pareto import pareto, status
+from orchestrator.cli.pareto import pareto
+from orchestrator.cli.status import status
 from orchestrator.console.printing import Format
 from orchestrator.report import front_page
 from orchestrator.results.question import Question
@@ -319,7 +320,7 @@ def test_a_row_without_one_of_them_is_none():
 
 def test_the_commands_take_what_they_took(large, stored, workplace):
     app = typer.Typer()
-    app.command()(query_commands.status)
+    app.command()(status)
     app.command()(query_commands.pareto)
     found = CliRunner().invoke(app, ["status", "asr.demo", "--smoke", "--format", "json"])
     assert found.exit_code == 0 and len(json.loads(found.stdout)) == 200
