@@ -49,7 +49,7 @@ def report(
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.answer_tables import tables
-    from orchestrator.report.bundle import write_bundle, write_files
+    from orchestrator.report.bundle.write import write_bundle, write_files
     from orchestrator.tracking.client import Tracking
 
     settings, sweep = read_settings(), find(name, smoke, values, None)
@@ -83,7 +83,7 @@ def verify(
     versions that are not installed here. csv lists the differences: member, row, column, written, found.
     """
     from orchestrator.cli import verify as verify_summary
-    from orchestrator.report.verify import verify as verified
+    from orchestrator.report.bundle.verify import verify as verified
 
     with spinner(f"Making the tables of {bundle} again"):
         found = verified(bundle)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from orchestrator.console.printing import Format, out, to_csv
 
 if TYPE_CHECKING:
-    from orchestrator.report.verify import Verification
+    from orchestrator.report.bundle.verify import Verification
 
 MAX_ROWS: Final = 50
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from orchestrator.cli import pareto as query_commands
 from orchestrator.cli.pareto import pareto, status
 from orchestrator.console.printing import Format
-from orchestrator.report import front_page
+from orchestrator.report import front_files
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.tracking import load
@@ -120,7 +120,7 @@ def stored(monkeypatch):
     calls = []
     monkeypatch.setattr(Tracking, "__init__", lambda *_: None)
     monkeypatch.setattr(Tracking, "store_front", lambda _, *given: calls.append(given))
-    monkeypatch.setattr(front_page, "draw_front", draw_nothing)
+    monkeypatch.setattr(front_files, "draw_front", draw_nothing)
     return calls
 
 
@@ -165,7 +165,7 @@ def test_figures_that_could_not_be_stored_are_stored_the_next_time(store, printe
 def test_the_answer_is_printed_before_the_store_is_waited_for(store, monkeypatch, capsys):
     store.write([replicate("a", 1)], revision=1)
     seen = []
-    monkeypatch.setattr(front_page, "draw_front", draw_nothing)
+    monkeypatch.setattr(front_files, "draw_front", draw_nothing)
     monkeypatch.setattr(Tracking, "store_front", lambda *_: seen.append(capsys.readouterr().out))
     pareto("asr.demo", format=Format.csv)
     (text,) = seen

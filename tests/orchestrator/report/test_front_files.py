@@ -7,7 +7,7 @@ import pytest
 from orchestrator.pareto.membership import uncertain_front
 from orchestrator.report.answers import Answers
 from orchestrator.report.figure.front import Published
-from orchestrator.report.front_page import draw_front
+from orchestrator.report.front_files import draw_front
 from orchestrator.results.question import Question
 from tests.orchestrator.pareto.made_up import ERROR_COST, ERROR_COST_LATENCY, study_of
 
