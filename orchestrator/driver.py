@@ -1,10 +1,11 @@
-"""A sweep from declaration to study: takes its lease, plans, and lets Ray Tune carry it out."""
+"""A sweep from declaration to study: looks first, takes its lease, and runs what is left, on Ray or in this process."""
 
 import contextlib
 import math
-import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from rich.console import Console
@@ -13,25 +14,32 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.study import Replicate
-from orchestrator.scheduler.admission import Admission, Capacity
-from orchestrator.scheduler.conditions import ConditionSource, ListedConditions
+from orchestrator.scheduler.admission import Admission
+from orchestrator.scheduler.capacity import Capacity
+from orchestrator.scheduler.condition_end import ConditionEnds
+from orchestrator.scheduler.conditions import ConditionSource, ListedConditions, Replication
+from orchestrator.scheduler.intake import Intake
+from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.recorder import Recorder
-from orchestrator.scheduler.scheduler import Scheduler
+from orchestrator.scheduler.retry import TaskRuns
+from orchestrator.scheduler.scheduler import Scheduler, StartQueue
 from orchestrator.scheduler.stopping import StoppedError, Stopping, stop_on_sigterm
+from orchestrator.scheduler.task import TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.scheduler.watchdog import Watchdog
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper
 from orchestrator.tracking.store import reason_of, redacted
 from orchestrator.tracking.write_queue import WriteQueue
-from search_spaces.sweep import Condition
+from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 
 WRITE_AT_END_S: Final = 600.0
 """How long a finished sweep waits for a tracking store that is away."""
 
 WRITE_AT_STOP_S: Final = 20.0
+POLL_S: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,34 @@ class Outcome:
     def num_failed(self) -> int:
         """Replicates that failed."""
         return sum(replicate.state == "failed" for replicate in self.replicates)
+
+
+def launch(
+    sweep: Sweep,
+    settings: Settings,
+    console: Console,
+    num_cpus: int | None = None,
+    accept_code: bool = False,
+    max_device_hours: float = math.inf,
+    is_verbose: bool = False,
+) -> Outcome:
+    """Looks for what cannot work, then runs what is left of `sweep` on Ray; the arguments are those of `run_on_ray`.
+
+    Raises:
+        InputError: if the sweep's data or settings are wrong.
+        RefusedError: if it must not start as it is.
+        StoppedError, KeyboardInterrupt: if it was stopped; what is done is kept.
+    """
+    from orchestrator.checks.check import refuse_failed
+    from orchestrator.checks.sweep import before_ray
+
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    checks = before_ray(sweep, settings, factory)
+    for check in checks:
+        if check.state == "warning":
+            console.print(f"Warning: {check.line()}", markup=False, soft_wrap=True)
+    refuse_failed(checks)
+    return run_on_ray(factory, console, num_cpus, accept_code, max_device_hours, is_verbose)
 
 
 def run_on_ray(
@@ -79,6 +115,7 @@ def run_on_ray(
         from orchestrator.checks.nodes import on_nodes
         from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
         from orchestrator.cluster.session import ClusterCapacity, end_on_node, num_nodes, ray_session
+        from orchestrator.cluster.tune_adapter import run_by_tune
 
         with ray_session(num_cpus, is_verbose), stop_on_sigterm():
             if num_nodes() > 1:
@@ -90,7 +127,7 @@ def run_on_ray(
             ):
                 if not scheduler.is_finished():
                     with Demand(scheduler, capacity, driver.view.note):
-                        _tune(scheduler, factory.settings)
+                        run_by_tune(scheduler, factory.settings.runs)
         return driver.outcome(scheduler)
 
 
@@ -100,12 +137,23 @@ def run_without_ray(factory: TaskFactory, console: Console, accept_code: bool) -
     Raises:
         RefusedError, StoppedError, KeyboardInterrupt: as `run_on_ray`.
     """
-    from orchestrator.local import run_here
-
     with _leased(factory, console) as driver:
         with driver.planned(_everything, accept_code) as scheduler:
-            run_here(scheduler)
+            _run_in_process(scheduler)
         return driver.outcome(scheduler)
+
+
+def _run_in_process(scheduler: Scheduler) -> None:
+    """One piece of work after another; waits for a prerequisite that another driver is making."""
+    from orchestrator.worker.execute import execute
+
+    while not scheduler.is_finished() and not scheduler.stopping.reason:
+        work = scheduler.next()
+        if work is None:
+            time.sleep(POLL_S)
+            continue
+        execute(work, partial(scheduler.reported, work.key))
+        scheduler.ended(work.key)
 
 
 def _everything() -> Capacity:
@@ -133,9 +181,7 @@ class _Driver:
         write_s = WRITE_AT_STOP_S
         try:
             source = _source(factory, now.most or now, self.view.note)
-            scheduler = Scheduler(
-                factory, recorder, admission, source, self.view, capacity, self.keeper.lease, self.stopping
-            )
+            scheduler = self._scheduler(factory, recorder, admission, source, capacity)
             scheduler.extend()
             yield scheduler
             write_s = WRITE_AT_END_S
@@ -151,13 +197,28 @@ class _Driver:
         finally:
             self.num_unwritten = recorder.close(write_s) if self.stopping.may_write else recorder.give_up()
 
+    def _scheduler(
+        self,
+        factory: TaskFactory,
+        recorder: Recorder,
+        admission: Admission,
+        source: ConditionSource,
+        capacity: Callable[[], Capacity],
+    ) -> Scheduler:
+        tasks, replication, outage = TaskList(), Replication(factory, source), Outage(self.view.note)
+        conditions = ConditionEnds(factory, tasks, replication, recorder, self.view)
+        runs = TaskRuns(tasks, recorder, self.view, conditions)
+        intake = Intake(tasks, replication, admission, runs, conditions, capacity)
+        queue = StartQueue(tasks, admission, runs, capacity, self.keeper.lease, outage)
+        return Scheduler(tasks, intake, queue, runs, outage, self.stopping)
+
     def _recorder(self, factory: TaskFactory, accept_code: bool) -> tuple[Recorder, Admission]:
         """What writes into the store, and what was found there."""
         queue = WriteQueue(Tracking.is_unavailable, self.view.note, self.keeper.holds_all)
         try:
             with _at_hand(factory.settings.tracking_uri):
                 recorder = Recorder(self.tracking, factory, queue)
-                return recorder, Admission(recorder.known(), accept_code)
+                return recorder, Admission(recorder.known, accept_code)
         except BaseException:
             queue.close()
             raise
@@ -208,36 +269,7 @@ def _source(factory: TaskFactory, capacity: Capacity, tell: Callable[[str], None
 
 def _num_at_once(factory: TaskFactory, capacity: Capacity) -> int:
     """How many replicates of the base config can run together; 1 in this process."""
-    needs = factory.sweep.resources.resolve(factory.num_gpus)
-    by_cpus = 1 if math.isinf(capacity.num_cpus) else capacity.num_cpus // needs.num_cpus
-    by_gpus = capacity.num_gpus / needs.num_gpus if needs.num_gpus else math.inf
+    resources = factory.sweep.resources.resolve(factory.num_gpus)
+    by_cpus = 1 if math.isinf(capacity.num_cpus) else capacity.num_cpus // resources.num_cpus
+    by_gpus = capacity.num_gpus / resources.num_gpus if resources.num_gpus else math.inf
     return int(min(by_cpus, by_gpus))
-
-
-def _tune(scheduler: Scheduler, settings: Settings) -> None:
-    """Tune's own records are thrown away afterwards: the journals say more, and survive more."""
-    from ray import tune
-
-    from orchestrator.cluster.session import keep_coordinator_here, removing_leftovers
-    from orchestrator.cluster.trial import run_trial, trial_resources
-    from orchestrator.cluster.tune_adapter import LostTrials, SchedulerSearcher
-
-    if any(task.work.resources.min_workers < task.work.resources.num_workers for task in scheduler.tasks):
-        keep_coordinator_here()
-    searcher = SchedulerSearcher(scheduler)
-    with (
-        tempfile.TemporaryDirectory(prefix="tune-", dir=settings.runs, ignore_cleanup_errors=True) as folder,
-        searcher.raising_its_fault(),
-        removing_leftovers(),
-    ):
-        tune.Tuner(
-            tune.with_resources(run_trial, trial_resources),
-            tune_config=tune.TuneConfig(search_alg=searcher, num_samples=-1, reuse_actors=True),
-            run_config=tune.RunConfig(
-                name="sweep",
-                storage_path=folder,
-                verbose=0,
-                failure_config=tune.FailureConfig(max_failures=0),
-                callbacks=[LostTrials(searcher)],
-            ),
-        ).fit()

@@ -54,8 +54,8 @@ def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False
         >>> study = run(replace(find_sweep("asr.demo", smoke=True), seeds=(1, 2)), cpus=2)  # doctest: +SKIP
     """
     from orchestrator.console.printing import out
+    from orchestrator.driver import launch
     from orchestrator.environment.settings import read_settings
-    from orchestrator.launch import launch
 
     settings, found = read_settings(), _sweep(sweep, smoke)
     outcome = launch(found, settings, out, cpus, accept_code)

@@ -1,8 +1,7 @@
-"""What all tests share: one torch thread, checked tensor shapes, no folders of the user, and which run side by side."""
+"""What all tests share: one torch thread, checked tensor shapes, no folders of the user."""
 
 import os
 import signal
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ import hypothesis
 import torch
 from jaxtyping import install_import_hook
 
-pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres"]
+pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres", "tests.workers"]
 
 TENSOR_MODULES = {
     "asr": (
@@ -36,7 +35,6 @@ OF_THE_USER = (
     "PONDERAY_RUNS", "PONDERAY_STORAGE", "PONDERAY_TRACKING_URI", "PONDERAY_SEARCH_URI", "RAY_ADDRESS",
     "RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE",
 )  # fmt: skip
-MOST_WORKERS = 4  # of some 2 GB each
 MODULE_NAMES = [f"trainables.{family}.{name}" for family, names in TENSOR_MODULES.items() for name in names]
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True)  # in every worker, on any machine
 hypothesis.settings.load_profile("same")
@@ -44,30 +42,6 @@ install_import_hook(MODULE_NAMES, "beartype.beartype")
 torch.set_num_threads(1)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script; tests interrupt commands
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """None where a file or two are asked for: each worker loads torch, Ray and MLflow anew."""
-    if len(config.args) < 3 and all(".py" in argument for argument in config.args):
-        return 0
-    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
-
-
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the marks in this hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a file follow one another in one worker, and so do all on Ray, for there is one Ray."""
-    for item in items:
-        if not item.get_closest_marker("xdist_group"):
-            has_ray = "ray_instance" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("ray" if has_ray else item.location[0]))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Names the test as a command line does, without its group."""
-    report = yield
-    report.nodeid = report.nodeid.removesuffix(f"@{item.get_closest_marker('xdist_group').args[0]}")
-    return report
 
 
 @pytest.fixture(autouse=True)

@@ -163,13 +163,6 @@ def test_reading_a_recorded_study_is_held_against_reading_its_tags():
     assert all(line.endswith(" over the floor") for line in lines)
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("ray")
-def test_a_sweep_of_nothing_is_held_against_plain_tune():
-    lines = run("benchmarks/overhead.py", "--replicates", "5", "--workers", "0")
-    assert any("ponderay / plain as it comes" in line and "/ reusing actors" in line for line in lines)
-
-
 def shares(lines: list[str]) -> dict[str, list[float]]:
     """Rows of the coverage benchmark by their first 31 characters, in percent, without what stands in brackets."""
     rows = [line for line in lines if line[31:32] == " " and line[31:40].strip().replace(".", "").isdigit()]

@@ -15,7 +15,7 @@ from orchestrator.cluster import token as ray_token
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
 from orchestrator.tracking.store import store_kind
-from orchestrator.worker.work import code_version
+from orchestrator.worker.code_version import code_version
 
 UPLOAD_BYTES: Final = 100_000_000
 NOT_UPLOADED: Final = {".git", "runs", "data", ".venv"}

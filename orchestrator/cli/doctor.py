@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli.options import Needs, Seeds, Smoke, Values, find
+from orchestrator.cli.options import Resources, Seeds, Smoke, Values, find
 from orchestrator.console.exit_codes import REFUSED
 from orchestrator.console.printing import Format, OutputFormat, print_rows
 from trainables.errors import InputError
@@ -24,7 +24,7 @@ def doctor(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
-    needs: Needs = None,
+    resources: Resources = None,
     format: OutputFormat = Format.table,
 ) -> None:
     """Look at Ray, tracking, storage, data, disk, seeds, GPUs, versions, uploads and open doors; nothing is started.
@@ -34,7 +34,7 @@ def doctor(
     from orchestrator.environment.settings import read_settings
 
     settings = read_settings()
-    sweep = find(name, smoke, values, seeds, needs) if name else None
+    sweep = find(name, smoke, values, seeds, resources) if name else None
     checks = diagnose(sweep, settings)
     print_rows([asdict(check) for check in checks], format, title="Doctor", whole=("name", "state"))
     if any(check.state == "failed" for check in checks):

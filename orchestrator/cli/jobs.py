@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Needs, Seeds, Smoke, SweepName, Values, find
+from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Seeds, Smoke, SweepName, Values, find
 from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
@@ -52,7 +52,7 @@ def submit(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
-    needs: Needs = None,
+    resources: Resources = None,
     accept_code: AcceptCode = False,
     max_device_hours: MaxDeviceHours = math.inf,
     follow: Annotated[bool, typer.Option("--follow", help="Then print its log until it ends.")] = False,
@@ -76,8 +76,8 @@ def submit(
     from orchestrator.environment.settings import read_settings
 
     named, settings = named_variables(variables), read_settings()
-    sweep = find(name, smoke, values, seeds, needs).name
-    options = run_options(smoke, values, seeds, needs, accept_code, max_device_hours)
+    sweep = find(name, smoke, values, seeds, resources).name
+    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours)
     submission = Submission(sweep, entrypoint(name, options), named)
     if kubernetes or dry_run or any(one is not None for one in (image, claim, workers, worker_cpus, worker_gpus)):
         from orchestrator.cluster.rayjob import Pods, manifest

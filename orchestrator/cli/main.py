@@ -13,7 +13,7 @@ from orchestrator.cli.analyse import analyse
 from orchestrator.cli.compare import compare
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.jobs import jobs, logs, stop, submit
-from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Needs, Seeds, Smoke, SweepName, Values, find, parse
+from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Seeds, Smoke, SweepName, Values, find, parse
 from orchestrator.cli.pareto import pareto, status
 from orchestrator.cli.plan import plan
 from orchestrator.cli.report import report, verify
@@ -81,7 +81,7 @@ def run(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
-    needs: Needs = None,
+    resources: Resources = None,
     cpus: Annotated[
         int | None, typer.Option(min=1, help="CPUs of a cluster made on this machine; default: all.")
     ] = None,
@@ -94,11 +94,11 @@ def run(
     RAY_ADDRESS names a cluster; without it one is made on this machine for as long as the sweep runs.
     `ponderay plan` says before what it would do and cost.
     """
+    from orchestrator.driver import launch
     from orchestrator.environment.settings import read_settings
-    from orchestrator.launch import launch
     from orchestrator.scheduler.stopping import StoppedError
 
-    settings, sweep = read_settings(), find(name, smoke, values, seeds, needs)
+    settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
     try:
         outcome = launch(sweep, settings, out, cpus, accept_code, max_device_hours, verbose)
     except StoppedError as stopped:

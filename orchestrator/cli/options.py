@@ -34,7 +34,7 @@ AcceptCode = Annotated[
     typer.Option("--accept-code", help="Go on beside results of another version of the trainable's code."),
 ]
 
-Needs = Annotated[
+Resources = Annotated[
     list[str] | None,
     typer.Option(
         "--resource",
@@ -49,7 +49,7 @@ MaxDeviceHours = Annotated[
 
 
 def find(
-    name: str, smoke: bool, values: list[str] | None, seeds: str | None, needs: list[str] | None = None
+    name: str, smoke: bool, values: list[str] | None, seeds: str | None, resources: list[str] | None = None
 ) -> "Sweep":
     """The sweep that the options mean.
 
@@ -58,14 +58,14 @@ def find(
     """
     from search_spaces.find import find_sweep
 
-    sweep = find_sweep(name, smoke).with_values(parse(values)).with_resources(_parse_needs(needs))
+    sweep = find_sweep(name, smoke).with_values(parse(values)).with_resources(_parse_resources(resources))
     return _with_seeds(sweep, seeds) if seeds else sweep
 
 
-def _parse_needs(needs: list[str] | None) -> dict[str, Any]:
+def _parse_resources(resources: list[str] | None) -> dict[str, Any]:
     """Resources by name; `A:B` is the pair of an elastic number."""
     parsed: dict[str, Any] = {}
-    for name, value in parse(needs, "--resource NAME=VALUE").items():
+    for name, value in parse(resources, "--resource NAME=VALUE").items():
         least, colon, most = str(value).partition(":")
         is_pair = bool(colon) and least.isdigit() and most.isdigit()
         parsed[name] = (int(least), int(most)) if is_pair else value

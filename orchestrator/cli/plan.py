@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from orchestrator.cli.options import AcceptCode, Needs, Seeds, Smoke, SweepName, Values, find
+from orchestrator.cli.options import AcceptCode, Resources, Seeds, Smoke, SweepName, Values, find
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 from trainables.errors import InputError
 
@@ -48,7 +48,7 @@ def plan(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
-    needs: Needs = None,
+    resources: Resources = None,
     cpus: Cpus = None,
     gpus: Gpus = 0,
     calibrate: Calibrate = None,
@@ -63,7 +63,11 @@ def plan(
     from orchestrator.forecast.remaining_work import look
     from orchestrator.forecast.summary import describe
 
-    settings, sweep, num_cpus = read_settings(), find(name, smoke, values, seeds, needs), cpus or os.cpu_count() or 1
+    settings, sweep, num_cpus = (
+        read_settings(),
+        find(name, smoke, values, seeds, resources),
+        cpus or os.cpu_count() or 1,
+    )
     snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
     if calibrate:
         arguments = [*(["--smoke"] if smoke else []), *(["--accept-code"] if accept_code else [])]

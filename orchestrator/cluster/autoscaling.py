@@ -18,7 +18,7 @@ import yaml  # type: ignore[import-untyped]
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 
 from orchestrator.cluster.address import names_cluster
-from orchestrator.scheduler.admission import Capacity
+from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.scheduler import Scheduler
 from search_spaces.sweep import ResolvedResources
 
@@ -152,16 +152,16 @@ class Demand:
         waiting = [
             task.work.resources
             for task in list(tasks.waiting.values())
-            if tasks.is_open(task) and all(tasks[key].state == "complete" for key in task.needs)
+            if tasks.is_open(task) and all(tasks[key].state == "complete" for key in task.prerequisites)
         ]
         wanted = unplaced(live, waiting, capacity)
         if wanted and not self._asked:
             self._tell(f"The cluster is asked for machines: {len(wanted)} replicates wait for a place.")
         missing, kept = Counter(wanted), []
-        for needs, group in self._asked:
-            if missing[needs]:
-                missing[needs] -= 1
-                kept.append((needs, group))
+        for resources, group in self._asked:
+            if missing[resources]:
+                missing[resources] -= 1
+                kept.append((resources, group))
         self._keep(kept)
         for needs in missing.elements():
             self._asked.append((needs, placement_group(bundles(needs), strategy="PACK")))

@@ -15,7 +15,7 @@ from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
 from orchestrator.cluster.worker_setup import runtime_environment
 from orchestrator.journal.folder import Record
-from orchestrator.scheduler.admission import Capacity
+from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.watchdog import end_process
 from trainables.errors import InputError
 

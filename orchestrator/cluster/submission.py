@@ -44,7 +44,7 @@ def run_options(
     smoke: bool,
     values: list[str] | None,
     seeds: str | None,
-    needs: list[str] | None,
+    resources: list[str] | None,
     accept_code: bool,
     max_device_hours: float,
 ) -> list[str]:
@@ -53,7 +53,7 @@ def run_options(
     Raises:
         InputError: if one looks like a secret, because all who see the cluster see a job's command.
     """
-    named = {"--set": values, "--resource": needs, "--seeds": [seeds] if seeds else None}
+    named = {"--set": values, "--resource": resources, "--seeds": [seeds] if seeds else None}
     for option, given in named.items():
         for path, _, value in (item.partition("=") for item in given or []):
             if redacted_setting(path, value) != value:

@@ -20,7 +20,8 @@ from ray.tune import PlacementGroupFactory
 from orchestrator.journal.folder import HUNG_FILE, Record, ReplicateFolder
 from orchestrator.machine.processes import start_time
 from orchestrator.machine.shared_folder_check import read_mark
-from orchestrator.worker.work import Work, code_version
+from orchestrator.worker.code_version import code_version
+from orchestrator.worker.work import Work
 
 TRIAL_CPUS: Final = 0.0001
 """What a trial that drives workers holds: the least that Ray knows of."""

@@ -1,15 +1,46 @@
-"""The searcher through which Ray Tune asks a scheduler for work."""
+"""Ray Tune carries out what a scheduler hands to it, through a searcher."""
 
 import json
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from ray import tune
 from ray.tune import Callback
 from ray.tune.experiment import Trial
 from ray.tune.search import Searcher
 
+from orchestrator.cluster.session import keep_coordinator_here, removing_leftovers
+from orchestrator.cluster.trial import run_trial, trial_resources
 from orchestrator.scheduler.scheduler import Scheduler
+
+
+def run_by_tune(scheduler: Scheduler, runs: Path) -> None:
+    """Does all of `scheduler` on the cluster that this process is connected to.
+
+    Tune's own records, below the folder `runs`, are thrown away afterwards: the journals say more, and survive more.
+    """
+    if any(task.work.resources.min_workers < task.work.resources.num_workers for task in scheduler.tasks):
+        keep_coordinator_here()
+    searcher = SchedulerSearcher(scheduler)
+    with (
+        tempfile.TemporaryDirectory(prefix="tune-", dir=runs, ignore_cleanup_errors=True) as folder,
+        searcher.raising_its_fault(),
+        removing_leftovers(),
+    ):
+        tune.Tuner(
+            tune.with_resources(run_trial, trial_resources),
+            tune_config=tune.TuneConfig(search_alg=searcher, num_samples=-1, reuse_actors=True),
+            run_config=tune.RunConfig(
+                name="sweep",
+                storage_path=folder,
+                verbose=0,
+                failure_config=tune.FailureConfig(max_failures=0),
+                callbacks=[LostTrials(searcher)],
+            ),
+        ).fit()
 
 
 class SchedulerSearcher(Searcher):

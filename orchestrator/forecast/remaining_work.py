@@ -10,9 +10,10 @@ from orchestrator.forecast.model import Timing, time_journal
 from orchestrator.journal.folder import Record, ReplicateFolder, looked_at
 from orchestrator.journal.summary import summarise
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.admission import Admission, Capacity, check_capacity, is_settled
-from orchestrator.scheduler.task_factory import Task, TaskFactory
-from orchestrator.scheduler.task_journals import folder_of, folder_of_replicate
+from orchestrator.scheduler.admission import Admission, is_settled
+from orchestrator.scheduler.capacity import Capacity, check_capacity
+from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
+from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 
@@ -89,7 +90,9 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
         standings.append(_status(task, folder, known.get(task.work.key)))
     before = dict(zip(tasks, standings, strict=False))
     stands = [_doomed(one, before) for one in standings[len(tasks) :][: len(replicates)]]
-    needed = {key for one in stands if one.is_left for key in one.task.needs} | set(undrawn.needs if undrawn else ())
+    needed = {key for one in stands if one.is_left for key in one.task.prerequisites} | set(
+        undrawn.prerequisites if undrawn else ()
+    )
     shown = tuple(one for key, one in before.items() if key in needed or one.state == "complete")
     return Snapshot(sweep, tuple(stands), shown, num_undrawn, undrawn)
 
@@ -159,5 +162,5 @@ def _state(task: Task, folder: ReplicateFolder, known: Replicate | None, step: i
 
 def _doomed(status: RunStatus, prerequisites: dict[str, RunStatus]) -> RunStatus:
     """Failed where a prerequisite that it waits for has failed for good."""
-    is_doomed = any(prerequisites[key].state == "failed" for key in status.task.needs)
+    is_doomed = any(prerequisites[key].state == "failed" for key in status.task.prerequisites)
     return replace(status, state="failed") if is_doomed and status.is_left else status

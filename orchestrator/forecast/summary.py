@@ -8,7 +8,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.forecast import model as forecast
 from orchestrator.forecast.model import Forecast, Interval, Measurement, PendingRun
 from orchestrator.forecast.remaining_work import STATES, RunStatus, Snapshot
-from orchestrator.scheduler.task_factory import Task
+from orchestrator.scheduler.task import Task
 
 
 def describe(
@@ -103,7 +103,7 @@ def _run(task: Task, key: str, condition: str, num_cpus: float, num_gpus: float)
     """The whole of a run; one that can do with fewer workers takes what there is."""
     work = task.work
     cpus, gpus = min(work.resources.num_cpus, num_cpus), min(work.resources.num_gpus, num_gpus)
-    return PendingRun(key, work.trainable, condition, work.num_steps, cpus, gpus, needs=task.needs)
+    return PendingRun(key, work.trainable, condition, work.num_steps, cpus, gpus, needs=task.prerequisites)
 
 
 def _numbers(expected: Forecast, settings: Settings) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.statistics.equivalence import Difference
 from orchestrator.statistics.intervals import NONE
-from orchestrator.statistics.power import Design, equivalence_seeds_needed, seeds_needed
+from orchestrator.statistics.power import Design, equivalence_required_sample_size, required_sample_size
 from orchestrator.statistics.summary import Summary, summarise
 from search_spaces.claim import NumberClaim, sentence
 
@@ -72,9 +72,9 @@ def _still_needed(claim: NumberClaim, difference: float, ours: Summary) -> tuple
     design = Design.against_published(ours.std, _std(claim), claim.published.n)
     is_near = abs(difference) < claim.margin
     if is_near:
-        needed = equivalence_seeds_needed(difference, design, claim.margin, LEVEL)
+        needed = equivalence_required_sample_size(difference, design, claim.margin, LEVEL)
     else:
-        needed = seeds_needed(difference, design, LEVEL)
+        needed = required_sample_size(difference, design, LEVEL)
     seen = f"the interval holds both 0 and more than the margin of {claim.margin:g}"
     if needed is None:
         return None, f"{seen}; {UNDECIDABLE}"
@@ -89,7 +89,7 @@ def _too_few(claim: NumberClaim, values: Sequence[float]) -> Verdict:
     still: int | None = least
     if std:
         design = Design.against_published(std, std, claim.published.n)
-        needed = equivalence_seeds_needed(0.0, design, claim.margin, LEVEL)
+        needed = equivalence_required_sample_size(0.0, design, claim.margin, LEVEL)
         still = None if needed is None else max(least, needed - len(values))
         spread = " for equivalence, if ours spread as the published ones"
     there = "one replicate says nothing of the spread" if values else "no complete replicate has it yet"

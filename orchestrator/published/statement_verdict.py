@@ -9,8 +9,8 @@ from orchestrator.published.number_verdict import LEVEL, UNDECIDABLE, more_seeds
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.statistics.equivalence import Difference
 from orchestrator.statistics.intervals import NONE
-from orchestrator.statistics.permutation_power import paired_seeds_needed
-from orchestrator.statistics.power import Design, equivalence_seeds_needed, seeds_needed
+from orchestrator.statistics.permutation_power import paired_required_sample_size
+from orchestrator.statistics.power import Design, equivalence_required_sample_size, required_sample_size
 from orchestrator.statistics.significance import paired_permutation_p
 from orchestrator.statistics.summary import Summary, summarise
 from search_spaces.claim import Place, StatementClaim
@@ -76,11 +76,11 @@ class StatementTest:
         """Seeds for a decision if what was seen is so, at the first step of Holm; and that in words."""
         level = LEVEL / num_tests
         if self.claim.relation == "same" and self.surplus > 0:
-            needed = equivalence_seeds_needed(self.difference.value, self.design, self.claim.margin, level)
+            needed = equivalence_required_sample_size(self.difference.value, self.design, self.claim.margin, level)
         elif self.test == PERMUTATION:
-            needed = paired_seeds_needed(self.surplus, self.design.stds[0], level)
+            needed = paired_required_sample_size(self.surplus, self.design.stds[0], level)
         else:
-            needed = seeds_needed(self.surplus, self.design, level)
+            needed = required_sample_size(self.surplus, self.design, level)
         if needed is None:
             return None, UNDECIDABLE
         still = max(1, needed - self.num_seeds)

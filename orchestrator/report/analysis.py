@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
-from orchestrator.scheduler.task_journals import folder_of_replicate
+from orchestrator.scheduler.task import folder_of_replicate
 from orchestrator.statistics.significance import holm, welch_p
 from orchestrator.statistics.summary import summarise
 from orchestrator.tracking.client import Tracking

@@ -232,7 +232,7 @@ def _columns(batch: _Batch, family: _Family) -> dict[str, Sequence[Any]]:
         np.where(groups.is_constant(), np.nan, found)
         for found in (
             groups.minimum_detectable_difference(family.test, family.level),
-            groups.seeds_needed(family.test, family.level),
+            groups.required_sample_size(family.test, family.level),
         )
     )
     columns = {

@@ -1,7 +1,6 @@
-"""What may not go on as it is: other code, another setting under a known name, more than there is to run on."""
+"""What may not go on as it is beside what earlier drivers left: other code, another setting under a known name."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,26 +8,8 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.journal.folder import Record
 from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.task_factory import Task
+from orchestrator.scheduler.task import Task
 from orchestrator.worker.work import Work, evaluation_ids
-from search_spaces.sweep import ResolvedResources
-
-
-@dataclass(frozen=True)
-class Capacity:
-    """What may be in use at once, in all and on one node.
-
-    Attributes:
-        nodes: CPUs and GPUs of each; empty where they are not known.
-        most: what there may be later, where machines are added for work that waits; None: no more than now.
-    """
-
-    num_cpus: float
-    num_gpus: float
-    node_cpus: float = math.inf
-    node_gpus: float = math.inf
-    nodes: tuple[tuple[float, float], ...] = ()
-    most: "Capacity | None" = None
 
 
 @dataclass
@@ -76,37 +57,6 @@ class Admission:
             )
 
 
-def check_capacity(task: Task, capacity: Capacity) -> None:
-    """Raises RefusedError where there is, and will be, too little for `task`, in all or on every node."""
-    needs, capacity = task.work.resources, capacity.most or capacity
-    if needs.cpus_per_worker > capacity.node_cpus or needs.gpus_per_worker > capacity.node_gpus:
-        raise RefusedError(
-            f"{task.work.label} needs {needs.cpus_per_worker} CPUs and {needs.gpus_per_worker:g} GPUs a worker on one "
-            f"node, but the largest has {capacity.node_cpus:g} and {capacity.node_gpus:g}; lower its `--resource`."
-        )
-    if needs.min_cpus > capacity.num_cpus or needs.min_gpus > capacity.num_gpus:
-        raise RefusedError(
-            f"{task.work.label} needs {needs.min_cpus} CPUs and {needs.min_gpus:g} GPUs, but there are "
-            f"{capacity.num_cpus:g} and {capacity.num_gpus:g}; lower its `--resource` or give Ray more."
-        )
-    places = [_num_places(needs, *node) for node in capacity.nodes]
-    if places and sum(places) < needs.min_workers:
-        raise RefusedError(
-            f"{task.work.label} needs {needs.min_workers} workers of {needs.cpus_per_worker} CPUs and "
-            f"{needs.gpus_per_worker:g} GPUs, but the {len(places)} nodes have place for {sum(places)}; lower its "
-            "`--resource`."
-        )
-
-
-def _num_places(needs: ResolvedResources, cpus: float, gpus: float) -> int:
-    """How many workers one node holds; a share of a GPU is one of a single card."""
-    by_cpus, per_worker = int(cpus // needs.cpus_per_worker), needs.gpus_per_worker
-    if not per_worker:
-        return by_cpus
-    by_gpus = gpus // per_worker if per_worker >= 1 else int(gpus) * int(1 / per_worker + 1e-9)
-    return min(by_cpus, int(by_gpus))
-
-
 def _check_evaluations(task: Task, earlier: set[str] | frozenset[str]) -> None:
     """Refuses another setting under the name of an evaluation that has results or chose checkpoints already."""
     settings = {one.rpartition(".")[0]: one for one in earlier}
@@ -138,19 +88,3 @@ def is_known_to_fail(known: Replicate, final: Record, task: Task) -> bool:
     is_own_fault = known.state == "failed" and not known.is_lost and not known.error.startswith("prerequisite ")
     fails_still = final["state"] == "new" or (final["state"] == "failed" and is_settled(final, task.work))
     return is_own_fault and is_same_code and fails_still
-
-
-def fits(needs: ResolvedResources, live: Sequence[ResolvedResources], capacity: Capacity) -> bool:
-    """Whether work with `needs` can start beside what is live.
-
-    Train workers ask for their CPUs only after their trial has started, so beside them nothing may be promised
-    twice; otherwise one more trial than fits may queue, which lets Tune reuse its actor. Elastic work starts with
-    less than it may take only where nothing else runs.
-    """
-    if not live:
-        return needs.min_cpus <= capacity.num_cpus and needs.min_gpus <= capacity.num_gpus
-    num_cpus = sum(resources.num_cpus for resources in live) + needs.num_cpus
-    num_gpus = sum(resources.num_gpus for resources in live) + needs.num_gpus
-    has_workers = any(resources.num_workers for resources in [*live, needs])
-    queue = 0 if has_workers else needs.num_cpus
-    return num_cpus <= capacity.num_cpus + queue and num_gpus <= capacity.num_gpus

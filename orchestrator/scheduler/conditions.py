@@ -1,8 +1,11 @@
-"""Where the conditions of a sweep come from."""
+"""Where the conditions of a sweep come from, and how many seeds each is to have."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+from orchestrator.scheduler.task import Task
+from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Condition
 
 
@@ -36,3 +39,78 @@ class ListedConditions:
 
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
         """Nothing to learn."""
+
+
+@dataclass
+class WantedCondition:
+    """A condition that a sweep wants now.
+
+    Attributes:
+        prerequisites: what its replicates wait for, by name.
+        num_seeds: how many of the sweep's first seeds it is to have by now.
+        is_closed: whether all of them have ended and the source knows it.
+        decision: of a group-sequential comparison, in words.
+    """
+
+    condition: Condition
+    prerequisites: dict[str, Task]
+    num_seeds: int
+    is_closed: bool = False
+    decision: str = ""
+
+
+class Replication:
+    """The conditions and seeds that a sweep wants now: all that it lists, or more of both as results come in.
+
+    Attributes:
+        by_name: what was taken in so far.
+        is_decided: whether no condition will get more seeds than it is to have by now.
+    """
+
+    def __init__(self, factory: TaskFactory, source: ConditionSource) -> None:
+        self._factory, self._source = factory, source
+        self._new: list[WantedCondition] = []
+        self.by_name: dict[str, WantedCondition] = {}
+        self.is_decided = factory.sweep.sequential is None
+
+    def take_in(self) -> Sequence[WantedCondition]:
+        """The new conditions; the same again with any that come meanwhile, until `accept` is called."""
+        sweep = self._factory.sweep
+        num_seeds = sweep.sequential.minimum if sweep.sequential else len(sweep.seeds)
+        for condition in self._source.more():
+            wanted = WantedCondition(condition, self._factory.prerequisites(condition), num_seeds)
+            self.by_name[condition.name] = wanted
+            self._new.append(wanted)
+        return self._new
+
+    def accept(self) -> None:
+        """What was taken in has become tasks."""
+        self._new = []
+
+    def missing(self, wanted: WantedCondition, num_tasks: int) -> list[Task]:
+        """The replicates that a condition is to have beyond its first `num_tasks`."""
+        seeds = self._factory.sweep.seeds[num_tasks : wanted.num_seeds]
+        return [self._factory.replicate(wanted.condition, seed, wanted.prerequisites) for seed in seeds]
+
+    def decide(self, values: Mapping[tuple[str, int], Sequence[float] | None]) -> None:
+        """Says anew how many seeds each condition is to have, given the objectives of what ended by condition and seed.
+
+        Failed replicates have None.
+        """
+        from orchestrator.statistics.group_sequential import wanted
+
+        sweep = self._factory.sweep
+        assert sweep.sequential is not None
+        names = list(self.by_name)
+        progress = wanted(sweep.sequential, names, sweep.reference, sweep.objectives, sweep.seeds, values)
+        self.is_decided = progress.is_final
+        for name, one in self.by_name.items():
+            one.num_seeds, one.decision = progress.num_seeds[name], progress.decisions[name]
+
+    def tell(self, condition: Condition, means: Mapping[str, float] | None) -> None:
+        """Lets the source learn from a condition that is closed; None where it failed."""
+        self._source.tell(condition, means)
+
+    def is_exhausted(self) -> bool:
+        """Whether neither a condition nor a seed will come any more."""
+        return not self._new and self._source.is_exhausted() and self.is_decided

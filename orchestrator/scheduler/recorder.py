@@ -6,17 +6,17 @@ go through the queue, so a scheduler never waits for the store.
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from orchestrator.journal.bucket import UnavailableError, ask_once
 from orchestrator.journal.summary import summarise
 from orchestrator.results.curves import Curve, mean_curves
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.task_factory import Task, TaskFactory
-from orchestrator.scheduler.task_journals import folder_of, folder_of_replicate
+from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import checkout as provenance
 from orchestrator.tracking import names
 from orchestrator.tracking import notes as descriptions
@@ -57,36 +57,54 @@ class Recorder:
         diff = provenance.git_diff()
         queue.put("diff", partial(tracking.store_diff, factory.sweep.name, factory.attempt, diff))
 
+    @cached_property
     def known(self) -> Study:
         """What earlier drivers of this sweep left."""
         return self._tracking.read_study(self._factory.sweep.name)
 
-    def begin(self, task: Task, replicate: Replicate | None) -> None:
+    @cached_property
+    def _known_by_key(self) -> Mapping[str, Replicate]:
+        return {replicate.key: replicate for replicate in self.known.replicates}
+
+    def replicate(self, task: Task) -> Replicate:
+        """The replicate of a task as it stands; one that this driver has not touched, as earlier drivers left it."""
+        known = self._known_by_key.get(task.work.key)
+        if task.state != "complete" and task.state != "failed":
+            return task.replicate("running", known.metrics if known else {})
+        return known if known and not task.is_touched else task.replicate(task.state, known.metrics if known else {})
+
+    def begin(self, task: Task) -> None:
         """Opens the task's run, with its condition's as parent, and logs what its journal already holds."""
         self._live[task.work.key] = task
         self.changed(task)
-        self._write_state(task, replicate)
+        if task.condition:
+            self._write_state(task.condition, self.replicate(task))
 
     def changed(self, task: Task) -> None:
         """Logs what is new in its journal."""
         self._queue.put(("run", task.work.key), partial(self._bring_up, task, "running", ""))
 
-    def end(self, task: Task, replicate: Replicate | None, state: str, traceback: str) -> None:
-        """Closes the task's run, complete, failed or stopped, once all that its journal holds is in the store."""
-        self._live.pop(task.work.key, None)
-        self._queue.put(("run", task.work.key), partial(self._bring_up, task, state, traceback))
-        self._write_state(task, replicate)
+    def end(self, task: Task, traceback: str) -> None:
+        """Closes the task's run, complete or failed, once all that its journal holds is in the store."""
+        self._close_run(task, task.state, traceback)
+        if task.condition:
+            self._write_state(task.condition, self.replicate(task))
 
-    def end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str = "") -> None:
-        """Writes the condition's means and closes its run."""
-        self._queue.put(("end", condition.name), partial(self._end_condition, condition, replicates, decision))
+    def end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
+        """Writes the condition's means, over earlier drivers' replicates too, and closes its run."""
+        ours = {replicate.key for replicate in replicates}
+        others = [one for one in self.known.of(condition.name) if one.key not in ours]
+        write = partial(self._end_condition, condition, [*replicates, *others], decision)
+        self._queue.put(("end", condition.name), write)
 
     def close(self, timeout_s: float) -> int:
         """Leaves nothing RUNNING; returns how many things could not be written within `timeout_s`."""
         try:
             self._hear_last(list(self._live.values()))
             for task in list(self._live.values()):
-                self.end(task, task.replicate("stopped", {}) if task.condition else None, "stopped", "")
+                self._close_run(task, "stopped", "")
+                if task.condition:
+                    self._write_state(task.condition, task.replicate("stopped", {}))
             self._queue.put("stop", partial(self._tracking.stop_running, self._experiment))
             return self._queue.drain(timeout_s)
         finally:
@@ -110,12 +128,14 @@ class Recorder:
         self._queue.close()
         return 0
 
-    def _write_state(self, task: Task, replicate: Replicate | None) -> None:
-        if task.condition is None or replicate is None:
-            return
+    def _close_run(self, task: Task, state: str, traceback: str) -> None:
+        self._live.pop(task.work.key, None)
+        self._queue.put(("run", task.work.key), partial(self._bring_up, task, state, traceback))
+
+    def _write_state(self, condition: Condition, replicate: Replicate) -> None:
         with self._lock:
-            self._unwritten.setdefault(task.condition.name, {})[task.seed] = replicate
-        self._queue.put(("condition", task.condition.name), partial(self._write_states, task.condition))
+            self._unwritten.setdefault(condition.name, {})[replicate.seed] = replicate
+        self._queue.put(("condition", condition.name), partial(self._write_states, condition))
 
     def _bring_up(self, task: Task, state: str, traceback: str) -> None:
         key, folder = task.work.key, folder_of(task)

@@ -2,97 +2,16 @@
 
 import socket
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from orchestrator.environment.settings import Settings
-from orchestrator.journal.folder import Record
-from orchestrator.journal.summary import JournalSummary
-from orchestrator.results.study import Replicate, State
-from orchestrator.worker.work import Work, code_version, evaluation_ids, import_trainable
+from orchestrator.scheduler.task import Task
+from orchestrator.worker.code_version import code_version
+from orchestrator.worker.work import Work, evaluation_ids, import_trainable
 from search_spaces.sweep import Condition, ResolvedResources, Sweep
 from trainables.config import Config, content_hash
-
-TaskState = Literal["waiting", "live", "complete", "failed"]
-
-
-@dataclass(eq=False)
-class Task:
-    """A piece of work in a scheduler, and how it stands.
-
-    Attributes:
-        condition: None for a prerequisite.
-        needs: keys of the prerequisites it waits for.
-        evaluations: ids of those it must have.
-        state: one whose worker was lost waits again; `tries` counts how often it was started.
-        not_before_s: by the monotonic clock, when it may be tried again.
-        summary: what its journal said when it was last looked at.
-        started: the record with which the session under way started: host, process and node.
-        driving: the same of the process that drives its workers, where it has some.
-        running_s, heard_s: by the monotonic clock, when its worker started and when it last said something.
-        last: the last record that says how it ended.
-        lost_because: why the driver has ended its process.
-    """
-
-    work: Work
-    condition: Condition | None
-    seed: int
-    fingerprint: str
-    needs: tuple[str, ...] = ()
-    evaluations: frozenset[str] = frozenset()
-    state: TaskState = "waiting"
-    error: str = ""
-    is_lost: bool = False
-    tries: int = 0
-    not_before_s: float = 0.0
-    summary: JournalSummary = field(default_factory=JournalSummary)
-    started: Record = field(default_factory=dict)
-    driving: Record = field(default_factory=dict)
-    running_s: float = 0.0
-    heard_s: float = 0.0
-    last: Record = field(default_factory=dict)
-    lost_because: str = ""
-
-    @property
-    def num_devices(self) -> float:
-        """GPUs that it holds; CPUs where it holds none."""
-        return self.work.resources.num_gpus or self.work.resources.num_cpus
-
-    @property
-    def code_version(self) -> str:
-        """Of the sources that made its results; where it failed, of those that failed last."""
-        if self.state == "failed":
-            return self.summary.last_version or self.work.code_version
-        return (self.summary.versions or [self.work.code_version])[0]
-
-    def device_s(self, now_s: float) -> float:
-        """Seconds of devices that its present try has held; 0 while it waits for its worker."""
-        return self.num_devices * (now_s - self.running_s) if self.running_s else 0.0
-
-    def replicate(self, state: State, earlier: Mapping[str, float]) -> Replicate:
-        """What is known of it: its journal's metrics over `earlier` ones."""
-        assert self.condition is not None
-        return Replicate(
-            key=self.work.key,
-            condition=self.condition.name,
-            seed=self.seed,
-            state=state,
-            metrics=dict(earlier) | self.summary.metrics,
-            error=self.error,
-            is_lost=self.is_lost,
-            code_version=self.code_version,
-            evaluations=frozenset(self.summary.evaluations),
-            data_fingerprint=self.fingerprint,
-            duration_s=self.summary.duration_s,
-            num_devices=self.num_devices,
-            size_bytes=self.summary.size_bytes,
-            peak_host_bytes=self.summary.peak_host_bytes,
-            peak_gpu_bytes=self.summary.peak_gpu_bytes,
-            host=self.summary.host,
-            device=self.summary.device,
-        )
 
 
 @dataclass
@@ -110,8 +29,8 @@ class TaskFactory:
         """The task of one condition with one seed, which needs `prerequisites` by name."""
         sweep, config = self.sweep, self.sweep.config(condition, seed)
         fingerprint = self.fingerprint(sweep.trainable, config)
-        needs = tuple(task.work.key for task in prerequisites.values())
-        key = content_hash(sweep.name, sweep.trainable, config, fingerprint, list(needs), seed)
+        keys = tuple(task.work.key for task in prerequisites.values())
+        key = content_hash(sweep.name, sweep.trainable, config, fingerprint, list(keys), seed)
         return Task(
             work=self._work(
                 key,
@@ -125,7 +44,7 @@ class TaskFactory:
             condition=condition,
             seed=seed,
             fingerprint=fingerprint,
-            needs=needs,
+            prerequisites=keys,
             evaluations=evaluation_ids(config),
         )
 
@@ -147,6 +66,11 @@ class TaskFactory:
         """`@NAME` of the evaluation under which the objectives are taken; empty where there is none."""
         config = self.sweep.config(condition, self.sweep.seeds[0])
         return next((f"@{evaluation.name}" for evaluation in getattr(config, "evaluations", ())), "")
+
+    def objective_names(self, condition: Condition) -> list[str]:
+        """The metrics that are the objectives, as a replicate of the condition reports them."""
+        end = self.first_evaluation(condition)
+        return [objective.metric + end for objective in self.sweep.objectives]
 
     def fingerprint(self, trainable: str, config: Config) -> str:
         """Of the data that `trainable` reads under `config`; configs whose fields `data` are equal ask only once."""

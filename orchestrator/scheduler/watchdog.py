@@ -12,7 +12,7 @@ from typing import Any, Final
 from orchestrator.journal.folder import HUNG_FILE, Record
 from orchestrator.machine.processes import start_time
 from orchestrator.scheduler.scheduler import Scheduler
-from orchestrator.scheduler.task_factory import Task
+from orchestrator.scheduler.task import Task
 from orchestrator.worker.work import Work
 from trainables.errors import InputError
 

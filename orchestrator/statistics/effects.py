@@ -38,16 +38,11 @@ def hedges_g_rows(a: Floats, b: Floats) -> Floats:
     return g
 
 
-def improvement_probability(a: Sequence[float], b: Sequence[float], direction: Direction) -> float:
-    """The share of all pairs in which the value of a is better than that of b, ties counted half.
+def improvement_rows(a: Floats, b: Floats, direction: Direction) -> Floats:
+    """Of each row of (R, n) and (R, m) the share of all pairs in which a's value is better than b's, ties counted half.
 
     The probability of improvement of Agarwal et al. (2021, arXiv:2108.13264) for one task. NaN with an empty group.
     """
-    return float(improvement_rows(np.array([a], np.float64), np.array([b], np.float64), direction)[0])
-
-
-def improvement_rows(a: Floats, b: Floats, direction: Direction) -> Floats:
-    """`improvement_probability` of each row of (R, n) and (R, m)."""
     if min(a.shape[1], b.shape[1]) < 1:
         return np.full(len(a), np.nan)
     gains = (a[:, :, None] - b[:, None, :]) * (1 if direction == "maximize" else -1)
@@ -102,19 +97,11 @@ def almost_stochastic_order_rows(
     return bounds
 
 
-def violation_ratio(a: Sequence[float], b: Sequence[float]) -> float:
-    """Of the squared distance between the quantile functions of a and b, the part where a's is below b's.
-
-    The integrals of del Barrio et al. (2018) over empirical quantile functions are sums over their steps. Larger is
-    better. NaN where both have the same quantiles.
-    """
-    places_a, places_b, widths = _steps(len(a), len(b))
-    rounding = RESOLUTION * max(np.abs(a).max(), np.abs(b).max())
-    return float(_ratio(np.sort(b)[places_b] - np.sort(a)[places_a], widths, rounding))
-
-
 def _ratio(gaps: Floats, widths: Floats, rounding: float) -> Floats:
-    """The share of the positive of `gaps` (..., steps) in the integral of their squares; what is `rounding` is 0."""
+    """The share of the positive of `gaps` (..., steps) in the integral of their squares; what is `rounding` is 0.
+
+    The integrals of del Barrio et al. (2018) over empirical quantile functions are sums over their steps.
+    """
     gaps = np.where(np.abs(gaps) <= rounding, 0.0, gaps)
     whole, above = np.square(gaps) @ widths, np.square(np.maximum(gaps, 0.0)) @ widths
     ratio: Floats = above / np.where(whole > 0, whole, np.nan)

@@ -104,23 +104,23 @@ class Groups:
             centres = power.noncentrality(estimates.freedom, level)
         return np.where(np.isfinite(centres), centres, np.nan) * estimates.standard_error
 
-    def seeds_needed(self, test: Test, level: float) -> Floats:
+    def required_sample_size(self, test: Test, level: float) -> Floats:
         """Seeds with which the difference seen is detectable; NaN where no number below 1,000 does."""
         if self.least_size() < 2:
             return self._nothing()
         value, error, _ = self.difference
         if self.is_flipped(test):
             stds = error * np.sqrt(self.a.shape[1])
-            return permutation_power.paired_seeds_needed_rows(value, stds, level)
+            return permutation_power.paired_required_sample_size_rows(value, stds, level)
         groups = (student.of_mean(values).standard_error * np.sqrt(values.shape[1]) for values in (self.a, self.b))
-        return power.seeds_needed_rows(value, power.Design(tuple(groups)), level)
+        return power.required_sample_size_rows(value, power.Design(tuple(groups)), level)
 
     def hedges_g(self) -> Floats:
         """See `effects.hedges_g`."""
         return effects.hedges_g_rows(self.a, self.b)
 
     def improvement(self, direction: Direction) -> Floats:
-        """See `effects.improvement_probability`."""
+        """See `effects.improvement_rows`."""
         return effects.improvement_rows(self.a, self.b, direction)
 
     def almost_stochastic_order(self, direction: Direction) -> Floats:

@@ -36,7 +36,7 @@ def paired_centre(n: int, level: float, power: float = POWER) -> float:
     return float(noncentrality(np.asarray(n - 1.0), attained, power))
 
 
-def paired_seeds_needed_rows(differences: Floats, stds: Floats, level: float, power: float = POWER) -> Floats:
+def paired_required_sample_size_rows(differences: Floats, stds: Floats, level: float, power: float = POWER) -> Floats:
     """The least numbers of pairs that show true mean differences, NaN where none below 1,000 does.
 
     Args:
@@ -49,9 +49,9 @@ def paired_seeds_needed_rows(differences: Floats, stds: Floats, level: float, po
     return np.where(places < len(least_shown), places + 2.0, np.nan)
 
 
-def paired_seeds_needed(difference: float, std: float | Floats, level: float) -> int | None:
+def paired_required_sample_size(difference: float, std: float | Floats, level: float) -> int | None:
     """The same of one difference; None where no number below 1,000 shows it."""
-    (found,) = paired_seeds_needed_rows(np.array([difference]), np.array([std]), level)
+    (found,) = paired_required_sample_size_rows(np.array([difference]), np.array([std]), level)
     return None if math.isnan(found) else int(found)
 
 

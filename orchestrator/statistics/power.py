@@ -70,19 +70,21 @@ def minimum_detectable_difference(
     return standard_error * float(noncentrality(np.asarray(freedom), level / num_comparisons, power))
 
 
-def seeds_needed(
+def required_sample_size(
     difference: float, design: Design, level: float = 0.05, power: float = POWER, num_comparisons: int = 1
 ) -> int | None:
     """The least number of seeds (in each group that grows) with which a t-test shows a true `difference`.
 
     None where no number below 1,000 does, as for a difference of 0.
     """
-    found = float(seeds_needed_rows(np.asarray(difference), design, level / num_comparisons, power))
+    found = float(required_sample_size_rows(np.asarray(difference), design, level / num_comparisons, power))
     return None if math.isnan(found) else int(found)
 
 
-def seeds_needed_rows(differences: Floats, design: Design, level: float | Floats, power: float = POWER) -> Floats:
-    """`seeds_needed` of each difference, NaN for None.
+def required_sample_size_rows(
+    differences: Floats, design: Design, level: float | Floats, power: float = POWER
+) -> Floats:
+    """`required_sample_size` of each difference, NaN for None.
 
     Args:
         level: of each test; or for every number of seeds from 0 to 999 its own.
@@ -99,7 +101,7 @@ def seeds_needed_rows(differences: Floats, design: Design, level: float | Floats
     return _least_n(is_enough, differences.shape, design)
 
 
-def equivalence_seeds_needed(
+def equivalence_required_sample_size(
     difference: float, design: Design, margin: float, level: float = 0.05, power: float = POWER
 ) -> int | None:
     """The least number of seeds with which two one-sided t-tests (Schuirmann 1987) find a true `difference` small.

@@ -1,7 +1,6 @@
 """A piece of work as it travels to a worker: one training run, named by its key."""
 
-import hashlib
-import importlib.util
+import importlib
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -84,18 +83,3 @@ def import_trainable(path: str) -> ModuleType:
     if not hasattr(module, "train"):
         raise InputError(f"The trainable {path!r} must have {', '.join(CONTRACT)}, but has no train.")
     return module
-
-
-def code_version(path: str) -> str:
-    """12 digits that change with any source of the trainable: its package and what the packages around it share."""
-    spec = importlib.util.find_spec(path)
-    if spec is None or spec.origin is None:
-        raise InputError(f"The trainable {path!r} cannot be found.")
-    package = Path(spec.origin).parent
-    sources = sorted(package.glob("*.py"))
-    if "." in path.rpartition(".")[0]:
-        sources += sorted(package.parent.glob("*.py"))
-    digest = hashlib.sha256()
-    for source in sources:
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    return digest.hexdigest()[:12]

@@ -29,7 +29,6 @@ def hindrance() -> str:
 
 
 @pytest.mark.cluster
-@pytest.mark.xdist_group("ray")
 def test_a_cluster_comes_up_runs_a_sweep_while_a_machine_dies_and_goes_down(workplace, capfd):
     environment = os.environ | {"RAY_AUTH_MODE": "token", "RAY_UP_enable_autoscaler_v2": "0"}
     environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin:/sbin"

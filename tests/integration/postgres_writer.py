@@ -11,8 +11,8 @@ import multiprocessing
 import sys
 from multiprocessing.synchronize import Barrier
 
-import orchestrator.local
-import orchestrator.scheduler.optuna_search  # noqa: F401  # for all of them, as what follows
+import orchestrator.scheduler.optuna_search
+import orchestrator.worker.execute  # noqa: F401  # for all of them, as what follows
 from orchestrator.console.errors import RefusedError
 from search_spaces.sweep import Sweep
 from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny

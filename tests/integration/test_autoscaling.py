@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from orchestrator.scheduler.admission import Capacity
+from orchestrator.scheduler.capacity import Capacity
 from search_spaces.sweep import ResolvedResources, Resources
 
 
@@ -31,8 +31,11 @@ class Waiting:
         return True
 
 
-def waiting(*needs: ResolvedResources) -> dict[str, SimpleNamespace]:
-    return {str(i): SimpleNamespace(needs=(), work=SimpleNamespace(resources=one)) for i, one in enumerate(needs)}
+def waiting(*resources: ResolvedResources) -> dict[str, SimpleNamespace]:
+    return {
+        str(i): SimpleNamespace(prerequisites=(), work=SimpleNamespace(resources=one))
+        for i, one in enumerate(resources)
+    }
 
 
 def groups() -> list[tuple[str, float]]:

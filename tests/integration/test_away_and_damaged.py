@@ -8,7 +8,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.bucket import UnavailableError
-from orchestrator.scheduler import scheduler as scheduler
+from orchestrator.scheduler import intake, scheduler
 from orchestrator.scheduler.stopping import StoppedError
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import run_quietly, searched, tiny
@@ -65,7 +65,7 @@ def machine_is_at_fault(work, send):
 
 def test_a_machine_that_cannot_do_the_work_stops_the_sweep_and_fails_nothing_for_good(workplace, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("orchestrator.local.execute", machine_is_at_fault)
+        patch.setattr("orchestrator.worker.execute.execute", machine_is_at_fault)
         with pytest.raises(StoppedError, match=r"^no mount\.$"):
             run_quietly(tiny(SWEEP))
     assert "RUNNING" not in statuses("tiny.sweep").values()
@@ -77,8 +77,8 @@ def bucket_fails(monkeypatch):
     """A function of the scheduler that looks into a bucket fails as often as the list has entries, where `is_asked`."""
     failures: list[int] = []
 
-    def fail(name, is_asked):
-        real = getattr(scheduler, name)
+    def fail(module, name, is_asked):
+        real = getattr(module, name)
 
         def failing(asked):
             if failures and is_asked(asked):
@@ -86,14 +86,14 @@ def bucket_fails(monkeypatch):
                 raise UnavailableError("s3://bucket cannot be reached")
             return real(asked)
 
-        monkeypatch.setattr(scheduler, name, failing)
+        monkeypatch.setattr(module, name, failing)
         return failures
 
     return fail
 
 
 def test_a_bucket_that_is_away_as_a_replicate_ends_leaves_none_without_numbers(workplace, bucket_fails):
-    failures = bucket_fails("folder_of", lambda task: task.condition is not None)
+    failures = bucket_fails(scheduler, "folder_of", lambda task: task.condition is not None)
     failures.extend(range(2))
     outcome = run_quietly(tiny(SWEEP))
     assert not failures and {r.state for r in outcome.replicates} == {"complete"}
@@ -102,7 +102,7 @@ def test_a_bucket_that_is_away_as_a_replicate_ends_leaves_none_without_numbers(w
 
 
 def test_a_bucket_that_is_away_before_a_prerequisite_is_waited_for(workplace, bucket_fails):
-    failures = bucket_fails("folder_of", lambda task: task.condition is None)
+    failures = bucket_fails(scheduler, "folder_of", lambda task: task.condition is None)
     failures.extend(range(3))
     assert {r.state for r in run_quietly(tiny(SWEEP)).replicates} == {"complete"}
     assert not failures
@@ -110,7 +110,7 @@ def test_a_bucket_that_is_away_before_a_prerequisite_is_waited_for(workplace, bu
 
 def test_a_bucket_that_is_away_between_two_drawn_conditions_loses_none(workplace, bucket_fails):
     begun: list[int] = []
-    failures = bucket_fails("journals", lambda tasks: begun.append(1) or len(begun) > 4)
+    failures = bucket_fails(intake, "journals", lambda tasks: begun.append(1) or len(begun) > 4)
     failures.extend(range(2))
     outcome = run_quietly(searched(4, seeds=(1,)))
     assert not failures and [r.state for r in outcome.replicates] == ["complete"] * 4
@@ -132,7 +132,7 @@ def test_a_stop_does_not_wait_for_a_bucket_that_is_away(workplace, monkeypatch):
         monkeypatch.setattr("orchestrator.journal.bucket.time", clock)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("orchestrator.local.execute", stopped)
+    monkeypatch.setattr("orchestrator.worker.execute.execute", stopped)
     monkeypatch.setattr("orchestrator.driver.WRITE_AT_STOP_S", 1.0)
     with pytest.raises(KeyboardInterrupt):
         run_quietly(tiny(SWEEP))

@@ -28,7 +28,6 @@ def run_until(text: str, log: Path) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 def test_a_sweep_stopped_by_each_signal_and_run_again_is_whole(workplace):
     log = workplace / "log"
     killed = run_until("surprisal seed", log)

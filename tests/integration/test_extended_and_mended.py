@@ -9,14 +9,15 @@ import pytest
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
-from orchestrator.scheduler.admission import Capacity
+from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.progress import ProgressView
-from orchestrator.scheduler.scheduler import Scheduler
+from orchestrator.scheduler.retry import TaskRuns
+from orchestrator.scheduler.scheduler import Scheduler, StartQueue
 from orchestrator.scheduler.stopping import StoppedError
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper, StoreLease
 from orchestrator.tracking.registry import Registry
-from orchestrator.worker.work import code_version
+from orchestrator.worker.code_version import code_version
 from search_spaces.distributions import Real
 from search_spaces.sweep import Objective, Search
 from tests.integration import tiny as trainable
@@ -135,7 +136,7 @@ def test_results_of_mended_code_alone_are_the_mended_codes(workplace, monkeypatc
 
 
 def test_a_prerequisite_that_other_code_has_made_meanwhile_is_refused(workplace, monkeypatch):
-    real, others = Scheduler._is_ours, []
+    real, others = StartQueue._is_ours, []
 
     def meanwhile(self, task):
         if not others:
@@ -145,7 +146,7 @@ def test_a_prerequisite_that_other_code_has_made_meanwhile_is_refused(workplace,
                 run_quietly(tiny({"z": {}}, name="tiny.other", seeds=(1,)))
         return real(self, task)
 
-    monkeypatch.setattr(Scheduler, "_is_ours", meanwhile)
+    monkeypatch.setattr(StartQueue, "_is_ours", meanwhile)
     with pytest.raises(RefusedError, match="prerequisite first was made by version other"):
         run_quietly(tiny({"a": {}}, seeds=(1,)))
 
@@ -164,25 +165,25 @@ def test_a_run_that_was_removed_from_the_store_for_good_is_made_again(workplace)
 
 def test_a_driver_that_has_lost_its_lease_writes_no_more(workplace, monkeypatch):
     """Another one has completed the sweep meanwhile."""
-    from orchestrator import local
+    from orchestrator.worker import execute as worker
 
     monkeypatch.setattr(LeaseKeeper, "_run", lambda self: None)  # which would notice it on its own
 
-    execute, plans, others = local.execute, [], []
+    execute, plans, others = worker.execute, [], []
     make = Scheduler.__init__
     monkeypatch.setattr(Scheduler, "__init__", lambda self, *a: (make(self, *a), plans.append(self))[0])
 
     def meanwhile(work, send):
         if work.label == "a seed 1" and not others:
             others.append(1)
-            plans[0]._recorder._queue.drain(60.0)  # a run in the making would be removed under its feet
+            plans[0]._runs._recorder._queue.drain(60.0)  # a run in the making would be removed under its feet
             with monkeypatch.context() as patch:
                 patch.setattr(StoreLease, "_is_free", lambda *_: True)
                 run_quietly(tiny({"a": {}}, seeds=(1,)))
             plans[0].stopping.lose("The lease cannot be kept.")
         execute(work, send)
 
-    monkeypatch.setattr(local, "execute", meanwhile)
+    monkeypatch.setattr(worker, "execute", meanwhile)
     with pytest.raises(StoppedError, match="cannot be kept"):
         run_quietly(tiny({"a": {}}, seeds=(1,)))
     assert [(r.state, "error@plain" in r.metrics) for r in recorded()] == [("complete", True)]
@@ -226,10 +227,8 @@ def test_a_signal_that_comes_at_the_very_end_leaves_the_process_alive(workplace,
 def test_devices_are_held_once_for_as_long_as_the_work_takes(workplace, monkeypatch):
     plans, make = [], Scheduler.__init__
     monkeypatch.setattr(Scheduler, "__init__", lambda self, *a: (make(self, *a), plans.append(self))[0])
-    seen, fold_of = [], Scheduler._judge
-    monkeypatch.setattr(
-        Scheduler, "_judge", lambda self, *a, **k: (seen.append(self.device_s()), fold_of(self, *a, **k))[1]
-    )
+    seen, end = [], TaskRuns.end
+    monkeypatch.setattr(TaskRuns, "end", lambda self, *a: (seen.append(plans[0].device_s()), end(self, *a))[1])
     run_quietly(tiny({"a": {"sleep_s": 0.3}}, seeds=(1,)))
     assert 1.2 <= seen[-1] <= 1.2 + 1.5
     assert plans[0].device_s() == pytest.approx(seen[-1], abs=0.05)

@@ -11,7 +11,6 @@ CAMPAIGN = ROOT / "benchmarks" / "faults.py"
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 def test_a_round_in_which_a_worker_and_then_driver_and_worker_are_killed_loses_and_doubles_nothing():
     command = [sys.executable, str(CAMPAIGN), "--rounds", "1", "--only", "worker_killed", "driver_and_worker_killed"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=540, check=False)  # noqa: S603

@@ -26,7 +26,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.machine.network import free_port
 from orchestrator.tracking.client import Tracking
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.slow
 
 # Another Ray may run on the host, so the agent has a port of its own, and RAY_TMPDIR is this one's.
 HEAD = """

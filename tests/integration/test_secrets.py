@@ -226,7 +226,6 @@ def check_nothing_leaked(place: Place, given: Mapping[str, str], meant: set[str]
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 def test_no_secret_of_a_run_is_left_behind_shown_or_seen(folder, server, database):
     given = {name: made_up() for name in (*NAMES, OF_MESSAGE)} | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
     of_server = made_up()
@@ -250,7 +249,6 @@ def test_no_secret_of_a_run_is_left_behind_shown_or_seen(folder, server, databas
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 def test_no_secret_of_a_job_is_left_behind_shown_or_seen(folder):
     given = {name: made_up() for name in NAMES}
     place, address = Place(folder, given), f"http://127.0.0.1:{(port := free_port())}"

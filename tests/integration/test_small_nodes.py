@@ -12,7 +12,7 @@ import pytest
 from search_spaces.sweep import Condition, Resources
 from tests.integration.sweeps import tiny
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 PROGRAM = """

@@ -20,7 +20,7 @@ def driver(workplace, monkeypatch):
         Store(settings.runs / "mlflow.db", sweep.name).write([replicate("a", 1)], revision=1)
         return Outcome((), ("A file is broken.",) if cpus == 13 else ())
 
-    monkeypatch.setattr("orchestrator.launch.launch", launch)
+    monkeypatch.setattr("orchestrator.driver.launch", launch)
     return calls
 
 

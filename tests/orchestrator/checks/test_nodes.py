@@ -53,7 +53,7 @@ def test_an_address_where_nothing_listens_is_tried_once_and_not_by_ray(workplace
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{closed_port()}")
     tried, create = [], socket.create_connection
     monkeypatch.setattr(socket, "create_connection", lambda *place: tried.append(place) or create(*place))
-    monkeypatch.setattr(preflight_nodes.subprocess, "run", lambda *_, **__: pytest.fail("Ray is asked"))
+    monkeypatch.setattr("orchestrator.cluster.address.subprocess.run", lambda *_, **__: pytest.fail("Ray is asked"))
     check = preflight_nodes.check_ray()
     assert len(tried) == 1
     assert check.state == "failed"

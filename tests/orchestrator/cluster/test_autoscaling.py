@@ -7,7 +7,7 @@ import yaml
 
 from orchestrator.cluster.autoscaling import GrowingCapacity, addable, bundles, unplaced
 from orchestrator.console.errors import RefusedError
-from orchestrator.scheduler.admission import Capacity, check_capacity
+from orchestrator.scheduler.capacity import Capacity, check_capacity
 from search_spaces.sweep import Resources
 
 DESCRIPTION = {

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from orchestrator.machine.shared_folder_check import ensure_mark
-from orchestrator.worker.work import Work, code_version
+from orchestrator.worker.code_version import code_version
+from orchestrator.worker.work import Work
 from search_spaces.sweep import Resources
 from tests.trainables.processes import in_one_and_two, process_group
 

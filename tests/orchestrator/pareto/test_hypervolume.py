@@ -9,9 +9,9 @@ from scipy import stats
 
 from orchestrator.pareto.front import front
 from orchestrator.pareto.hypervolume import volume
-from orchestrator.statistics.intervals import jackknife_interval
 from search_spaces.sweep import Objective
 from tests.orchestrator.pareto.made_up import ERROR_COST, ERROR_COST_LATENCY, study_of
+from tests.orchestrator.statistics.scalar_forms import jackknife_interval
 
 
 def area(rows, reference):

@@ -9,11 +9,15 @@ import pytest
 from orchestrator.results.comparison import compare, compare_with_reference, reference_points
 from orchestrator.results.points import Point
 from orchestrator.statistics import effects, power
-from orchestrator.statistics.intervals import paired_difference_interval, welch_interval
 from orchestrator.statistics.pairwise import Groups
 from orchestrator.statistics.significance import holm, paired_permutation_p, permutation_p, welch_p
 from orchestrator.statistics.summary import summarise
 from search_spaces.sweep import Objective
+from tests.orchestrator.statistics.scalar_forms import (
+    improvement_probability,
+    paired_difference_interval,
+    welch_interval,
+)
 
 PER, ACCURACY = Objective("per"), Objective("accuracy", "maximize")
 REFERENCE = [0.20, 0.21, 0.19, 0.22, 0.20, 0.205]
@@ -42,7 +46,7 @@ def test_paired_points_field_by_field():
     assert found.p == found.p_holm == found.permutation_p == paired_permutation_p(a, b) == found.least_p == 1 / 32
     assert found.effect == pytest.approx(effects.hedges_g(a, b))
     assert found.epsilon == effects.almost_stochastic_order(a, b, "minimize")
-    assert found.improvement == effects.improvement_probability(a, b, "minimize")
+    assert found.improvement == improvement_probability(a, b, "minimize")
     assert found.is_better and found.can_decide and found.answer == "better" and not found.is_certain
 
 
@@ -80,7 +84,7 @@ def test_the_power_of_welch_is_at_the_first_step_of_the_family():
     first, second = compare_with_reference(points, "r", [PER], "welch")
     a, r = points[1].values[0], points[0].values[0]
     design = power.Design((summarise(a).std, summarise(r).std))
-    assert first.seeds_needed == power.seeds_needed(first.difference, design, num_comparisons=2)
+    assert first.seeds_needed == power.required_sample_size(first.difference, design, num_comparisons=2)
     error, freedom = (float(x) for x in design.at(6))
     assert first.shown == pytest.approx(power.minimum_detectable_difference(error, freedom, num_comparisons=2))
     assert second.shown > first.shown > 0

@@ -1,76 +1,74 @@
-"""What may start beside what runs, so that Ray Train inside Ray Tune can never wait for itself."""
-
-import random
-from types import SimpleNamespace
+"""What runs next: in order, beside what is live, prerequisites first, and none of what is there already."""
 
 import pytest
 
 from orchestrator.console.errors import RefusedError
-from orchestrator.scheduler.admission import Capacity, check_capacity, fits
-from search_spaces.sweep import ResolvedResources, Resources
-
-TWO_CPUS = Capacity(2, 0)
-
-
-def needs(num_workers=0, cpus=1, gpus=0.0) -> ResolvedResources:
-    return Resources(num_workers, cpus, gpus).resolve(num_gpus=8)
+from orchestrator.scheduler.capacity import Capacity
+from tests.integration.sweeps import FIRST
+from tests.orchestrator.scheduler.parts import Lease, parts
 
 
-@pytest.mark.parametrize(
-    ("asked", "live", "capacity", "is_fitting"),
-    [
-        (needs(), [], TWO_CPUS, True),
-        (needs(), [needs()] * 2, TWO_CPUS, True),  # one may queue, so that Tune reuses its actor
-        (needs(), [needs()] * 3, TWO_CPUS, False),
-        (needs(num_workers=1), [needs()] * 2, TWO_CPUS, False),
-        (needs(num_workers=1), [needs()], TWO_CPUS, True),
-        (needs(), [needs(num_workers=2)], TWO_CPUS, False),
-        (needs(num_workers=3), [], TWO_CPUS, False),
-        (needs(num_workers=(1, 3)), [], TWO_CPUS, True),  # elastic, and nothing else runs
-        (needs(num_workers=(1, 3)), [needs()], TWO_CPUS, False),
-        (needs(1, gpus=0.25), [needs(1, gpus=0.25)] * 3, Capacity(8, 1), True),
-        (needs(1, gpus=0.25), [needs(1, gpus=0.25)] * 4, Capacity(8, 1), False),
-        (needs(1, gpus=1.0), [needs(1, gpus=0.25)], Capacity(8, 1), False),
-    ],
-)
-def test_what_fits(asked, live, capacity, is_fitting):
-    assert fits(asked, live, capacity) is is_fitting
+def test_tasks_start_in_order_while_there_is_room(tmp_path):
+    made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, Capacity(1, 0), seeds=(1, 2))
+    assert [made.start().work.label for _ in range(2)] == ["a seed 1", "a seed 2"]  # one may queue
+    assert made.scheduler.next() is None and not made.scheduler.is_finished()
+    made.end(next(iter(made.tasks.live.values())))
+    assert made.start().work.label == "b seed 1"
 
 
-def test_workers_are_never_promised_more_than_there_is():
-    """Whatever came before: what is live never asks for more than the cluster has, once workers are among it."""
-    generator = random.Random(1)
-    for _ in range(200):
-        capacity, live = Capacity(generator.randint(1, 8), generator.randint(0, 2)), []
-        for _ in range(30):
-            asked = needs(generator.choice([0, 1, 2, 3]), generator.randint(1, 2), generator.choice([0.0, 0.25, 1.0]))
-            if fits(asked, live, capacity):
-                live.append(asked)
-            elif live and generator.random() < 0.3:
-                live.pop(generator.randrange(len(live)))
-            if any(one.num_workers for one in live):
-                assert sum(one.num_cpus for one in live) <= capacity.num_cpus
-            assert sum(one.num_gpus for one in live) <= capacity.num_gpus
+def test_more_than_there_is_is_refused_before_anything_starts_only(tmp_path):
+    made = parts(tmp_path, {"a": {}}, Capacity(0, 0))
+    with pytest.raises(RefusedError, match="a seed 1 needs 1 CPUs and 0 GPUs, but there are 0 and 0"):
+        made.scheduler.extend()
+    made = parts(tmp_path, {"a": {}}, Capacity(0, 0))
+    made.tasks.has_begun = True
+    assert made.scheduler.extend()
 
 
-@pytest.mark.parametrize(
-    ("asked", "nodes", "num_places"),
-    [
-        (needs(num_workers=3, cpus=4), ((6, 0), (6, 0)), 2),
-        (needs(num_workers=2, cpus=4), ((6, 0), (6, 0)), None),
-        (needs(num_workers=3, gpus=0.6), ((8, 2),), 2),  # a share is of one card
-        (needs(num_workers=4, gpus=0.5), ((8, 2),), None),
-        (needs(num_workers=3, gpus=0.3), ((8, 1),), None),
-        (needs(num_workers=2, gpus=2.0), ((8, 3), (8, 1)), 1),
-        (needs(num_workers=(2, 4), cpus=4), ((6, 0), (6, 0)), None),
-        (needs(num_workers=2), (), None),  # of a cluster that grows they are not known
-    ],
-)
-def test_what_no_nodes_have_place_for_is_refused_though_their_sums_suffice(asked, nodes, num_places):
-    task = SimpleNamespace(work=SimpleNamespace(label="a seed 1", resources=asked))
-    capacity = Capacity(12, 4, 8, 4, nodes)
-    if num_places is None:
-        check_capacity(task, capacity)
-        return
-    with pytest.raises(RefusedError, match=rf"but the {len(nodes)} nodes have place for {num_places}; lower its"):
-        check_capacity(task, capacity)
+def test_a_prerequisite_runs_once_and_before_what_needs_it(tmp_path):
+    made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, seeds=(1,), prerequisites=(FIRST,))
+    first = made.start()
+    assert (first.work.label, first.condition) == ("prerequisite first", None)
+    assert made.scheduler.next() is None
+    made.end(first)
+    assert [made.start().work.label for _ in range(2)] == ["a seed 1", "b seed 1"]
+    assert all(task.work.products == {"first": first.work.folder} for task in made.tasks.live.values())
+
+
+def test_what_needs_a_prerequisite_that_failed_fails_with_it(tmp_path):
+    made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, seeds=(1,), prerequisites=(FIRST,))
+    made.end(made.start(), state="failed", error="diverged")
+    assert made.scheduler.next() is None and made.scheduler.is_finished()
+    assert [(one.state, one.error) for one in made.scheduler.replicates()] == [
+        ("failed", "prerequisite first failed: diverged")
+    ] * 2
+    assert made.source.told == [("a", None), ("b", None)]
+
+
+def test_a_prerequisite_that_another_driver_makes_is_waited_for(tmp_path, monkeypatch):
+    made = parts(tmp_path, {"a": {}}, seeds=(1,), prerequisites=(FIRST,))
+    made.scheduler.extend()
+    (first,) = (task for task in made.tasks if task.condition is None)
+    monkeypatch.setattr(Lease, "taken", {f"prerequisite {first.work.key}"})
+    assert made.scheduler.next() is None and not made.scheduler.is_finished()
+    Lease.taken.clear()
+    assert made.start() is first
+
+
+def test_what_is_complete_is_not_run_again_and_what_was_touched_is_told_anew(tmp_path):
+    first = parts(tmp_path, {"a": {}}, seeds=(1, 2))
+    first.end(first.start())
+    again = parts(tmp_path, {"a": {}}, known=first.scheduler.replicates()[:1], seeds=(1, 2))
+    task = again.start()
+    assert (task.seed, task.is_touched) == (2, True)
+    assert [(one.state, one.is_touched) for one in again.tasks] == [("complete", False), ("live", True)]
+
+
+def test_devices_are_counted_while_they_are_held(tmp_path):
+    made = parts(tmp_path, {"a": {}}, seeds=(1,))
+    task = made.start()
+    assert made.scheduler.device_s() == 0.0
+    task.running_s = task.heard_s - 10.0
+    assert made.scheduler.device_s() == pytest.approx(10.0, abs=5.0)
+    made.scheduler.ended(task.work.key)
+    assert made.scheduler.device_s() == pytest.approx(10.0, abs=5.0)

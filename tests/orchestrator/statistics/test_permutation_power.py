@@ -9,8 +9,8 @@ from orchestrator.statistics import permutation
 from orchestrator.statistics.permutation_power import (
     attained_level,
     paired_centre,
-    paired_seeds_needed,
-    paired_seeds_needed_rows,
+    paired_required_sample_size,
+    paired_required_sample_size_rows,
 )
 
 NUM_DRAWS = 4000
@@ -47,15 +47,15 @@ def test_needed_pairs_are_the_least_that_show_the_difference():
     effects = [paired_centre(n, 0.05) / math.sqrt(n) for n in range(6, 14)]
     assert effects == sorted(effects, reverse=True)
     for n, effect in zip(range(6, 14), effects, strict=True):
-        found = paired_seeds_needed_rows(np.array([effect * 1.0001, effect * 0.9999]), np.ones(2), 0.05)
+        found = paired_required_sample_size_rows(np.array([effect * 1.0001, effect * 0.9999]), np.ones(2), 0.05)
         assert found.tolist() == [n, n + 1]
 
 
 def test_needed_pairs_at_the_ends():
-    found = paired_seeds_needed_rows(np.array([1e6, 0.0, 0.05, 3.0, 0.0]), np.array([1, 1, 1, 0.0, 0.0]), 0.05)
+    found = paired_required_sample_size_rows(np.array([1e6, 0.0, 0.05, 3.0, 0.0]), np.array([1, 1, 1, 0.0, 0.0]), 0.05)
     assert found[[0, 3]].tolist() == [6, 6] and np.isnan(found[[1, 2, 4]]).all()
 
 
 def test_needed_pairs_of_one_difference():
-    assert paired_seeds_needed(1e6, 1.0, 0.05) == 6 and paired_seeds_needed(0.0, 1.0, 0.05) is None
-    assert paired_seeds_needed(1.5, 1.0, 0.05) == 7
+    assert paired_required_sample_size(1e6, 1.0, 0.05) == 6 and paired_required_sample_size(0.0, 1.0, 0.05) is None
+    assert paired_required_sample_size(1.5, 1.0, 0.05) == 7

@@ -12,11 +12,11 @@ from orchestrator.statistics.power import (
     Design,
     detection,
     equivalence_power,
-    equivalence_seeds_needed,
+    equivalence_required_sample_size,
     minimum_detectable_difference,
     noncentrality,
-    seeds_needed,
-    seeds_needed_rows,
+    required_sample_size,
+    required_sample_size_rows,
 )
 
 
@@ -37,8 +37,8 @@ def test_the_smallest_difference_is_shown_with_that_power(freedom, level):
 
 def test_half_a_standard_deviation_takes_the_numbers_of_textbooks():
     """34 pairs, or 64 in each of two groups (Cohen 1988)."""
-    assert seeds_needed(0.5, Design((1.0,))) == 34
-    assert seeds_needed(0.5, Design((1.0, 1.0))) == 64
+    assert required_sample_size(0.5, Design((1.0,))) == 34
+    assert required_sample_size(0.5, Design((1.0, 1.0))) == 64
 
 
 def test_far_out_quantiles_go_over_smoothly():
@@ -53,14 +53,14 @@ def test_far_out_quantiles_go_over_smoothly():
 
 def test_needed_seeds_are_the_least_that_are_enough():
     for difference, std in ((1.0, 1.0), (0.3, 1.0), (2.0, 0.5)):
-        n = seeds_needed(difference, Design((std,)), level=0.01)
+        n = required_sample_size(difference, Design((std,)), level=0.01)
         powers = [detected(difference / std * math.sqrt(k), k - 1, 0.01) for k in (n - 1, n)] if n > 2 else [0, 1]
         assert powers[0] < 0.8 <= powers[1]
 
 
 def test_needed_seeds_of_unequal_groups_are_simulated_enough():
     design, rng = Design((1.0, 3.0)), np.random.default_rng(0)
-    n = seeds_needed(4.0, design)
+    n = required_sample_size(4.0, design)
     shares = []
     for k in (n - 1, n):
         a, b = rng.normal(4, 1, (20000, k)), rng.normal(0, 3, (20000, k))
@@ -69,25 +69,29 @@ def test_needed_seeds_of_unequal_groups_are_simulated_enough():
 
 
 def test_no_number_is_enough_for_nothing_and_few_are_for_certainty():
-    assert seeds_needed(0.0, Design((1.0,))) is None
-    assert seeds_needed(0.05, Design((1.0,))) is None
-    assert 990 < seeds_needed(0.0889, Design((1.0,))) < 1000
-    assert seeds_needed(0.1, Design((0.0,))) == 2 and seeds_needed(0.0, Design((0.0, 0.0))) is None
-    assert seeds_needed(1e9, Design((1.0,))) == 2
+    assert required_sample_size(0.0, Design((1.0,))) is None
+    assert required_sample_size(0.05, Design((1.0,))) is None
+    assert 990 < required_sample_size(0.0889, Design((1.0,))) < 1000
+    assert required_sample_size(0.1, Design((0.0,))) == 2 and required_sample_size(0.0, Design((0.0, 0.0))) is None
+    assert required_sample_size(1e9, Design((1.0,))) == 2
 
 
 def test_a_family_needs_more():
     design = Design((1.0,))
-    assert seeds_needed(1.0, design, num_comparisons=10) == seeds_needed(1.0, design, 0.005) > seeds_needed(1.0, design)
+    assert (
+        required_sample_size(1.0, design, num_comparisons=10)
+        == required_sample_size(1.0, design, 0.005)
+        > required_sample_size(1.0, design)
+    )
 
 
 def test_rows_are_what_single_ones_are_and_may_have_a_level_for_each_number():
     differences, stds = np.array([0.4, 1.0, 0.0]), np.array([1.0, 2.0, 1.0])
-    found = seeds_needed_rows(differences, Design((stds,)), 0.05)
-    single = [seeds_needed(d, Design((s,))) for d, s in zip(differences, stds, strict=True)]
+    found = required_sample_size_rows(differences, Design((stds,)), 0.05)
+    single = [required_sample_size(d, Design((s,))) for d, s in zip(differences, stds, strict=True)]
     assert [None if math.isnan(n) else n for n in found] == single
     levels = np.where(np.arange(1000) < 100, 0.0, 0.05)
-    assert seeds_needed_rows(differences[:1], Design((1.0,)), levels)[0] == 100
+    assert required_sample_size_rows(differences[:1], Design((1.0,)), levels)[0] == 100
 
 
 def test_a_published_spread_limits_what_more_seeds_show():
@@ -95,7 +99,7 @@ def test_a_published_spread_limits_what_more_seeds_show():
     error, freedom = design.at(1_000_000)
     assert (error, freedom) == pytest.approx((math.sqrt(1 / 5), 4), rel=1e-4)
     assert design.at(5) == pytest.approx((math.sqrt(2 / 5), 8))
-    assert seeds_needed(1.0, design) is None and seeds_needed(3.0, design) is not None
+    assert required_sample_size(1.0, design) is None and required_sample_size(3.0, design) is not None
 
 
 def test_a_number_that_is_enough_is_found_where_more_would_not_be():
@@ -103,7 +107,7 @@ def test_a_number_that_is_enough_is_found_where_more_would_not_be():
     design = Design.against_published(1.0, 1.0, 5)
     powers = [detected(3.4 / error, freedom, 0.001) for error, freedom in map(design.at, range(2, 1000))]
     assert powers[-1] < 0.5 and max(powers) > 0.8
-    assert seeds_needed(3.4, design, 0.001) == 2 + [power >= 0.8 for power in powers].index(True)
+    assert required_sample_size(3.4, design, 0.001) == 2 + [power >= 0.8 for power in powers].index(True)
 
 
 def test_a_published_mean_without_spread_counts_as_exact():
@@ -122,8 +126,8 @@ def test_equivalence_power_is_what_simulation_finds(difference, freedom):
 
 def test_seeds_for_equivalence():
     """For a margin of sigma and no difference 11: simulated, their power is 0.849, that of 10 is 0.795."""
-    assert equivalence_seeds_needed(0.0, Design((1.0,)), 1.0) == 11
-    assert equivalence_seeds_needed(1.0, Design((1.0,)), 1.0) is None
-    assert equivalence_seeds_needed(0.0, Design((1.0,)), 0.05) is None
-    assert equivalence_seeds_needed(0.1, Design((0.0,)), 0.2) == 2
+    assert equivalence_required_sample_size(0.0, Design((1.0,)), 1.0) == 11
+    assert equivalence_required_sample_size(1.0, Design((1.0,)), 1.0) is None
+    assert equivalence_required_sample_size(0.0, Design((1.0,)), 0.05) is None
+    assert equivalence_required_sample_size(0.1, Design((0.0,)), 0.2) == 2
     assert equivalence_power(0.1, 0.0, 3, 0.2) == 1.0 and equivalence_power(0.3, 0.0, 3, 0.2) == 0.0

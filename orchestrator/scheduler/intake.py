@@ -1,0 +1,107 @@
+"""What a sweep wants becomes tasks, each as earlier drivers left it."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from orchestrator.journal.folder import looked_at
+from orchestrator.journal.summary import JournalSummary, summarise
+from orchestrator.scheduler.admission import Admission, is_known_to_fail, is_settled
+from orchestrator.scheduler.capacity import Capacity, check_capacity
+from orchestrator.scheduler.condition_end import ConditionEnds
+from orchestrator.scheduler.conditions import Replication, WantedCondition
+from orchestrator.scheduler.retry import TaskRuns
+from orchestrator.scheduler.task import Task, TaskList, folder_of
+
+
+class Intake:
+    """Takes in conditions, their seeds and their prerequisites.
+
+    Args:
+        capacity: what may be in use at once, now.
+    """
+
+    def __init__(
+        self,
+        tasks: TaskList,
+        replication: Replication,
+        admission: Admission,
+        runs: TaskRuns,
+        conditions: ConditionEnds,
+        capacity: Callable[[], Capacity],
+    ) -> None:
+        self._tasks, self._replication, self._admission = tasks, replication, admission
+        self._runs, self._conditions, self._capacity = runs, conditions, capacity
+
+    def extend(self) -> bool:
+        """Takes in the conditions and seeds that are wanted now, and says whether there were any.
+
+        Raises:
+            RefusedError: if results of another code version are there, or nothing has started and a task can never fit.
+            UnavailableError: if a journal cannot be read now; the same is taken in again.
+        """
+        new = self._replication.take_in()
+        self._add_prerequisites(new)
+        self._add_seeds(new)
+        self._replication.accept()
+        return bool(new) or self._decide()
+
+    def is_exhausted(self) -> bool:
+        """Whether nothing will be taken in any more."""
+        return self._replication.is_exhausted()
+
+    def _decide(self) -> bool:
+        """Gives undecided conditions more seeds, once all that run have ended; says whether there were any."""
+        if self._replication.is_decided or self._tasks.live or self._tasks.has_waiting_replicate():
+            return False
+        self._replication.decide(self._conditions.values())
+        self._add_seeds(self._replication.by_name.values())
+        if self._replication.is_decided:
+            for name in self._replication.by_name:
+                self._conditions.announce(name)
+        return not self._replication.is_decided
+
+    def _add_prerequisites(self, conditions: Sequence[WantedCondition]) -> None:
+        needed: dict[str, Task] = {}
+        for task in (task for one in conditions for task in one.prerequisites.values()):
+            if task.work.key not in self._tasks:
+                needed.setdefault(task.work.key, task)
+        for task, journal in journals(list(needed.values())):
+            self._admission.check(task, journal)
+            self._tasks.add(task)
+
+    def _add_seeds(self, conditions: Collection[WantedCondition]) -> None:
+        """Gives each of the conditions the replicates that it still is to have."""
+        tasks: list[Task] = []
+        for one in conditions:
+            missing = self._replication.missing(one, len(self._tasks.of(one.condition.name)))
+            one.is_closed &= not missing
+            tasks += missing
+        for task, journal in journals(tasks):
+            self._add(task, journal)
+        for one in conditions:
+            self._conditions.close(one.condition.name)
+
+    def _add(self, task: Task, journal: JournalSummary) -> None:
+        known = self._admission.by_key.get(task.work.key)
+        self._admission.check(task, journal)
+        self._tasks.add(task)
+        final, done = journal.final, journal.evaluations | (known.evaluations if known else frozenset())
+        if known and known.state == "complete" and task.evaluations <= known.evaluations:
+            self._tasks.move(task, "complete")
+            return
+        task.summary = journal
+        if task.evaluations and task.evaluations <= done:
+            self._runs.end(task, {"state": "complete"})  # also where another evaluation, no longer wanted, had failed
+        elif known and is_known_to_fail(known, final, task):
+            self._tasks.move(task, "failed")
+            task.error = known.error
+        elif is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= done):
+            self._runs.end(task, final)
+        if task.state == "waiting" and not self._tasks.has_begun:
+            for one in [task, *(self._tasks[key] for key in task.prerequisites)]:
+                check_capacity(one, self._capacity())
+
+
+def journals(tasks: Sequence[Task]) -> Iterator[tuple[Task, JournalSummary]]:
+    """Each task with what its journal says now."""
+    folders = looked_at([folder_of(task) for task in tasks])
+    return ((task, summarise(folder.records())) for task, folder in zip(tasks, folders, strict=True))

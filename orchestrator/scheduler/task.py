@@ -1,0 +1,172 @@
+"""The tasks of a scheduler, each with how it stands; found by state and by condition without looking at all of them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.folder import Record, ReplicateFolder
+from orchestrator.journal.summary import JournalSummary
+from orchestrator.results.study import Replicate, State
+from orchestrator.worker.work import Work
+from search_spaces.sweep import Condition
+
+PREREQUISITES: Final = "prerequisites"
+TaskState = Literal["waiting", "live", "complete", "failed"]
+
+
+@dataclass(eq=False)
+class Task:
+    """A piece of work in a scheduler, and how it stands.
+
+    Attributes:
+        condition: None for a prerequisite.
+        prerequisites: keys of those it waits for.
+        evaluations: ids of those it must have.
+        state: one whose worker was lost waits again; `tries` counts how often it was started.
+        is_touched: whether this driver has started it or seen how it ended, so an earlier one's record is not the last.
+        not_before_s: by the monotonic clock, when it may be tried again.
+        summary: what its journal said when it was last looked at.
+        started: the record with which the session under way started: host, process and node.
+        driving: the same of the process that drives its workers, where it has some.
+        running_s, heard_s: by the monotonic clock, when its worker started and when it last said something.
+        last: the last record that says how it ended.
+        lost_because: why the driver has ended its process.
+    """
+
+    work: Work
+    condition: Condition | None
+    seed: int
+    fingerprint: str
+    prerequisites: tuple[str, ...] = ()
+    evaluations: frozenset[str] = frozenset()
+    state: TaskState = "waiting"
+    error: str = ""
+    is_lost: bool = False
+    tries: int = 0
+    is_touched: bool = False
+    not_before_s: float = 0.0
+    summary: JournalSummary = field(default_factory=JournalSummary)
+    started: Record = field(default_factory=dict)
+    driving: Record = field(default_factory=dict)
+    running_s: float = 0.0
+    heard_s: float = 0.0
+    last: Record = field(default_factory=dict)
+    lost_because: str = ""
+
+    @property
+    def num_devices(self) -> float:
+        """GPUs that it holds; CPUs where it holds none."""
+        return self.work.resources.num_gpus or self.work.resources.num_cpus
+
+    @property
+    def code_version(self) -> str:
+        """Of the sources that made its results; where it failed, of those that failed last."""
+        if self.state == "failed":
+            return self.summary.last_version or self.work.code_version
+        return (self.summary.versions or [self.work.code_version])[0]
+
+    def device_s(self, now_s: float) -> float:
+        """Seconds of devices that its present try has held; 0 while it waits for its worker."""
+        return self.num_devices * (now_s - self.running_s) if self.running_s else 0.0
+
+    def replicate(self, state: State, earlier: Mapping[str, float]) -> Replicate:
+        """What is known of it: its journal's metrics over `earlier` ones."""
+        assert self.condition is not None
+        return Replicate(
+            key=self.work.key,
+            condition=self.condition.name,
+            seed=self.seed,
+            state=state,
+            metrics=dict(earlier) | self.summary.metrics,
+            error=self.error,
+            is_lost=self.is_lost,
+            code_version=self.code_version,
+            evaluations=frozenset(self.summary.evaluations),
+            data_fingerprint=self.fingerprint,
+            duration_s=self.summary.duration_s,
+            num_devices=self.num_devices,
+            size_bytes=self.summary.size_bytes,
+            peak_host_bytes=self.summary.peak_host_bytes,
+            peak_gpu_bytes=self.summary.peak_gpu_bytes,
+            host=self.summary.host,
+            device=self.summary.device,
+        )
+
+
+class TaskList:
+    """Every task of a sweep, by key.
+
+    Attributes:
+        waiting: those that may be started some time, in order.
+        live: those under way.
+        has_begun: whether any was ever started.
+        states: how many tasks of each condition are in each state; prerequisites have a line of their own.
+    """
+
+    def __init__(self) -> None:
+        self._all: dict[str, Task] = {}
+        self._of: defaultdict[str, list[Task]] = defaultdict(list)
+        self._needed: Counter[str] = Counter()
+        self.waiting: dict[str, Task] = {}
+        self.live: dict[str, Task] = {}
+        self.has_begun = False
+        self.states: dict[str, Counter[str]] = {}
+
+    def __getitem__(self, key: str) -> Task:
+        return self._all[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._all
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self._all.values())
+
+    def of(self, condition: str) -> list[Task]:
+        """The replicates of one condition, in the order they were added."""
+        return self._of[condition]
+
+    def add(self, task: Task) -> None:
+        """Takes in a task that waits."""
+        self._all[task.work.key] = task
+        if task.condition:
+            self._of[task.condition.name].append(task)
+        self._enter(task, +1)
+
+    def move(self, task: Task, state: TaskState) -> None:
+        """Gives `task` another state."""
+        self._enter(task, -1)
+        task.state = state
+        self.has_begun |= state == "live"
+        self._enter(task, +1)
+
+    def is_open(self, task: Task) -> bool:
+        """Whether it waits to be started; a prerequisite only while a replicate that waits needs it."""
+        return task.state == "waiting" and (task.condition is not None or self._needed[task.work.key] > 0)
+
+    def has_waiting_replicate(self) -> bool:
+        """Whether a replicate waits."""
+        return any(task.condition for task in self.waiting.values())
+
+    def _enter(self, task: Task, sign: int) -> None:
+        name = task.condition.name if task.condition else PREREQUISITES
+        self.states.setdefault(name, Counter())[task.state] += sign
+        indexes = {"waiting": self.waiting, "live": self.live}
+        if task.state in indexes and sign > 0:
+            indexes[task.state][task.work.key] = task
+        elif task.state in indexes:
+            indexes[task.state].pop(task.work.key, None)
+        if task.state == "waiting" and task.condition:
+            self._needed.update(dict.fromkeys(task.prerequisites, sign))
+
+
+def folder_of(task: Task) -> ReplicateFolder:
+    """Where its journal is."""
+    return ReplicateFolder(task.work.folder, {}, task.work.shared)
+
+
+def folder_of_replicate(settings: Settings, sweep: str, key: str) -> ReplicateFolder:
+    """The same of a replicate that may be no task of this driver."""
+    path = settings.replicates(sweep) / key
+    return ReplicateFolder(path, {}, settings.shared(path))

@@ -1,0 +1,122 @@
+"""A scheduler of the tiny trainable with all its parts, and stand-ins for the store, the screen and Optuna."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.folder import Record
+from orchestrator.journal.summary import JournalSummary
+from orchestrator.results.study import Replicate, Study
+from orchestrator.scheduler.admission import Admission
+from orchestrator.scheduler.capacity import Capacity
+from orchestrator.scheduler.condition_end import ConditionEnds
+from orchestrator.scheduler.conditions import ListedConditions, Replication
+from orchestrator.scheduler.intake import Intake
+from orchestrator.scheduler.outage import Outage
+from orchestrator.scheduler.recorder import Recorder
+from orchestrator.scheduler.retry import TaskRuns
+from orchestrator.scheduler.scheduler import Scheduler, StartQueue
+from orchestrator.scheduler.stopping import Stopping
+from orchestrator.scheduler.task import Task, TaskList
+from orchestrator.scheduler.task_factory import TaskFactory
+from search_spaces.sweep import Condition, Sweep
+from tests.integration.sweeps import tiny
+
+Told = list[tuple[str, Mapping[str, float] | None]]
+
+
+class Heard:
+    """Notes the name of every method that is called, with its arguments."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **named: self.calls.append((name, *arguments, *named.values()))
+
+    def named(self, name: str) -> list[tuple[Any, ...]]:
+        """Arguments of the calls of one method."""
+        return [call[1:] for call in self.calls if call[0] == name]
+
+
+class Store(Heard):
+    """A recorder whose store holds `known` and is never written; it has left the condition `open` open."""
+
+    unfinished_conditions = ("open",)
+    replicate = Recorder.replicate
+
+    def __init__(self, known: Sequence[Replicate]) -> None:
+        super().__init__()
+        self._known_by_key = {replicate.key: replicate for replicate in known}
+
+
+class Source(ListedConditions):
+    """Conditions that are all given at once, and what it was told of them."""
+
+    def __init__(self, conditions: Sequence[Condition]) -> None:
+        super().__init__(conditions)
+        self.told: Told = []
+
+    def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
+        self.told.append((condition.name, metrics))
+
+
+class Lease:
+    """A lease of a prerequisite that is another driver's while its name is in `taken`."""
+
+    taken: ClassVar[set[str]] = set()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def acquire(self) -> bool:
+        return self.name not in self.taken
+
+    def release(self) -> None:
+        self.taken.discard(self.name)
+
+
+class Parts:
+    """The parts of a scheduler of `sweep`; nothing of it was run before but what `known` says."""
+
+    def __init__(self, folder: Path, sweep: Sweep, capacity: Capacity, known: Sequence[Replicate]) -> None:
+        factory = TaskFactory(sweep, Settings(folder, ""), 0, attempt="driver")
+        self.recorder, self.view = Store(known), Heard()
+        self.tasks, self.source = TaskList(), Source(sweep.conditions)
+        admission, outage = Admission(Study(sweep.name, tuple(known))), Outage(self.view.note)
+        self.replication = Replication(factory, self.source)
+        self.conditions = ConditionEnds(factory, self.tasks, self.replication, self.recorder, self.view)
+        self.runs = TaskRuns(self.tasks, self.recorder, self.view, self.conditions)
+        intake = Intake(self.tasks, self.replication, admission, self.runs, self.conditions, lambda: capacity)
+        queue = StartQueue(self.tasks, admission, self.runs, lambda: capacity, Lease, outage)
+        self.scheduler = Scheduler(self.tasks, intake, queue, self.runs, outage, Stopping())
+
+    def start(self) -> Task:
+        """The next task, begun."""
+        return self.tasks[self.scheduler.next().key]
+
+    def end(self, task: Task, value: float = 0.5, **final: Any) -> None:
+        """Ends it as its worker would."""
+        state = {"state": "complete", "attempt": task.work.attempt} | final
+        if state["state"] == "complete":
+            metrics = {"error@plain": value, "cost@plain": 1.0}
+            task.summary = JournalSummary(metrics, evaluations=set(task.evaluations), final=state)
+        self.runs.end_or_retry(task, state)
+
+
+def parts(
+    folder: Path,
+    conditions: Mapping[str, Mapping[str, Any]],
+    capacity: Capacity | None = None,
+    known: Sequence[Replicate] = (),
+    **changes: Any,
+) -> Parts:
+    """Of a sweep without prerequisites, unless `changes` name some."""
+    sweep = tiny(conditions, **{"prerequisites": (), **changes})
+    return Parts(folder, sweep, capacity or Capacity(2, 0), known)
+
+
+def lost(error: str = "its worker was lost") -> Record:
+    """How a task ends that could not say it."""
+    return {"state": "failed", "error": error, "is_lost": True}

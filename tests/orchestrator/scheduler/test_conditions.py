@@ -1,0 +1,85 @@
+"""Which conditions and seeds are wanted, and when a condition is closed and told."""
+
+import pytest
+
+from search_spaces.sweep import Sequential
+from tests.orchestrator.scheduler.parts import lost, parts
+from trainables.errors import InputError
+
+
+def test_every_listed_condition_gets_every_seed(tmp_path):
+    made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, seeds=(1, 2, 3))
+    assert made.scheduler.extend() and not made.scheduler.extend()
+    assert [(task.condition.name, task.seed) for task in made.tasks] == [(name, n) for name in "ab" for n in (1, 2, 3)]
+    assert made.replication.is_exhausted() and not made.scheduler.is_finished()
+
+
+def test_what_could_not_be_looked_at_is_taken_in_again(tmp_path):
+    made = parts(tmp_path, {"a": {}}, seeds=(1, 2))
+    first = list(made.replication.take_in())
+    assert not made.replication.is_exhausted()
+    assert list(made.replication.take_in()) == first
+    assert [task.seed for task in made.replication.missing(first[0], 1)] == [2]
+    made.replication.accept()
+    assert not made.replication.take_in() and made.replication.is_exhausted()
+
+
+def test_a_condition_is_told_once_all_its_replicates_are_in(tmp_path):
+    made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, seeds=(1, 2))
+    tasks = [made.start() for _ in range(3)]
+    made.end(tasks[0], 0.5)
+    made.end(tasks[2], 0.125)
+    assert made.source.told == [] and not made.recorder.named("end_condition")
+    made.end(tasks[1], 0.25)
+    assert made.source.told == [("a", {"cost@plain": 1.0, "error@plain": 0.375})]
+    ((condition, replicates, decision),) = made.recorder.named("end_condition")
+    assert (condition.name, [one.seed for one in replicates], decision) == ("a", [1, 2], "")
+    made.end(made.start())
+    assert made.scheduler.next() is None and made.scheduler.is_finished()
+    assert [name for name, _ in made.source.told] == ["a", "b"]
+
+
+def test_of_a_failed_condition_the_search_learns_that_of_a_lost_one_nothing(tmp_path):
+    made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, seeds=(1,))
+    made.end(made.start(), state="failed", error="ZeroDivisionError")
+    b = made.start()
+    b.tries = 4
+    made.end(b, **lost())
+    assert made.source.told == [("a", None)]
+    assert [call[0].name for call in made.recorder.named("end_condition")] == ["a", "b"]
+
+
+def test_a_metric_that_no_replicate_reports_is_named(tmp_path):
+    made = parts(tmp_path, {"a": {}}, seeds=(1,))
+    task = made.start()
+    task.summary.metrics |= {"loss": 1.0}
+    with pytest.raises(InputError, match="The objective 'error@plain' is not among what"):
+        made.runs.end(task, {"state": "complete"})
+
+
+def test_seeds_are_added_until_a_comparison_is_decided(tmp_path):
+    """Differences of the same size at every seed: three are too few for any level, and all are had in the end."""
+    sequential = Sequential(minimum=3, question="reference")
+    conditions = {"a": {}, "b": {"x": 0.25}}
+    made = parts(tmp_path, conditions, seeds=tuple(range(1, 9)), sequential=sequential, reference="a")
+    assert made.scheduler.extend() and len(list(made.tasks)) == 6
+    while (work := made.scheduler.next()) or not made.scheduler.is_finished():
+        task = made.tasks[work.key]
+        made.end(task, 0.5 + 0.01 * task.seed * (1 if task.condition.name == "a" else -1) ** task.seed)
+    ended = {call[0].name: call[2] for call in made.recorder.named("end_condition")}
+    assert made.replication.is_decided and set(ended) == {"a", "b"}
+    assert ended == {name: one.decision for name, one in made.replication.by_name.items()}
+    assert {one.num_seeds for one in made.replication.by_name.values()} == {len(made.tasks.of("a"))}
+    assert len(made.tasks.of("a")) > 3
+    notes = [text for (text,) in made.view.named("note")]
+    assert notes == [f"{name}: {ended[name]} ({len(made.tasks.of(name))} seeds)" for name in "ab"]
+
+
+def test_what_an_earlier_driver_left_open_is_closed_though_nothing_of_it_was_run(tmp_path):
+    first = parts(tmp_path, {"a": {}, "open": {"x": 0.25}}, seeds=(1,))
+    first.end(first.start())
+    first.end(first.start())
+    again = parts(tmp_path, {"a": {}, "open": {"x": 0.25}}, known=first.scheduler.replicates(), seeds=(1,))
+    assert again.scheduler.next() is None and again.scheduler.is_finished()
+    assert [call[0].name for call in again.recorder.named("end_condition")] == ["open"]
+    assert [name for name, _ in again.source.told] == ["a", "open"]

@@ -1,0 +1,32 @@
+"""One comparison at a time, by the product's functions of many."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orchestrator.statistics import effects, student
+from orchestrator.statistics.effects import Direction
+from orchestrator.statistics.intervals import Interval, of_estimates
+
+
+def paired_difference_interval(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval:
+    return of_estimates(student.of_paired_difference(np.asarray(a, np.float64), np.asarray(b, np.float64)), level)
+
+
+def welch_interval(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval:
+    return of_estimates(student.of_unpaired_difference(np.asarray(a, np.float64), np.asarray(b, np.float64)), level)
+
+
+def jackknife_interval(value: float, leave_one_out: Sequence[float], level: float = 0.95) -> Interval:
+    values = np.asarray(leave_one_out, np.float64)
+    return of_estimates(student.of_jackknife(np.asarray(value, np.float64), values), level)
+
+
+def improvement_probability(a: Sequence[float], b: Sequence[float], direction: Direction) -> float:
+    return float(effects.improvement_rows(np.array([a], np.float64), np.array([b], np.float64), direction)[0])
+
+
+def violation_ratio(a: Sequence[float], b: Sequence[float]) -> float:
+    places_a, places_b, widths = effects._steps(len(a), len(b))
+    rounding = effects.RESOLUTION * max(np.abs(a).max(), np.abs(b).max())
+    return float(effects._ratio(np.sort(b)[places_b] - np.sort(a)[places_a], widths, rounding))

@@ -1,0 +1,158 @@
+"""The documents keep what they promise: their commands parse, what they name exists, and README stays short."""
+
+import ast
+import itertools
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from orchestrator.cli.main import app
+from orchestrator.cli.options import find
+from orchestrator.environment.settings import NAMES
+from search_spaces.find import FAMILIES, sweep_functions
+
+ROOT = Path(__file__).parent.parent
+README, COMMANDS, RESULTS = ROOT / "README.md", ROOT / "docs/commands.md", ROOT / "RESULTS.md"
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+CURRENT = [path for path in DOCUMENTS if path != RESULTS]  # its commands are those of the commits that it names
+FOLDERS = (
+    "orchestrator",
+    "search_spaces",
+    "trainables",
+    "tests",
+    "benchmarks",
+    "docs",
+    "deploy",
+    "examples",
+    "evidence",
+)
+
+FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+SPAN = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+IN_BLOCK = re.compile(r"^ *(?:\.venv/bin/)?ponderay (.+)|'ponderay ([^']+)'", re.MULTILINE)
+IN_TEXT = re.compile(r"`(?:\.venv/bin/)?ponderay ([^`]+)`")
+SWEEP = re.compile(r"(?<![\w./-])(?:asr|act|lm)\.(?!md\b)\w+")
+TASKS = ("parity", "logic", "addition", "sort", "text")
+
+
+def blocks(document: Path, language: str = "") -> Iterator[str]:
+    """The fenced blocks of that language, with continued lines in one."""
+    for found in FENCED.finditer(document.read_text()):
+        if found[1] == language:
+            yield found[2].replace("\\\n", " ")
+
+
+def prose(document: Path) -> str:
+    """All but fenced blocks."""
+    return FENCED.sub("", document.read_text())
+
+
+def commands(document: Path) -> Iterator[list[str]]:
+    """The arguments of every `ponderay ...`; what stands in brackets is given."""
+    lines = [found[1] or found[2] for block in blocks(document) for found in IN_BLOCK.finditer(block)]
+    lines += [re.sub(r"[\[\]]", "", found[1]) for found in IN_TEXT.finditer(prose(document))]
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        end = next((at for at, word in enumerate(words) if word in ("|", ">", "&", "&&")), len(words))
+        yield words[:end]
+
+
+COMMAND_LINES = [
+    pytest.param(words, id=f"{path.stem}: {' '.join(words)}") for path in CURRENT for words in commands(path)
+]
+
+
+def test_readme_can_be_read_at_one_sitting():
+    assert len(README.read_text().splitlines()) <= 170
+
+
+@pytest.mark.parametrize("words", COMMAND_LINES)
+def test_a_command_line_parses_and_its_sweep_takes_the_values(words):
+    command, rest = typer.main.get_command(app), list(words)
+    while hasattr(command, "commands"):
+        command = command.commands[rest.pop(0)]
+    if len(words) == 1:  # a text speaks of the command as such
+        return
+    given = command.make_context("ponderay", rest).params
+    if given.get("name") not in sweep_functions():
+        return
+    sweep = find(given["name"], given.get("smoke", False), given.get("values"), given.get("seeds"), given.get("needs"))
+    if condition := given.get("condition"):
+        assert condition in [one.name for one in sweep.conditions]
+
+
+def anchors(document: Path) -> set[str]:
+    """Its headings as GitHub makes them into addresses."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", document.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document):
+    for target in LINK.findall(prose(document)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = document.parent / name if name else document
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_files_that_are_named_exist(document):
+    text = document.read_text()
+    words = {word for span in SPAN.findall(text) for word in span.split()}
+    words |= set(re.findall(r"\bbenchmarks/\w+\.py", text))
+    named = [word for word in words if word.partition("/")[0] in FOLDERS and re.fullmatch(r"\w+/[a-z\d_./-]*", word)]
+    missing = [word for word in named if not (ROOT / word).exists()]
+    assert not missing
+
+
+def test_the_table_of_rooms_is_complete_and_true():
+    table = README.read_text().partition("## Where things are")[2].partition("\n## ")[0]
+    rooms: set[Path] = set()
+    for row in re.findall(r"^\| (`.+?) \|", table, re.MULTILINE):
+        first, *others = SPAN.findall(row)
+        in_first = [(ROOT / first.rstrip("/")).parent / other for other in others]
+        rooms |= {ROOT / first, *(path if path.exists() else ROOT / path.name for path in in_first)}
+    assert all(room.exists() for room in rooms)
+    packages = {path.parent for path in (ROOT / "orchestrator").glob("*/__init__.py")}
+    assert packages <= rooms
+
+
+@pytest.mark.parametrize("document", CURRENT, ids=lambda path: path.name)
+def test_sweeps_that_are_named_are_shipped(document):
+    assert sweeps_of(document) <= set(sweep_functions())
+
+
+def sweeps_of(document: Path) -> set[str]:
+    """Those it names; `TASK` stands for every task of act."""
+    found = {name for name in SWEEP.findall(document.read_text()) if f"trainables.{name}" not in document.read_text()}
+    return {name.replace("TASK", task) for name in found for task in (TASKS if "TASK" in name else ("",))}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_page_of_a_family_lists_all_its_sweeps(family):
+    shipped = {name for name in sweep_functions() if name.startswith(f"{family}.")}
+    assert shipped <= sweeps_of(ROOT / f"docs/{family}.md")
+
+
+def test_every_command_and_setting_is_documented():
+    text = COMMANDS.read_text()
+    assert {f"ponderay {name}" for name in typer.main.get_command(app).commands} <= set(
+        re.findall(r"ponderay \w+", text)
+    )
+    assert {f"PONDERAY_{name.upper()}" for name in NAMES} <= set(SPAN.findall(text))
+    assert set(NAMES) <= set(SPAN.findall(text))
+
+
+@pytest.mark.parametrize("document", CURRENT, ids=lambda path: path.name)
+def test_examples_in_python_hold_until_they_run_something(document):
+    for block in blocks(document, "python"):
+        before = itertools.takewhile(lambda node: "notebook." not in ast.unparse(node), ast.parse(block).body)
+        exec(compile(ast.Module(list(before), type_ignores=[]), document.name, "exec"), {})
