@@ -14,11 +14,13 @@ from orchestrator.cli.compare import compare
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.jobs import jobs, logs, stop, submit
 from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Seeds, Smoke, SweepName, Values, find, parse
-from orchestrator.cli.pareto import pareto, status
+from orchestrator.cli.pareto import pareto
 from orchestrator.cli.plan import plan
-from orchestrator.cli.report import report, verify
+from orchestrator.cli.report import report
 from orchestrator.cli.serve import serve
+from orchestrator.cli.status import status
 from orchestrator.cli.ui import ui
+from orchestrator.cli.verify import verify
 from orchestrator.console.exit_codes import DONE, FAILED, REFUSED, WRONG_INPUT
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
 from trainables.errors import DataWarning, InputError

@@ -1,4 +1,4 @@
-"""The commands that ask what a sweep has produced so far: `status` and `pareto`."""
+"""The command `pareto`: the front of error against cost, printed, drawn and stored."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orchestrator.cli.options import Smoke, SweepName, Values, find
-from orchestrator.console.printing import Format, OutputFormat, out, print_rows
+from orchestrator.console.printing import Format, OutputFormat, out
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
 
@@ -23,23 +23,6 @@ if TYPE_CHECKING:
 MAX_FRONT_ROWS: Final = 200
 MAX_ROWS: Final = 60
 NUM_OTHER_ROWS: Final = 20
-
-
-def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.table) -> None:
-    """Show how a sweep stands: its replicates, or its conditions where they are many, and why what failed has failed.
-
-    json and csv always list every replicate.
-    """
-    from orchestrator.cli import status as status_view
-    from orchestrator.environment.settings import read_settings
-    from orchestrator.tracking.load import load_study
-
-    settings, sweep = read_settings(), find(name, smoke, None, None)
-    study = load_study(sweep.name, settings)
-    if format is Format.table:
-        status_view.show(study, sweep.objectives[0], settings)
-    else:
-        print_rows(status_view.replicate_rows(study), format, title=sweep.name)
 
 
 def pareto(

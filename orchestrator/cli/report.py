@@ -1,4 +1,4 @@
-"""The commands `report` and `verify`: answers as files, and whether the tables of a bundle follow from its values."""
+"""The command `report`: a sweep's answers as a page, tables and a bundle."""
 
 import hashlib
 import sys
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orchestrator.cli.options import Smoke, SweepName, Values, find
-from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
@@ -70,26 +69,6 @@ def report(
     sys.stdout.flush()
     with spinner("Storing page and tables in MLflow"):
         tracking.store_report(sweep.name, files)
-
-
-def verify(
-    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `ponderay report --bundle FILE` wrote.")],
-    format: OutputFormat = Format.table,
-) -> None:
-    """Make every table of a bundle again from its raw values, and say which cells differ; nothing in it is executed.
-
-    Exit codes: 0 all equal, 1 something differs, 2 no bundle. Numbers are equal up to 1e-9 of their size. json is one
-    object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, differences, and
-    versions that are not installed here. csv lists the differences: member, row, column, written, found.
-    """
-    from orchestrator.cli import verify as verify_summary
-    from orchestrator.report.bundle.verify import verify as verified
-
-    with spinner(f"Making the tables of {bundle} again"):
-        found = verified(bundle)
-    verify_summary.show(bundle, found, format)
-    if found.differences:
-        raise SystemExit(FAILED)
 
 
 def _check_places(folder: Path, bundle: Path | None) -> None:

@@ -1,11 +1,12 @@
-"""How a study stands, for people: tables of a size that can be read, and lines on failures, code, disk and memory."""
+"""The command `status`: how a study stands, in tables of a size that can be read, with failures, code, disk, memory."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.console.printing import Format, out, print_rows
+from orchestrator.cli.options import Smoke, SweepName, find
+from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 from orchestrator.results.study import Replicate, Study
 from trainables.errors import InputError
 
@@ -23,18 +24,34 @@ FIELDS: Final = (
 )  # fmt: skip
 
 
-def replicate_rows(study: Study, fields: Sequence[str] = FIELDS) -> list[dict[str, Any]]:
+def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.table) -> None:
+    """Show how a sweep stands: its replicates, or its conditions where they are many, and why what failed has failed.
+
+    json and csv always list every replicate.
+    """
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.tracking.load import load_study
+
+    settings, sweep = read_settings(), find(name, smoke, None, None)
+    study = load_study(sweep.name, settings)
+    if format is Format.table:
+        _show(study, sweep.objectives[0], settings)
+    else:
+        print_rows(_replicate_rows(study), format, title=sweep.name)
+
+
+def _replicate_rows(study: Study, fields: Sequence[str] = FIELDS) -> list[dict[str, Any]]:
     """One record a replicate."""
     return [{name: getattr(replicate, name) for name in fields} for replicate in study.replicates]
 
 
-def show(study: Study, objective: "Objective", settings: "Settings") -> None:
+def _show(study: Study, objective: "Objective", settings: "Settings") -> None:
     """Prints every replicate, or the conditions where replicates are many, and then what people ask next."""
     if not study.replicates:
         _say(f"{study.sweep}: no replicate is recorded yet")
         return
     if len(study.replicates) <= MAX_REPLICATES:
-        rows = replicate_rows(study, ("condition", "seed", "state", "error"))
+        rows = _replicate_rows(study, ("condition", "seed", "state", "error"))
         print_rows(rows, Format.table, title=study.sweep, whole=("condition", "state"))
     else:
         _show_conditions(study, objective)

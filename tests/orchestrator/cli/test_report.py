@@ -13,7 +13,8 @@ import typer
 from typer.testing import CliRunner
 
 from orchestrator.cli import report_summary
-from orchestrator.cli.report import report, verify
+from orchestrator.cli.report import report
+from orchestrator.cli.verify import verify
 from orchestrator.results.study import Study
 from orchestrator.tracking.client import Tracking
 from search_spaces import find
