@@ -11,9 +11,8 @@ from typing import Final
 from rich.console import Console
 
 from orchestrator.console.errors import RefusedError
-from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import UnavailableError
-from orchestrator.results.study import Replicate
+from orchestrator.results.outcome import Outcome
 from orchestrator.scheduler.admission import Admission
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.condition_end import ConditionEnds
@@ -32,7 +31,7 @@ from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper
 from orchestrator.tracking.store import reason_of, redacted
 from orchestrator.tracking.write_queue import WriteQueue
-from search_spaces.sweep import Condition, Sweep
+from search_spaces.sweep import Condition
 from trainables.errors import InputError
 
 WRITE_AT_END_S: Final = 600.0
@@ -42,36 +41,15 @@ WRITE_AT_STOP_S: Final = 20.0
 POLL_S: Final = 0.2
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a driver leaves.
-
-    Attributes:
-        replicates: every one of the sweep.
-        input_errors: the user's mistakes that only the work itself found.
-        num_unwritten: how many things the tracking store could not take; they are in the journals.
-    """
-
-    replicates: tuple[Replicate, ...]
-    input_errors: tuple[str, ...]
-    num_unwritten: int = 0
-
-    @property
-    def num_failed(self) -> int:
-        """Replicates that failed."""
-        return sum(replicate.state == "failed" for replicate in self.replicates)
-
-
 def launch(
-    sweep: Sweep,
-    settings: Settings,
+    factory: TaskFactory,
     console: Console,
     num_cpus: int | None = None,
     accept_code: bool = False,
     max_device_hours: float = math.inf,
     is_verbose: bool = False,
 ) -> Outcome:
-    """Looks for what cannot work, then runs what is left of `sweep` on Ray; the arguments are those of `run_on_ray`.
+    """Looks for what cannot work, then does as `run_on_ray`, whose arguments are the same.
 
     Raises:
         InputError: if the sweep's data or settings are wrong.
@@ -81,8 +59,7 @@ def launch(
     from orchestrator.checks.check import refuse_failed
     from orchestrator.checks.sweep import before_ray
 
-    factory = TaskFactory(sweep, settings, num_gpus=0)
-    checks = before_ray(sweep, settings, factory)
+    checks = before_ray(factory.sweep, factory.settings, factory)
     for check in checks:
         if check.state == "warning":
             console.print(f"Warning: {check.line()}", markup=False, soft_wrap=True)
@@ -190,7 +167,7 @@ class _Driver:
         except UnavailableError as error:
             raise StoppedError(f"{error}.") from None
         except KeyboardInterrupt:
-            self.view.note("Stopping; finishing what is to be written.")
+            self.view.note("Stopping; the last records are being written.")
             if self.stopping.reason:
                 raise StoppedError(self.stopping.reason) from None
             raise
@@ -236,7 +213,7 @@ def _leased(factory: TaskFactory, console: Console) -> Iterator[_Driver]:
         with _at_hand(factory.settings.tracking_uri):
             is_taken = lease.acquire_or_wait()
         if not is_taken:
-            raise RefusedError(f"{name} is being run by {lease.holder()}; wait for it or stop it.")
+            raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
         with ProgressView(console, name) as view:
             yield _Driver(factory, tracking, keeper, view, stopping)
 

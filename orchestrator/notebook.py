@@ -54,13 +54,18 @@ def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False
         >>> study = run(replace(find_sweep("asr.demo", smoke=True), seeds=(1, 2)), cpus=2)  # doctest: +SKIP
     """
     from orchestrator.console.printing import out
-    from orchestrator.driver import launch
     from orchestrator.environment.settings import read_settings
+    from orchestrator.scheduler.finished import finished_replicates
+    from orchestrator.scheduler.task_factory import TaskFactory
 
     settings, found = read_settings(), _sweep(sweep, smoke)
-    outcome = launch(found, settings, out, cpus, accept_code)
-    if outcome.input_errors:
-        raise InputError(outcome.input_errors[0])
+    factory = TaskFactory(found, settings, num_gpus=0)
+    if not finished_replicates(factory, accept_code):
+        from orchestrator.driver import launch  # loads MLflow, and then Ray
+
+        outcome = launch(factory, out, cpus, accept_code)
+        if outcome.input_errors:
+            raise InputError(outcome.input_errors[0])
     return load_study(found.name, settings)
 
 

@@ -43,7 +43,8 @@ def demo(size: Size = "full") -> Sweep:
         few = Synthetic(num_train_utterances=24, num_validation_utterances=6, num_test_utterances=6)
         config = laptop(few, num_epochs=2, num_pretraining_epochs=1)
     else:
-        config = laptop(Synthetic(), num_epochs=10, num_pretraining_epochs=6)
+        config = laptop(Synthetic(), num_epochs=10, num_pretraining_epochs=4, keep_every=3)
+        config = config.with_value("training.batch_size", 8).with_value("training.learning_rate", 4e-3)
     always_small, always_big = ALWAYS
     one_worker = Condition(always_big.name, always_big.values, Resources(num_workers=1))
     conditions = (Condition("surprisal"), *_random(config), always_small, one_worker)

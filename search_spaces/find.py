@@ -23,5 +23,5 @@ def find_sweep(name: str, smoke: bool = False) -> Sweep:
     """
     functions = sweep_functions()
     if plain_name(name) not in functions:
-        raise InputError(f"There is no sweep {name!r}; there are {', '.join(functions)}.")
+        raise InputError(f"There is no sweep {name!r}; the sweeps are {', '.join(functions)}.")
     return functions[plain_name(name)]("smoke" if smoke else size_of(name))

@@ -243,7 +243,7 @@ class Sweep:
         """
         known = {one.name for one in fields(Resources)}
         if unknown := sorted(set(values) - known):
-            raise InputError(f"{unknown[0]!r} is no resource; there are {', '.join(sorted(known))}.")
+            raise InputError(f"{unknown[0]!r} is not a resource; the resources are {', '.join(sorted(known))}.")
         conditions = tuple(
             replace(c, resources=replace(c.resources, **values)) if c.resources else c for c in self.conditions
         )
@@ -288,7 +288,7 @@ def _check_effect(before: Sweep, changed: Sweep, path: str) -> None:
         raise InputError(f"`{path}` is what {before.name} searches, so it cannot be set.")
     is_same = (before.config(c, before.seeds[0]) == changed.config(c, before.seeds[0]) for c in before.conditions)
     if before.conditions and before.base != changed.base and all(is_same):
-        raise InputError(f"`{path}` changes nothing in {before.name}: each of its conditions sets it itself.")
+        raise InputError(f"`{path}` changes nothing in {before.name}: every condition sets it.")
 
 
 def _validate(sweep: Sweep) -> None:
@@ -300,9 +300,9 @@ def _validate(sweep: Sweep) -> None:
         raise InputError(f"{sweep.name}: the names of conditions must differ, but got {', '.join(names)}.")
     for name in names:
         if not CONDITION_NAME.match(name):
-            raise InputError(f"{sweep.name}: {name!r} is no name for a condition.")
+            raise InputError(f"{sweep.name}: {name!r} cannot name a condition.")
     if not sweep.seeds or len(set(sweep.seeds)) < len(sweep.seeds):
-        raise InputError(f"{sweep.name}: seeds must be some and differ, but got {sweep.seeds}.")
+        raise InputError(f"{sweep.name}: there must be seeds, and they must differ, but got {sweep.seeds}.")
     if not sweep.objectives:
         raise InputError(f"{sweep.name}: give at least one objective.")
     if sweep.reference and sweep.reference not in names:
@@ -329,7 +329,9 @@ def _validate_seeds(sweep: Sweep) -> None:
     if not 3 <= least <= most:
         raise InputError(f"{sweep.name}: `minimum` must be in [3, {most}], the number of seeds, but got {least}.")
     if sweep.search:
-        raise InputError(f"{sweep.name}: seeds by need are for listed conditions; a search hears means of equal n.")
+        raise InputError(
+            f"{sweep.name}: seeds by need work with listed conditions only; a search needs equal numbers of seeds."
+        )
     if not 0 < sweep.sequential.error_rate < 1:
         raise InputError(f"{sweep.name}: `error_rate` must be in (0, 1), but got {sweep.sequential.error_rate}.")
     if sweep.sequential.question == "reference" and not sweep.reference:

@@ -217,6 +217,10 @@ def older_store(uri: str, experiment: str) -> str:
 
 def older_users(uri: str) -> str:
     """Makes a users' database at `uri` as an older MLflow did; returns the revision of its tables."""
-    command = [sys.executable, "-m", "mlflow.server.auth", "db", "upgrade", "--url", uri, "--revision", OLDER_USERS]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    from mlflow.server.auth.db.utils import migrate
+    from sqlalchemy import create_engine
+
+    engine = create_engine(uri)
+    migrate(engine, OLDER_USERS)
+    engine.dispose()
     return OLDER_USERS

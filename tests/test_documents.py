@@ -33,7 +33,7 @@ FOLDERS = (
 
 FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"""(?:\]\(|src=")([^)"\s]+)""")
 IN_BLOCK = re.compile(r"^ *(?:\.venv/bin/)?ponderay (.+)|'ponderay ([^']+)'", re.MULTILINE)
 IN_TEXT = re.compile(r"`(?:\.venv/bin/)?ponderay ([^`]+)`")
 SWEEP = re.compile(r"(?<![\w./-])(?:asr|act|lm)\.(?!md\b)\w+")

@@ -52,9 +52,9 @@ def _with_value(config: C, path: str, value: object, whole_path: str) -> C:
     name, _, rest = path.partition(".")
     values = config.fields()
     if name not in values:
-        raise InputError(f"`{whole_path}` is no config path: {name!r} is not one of {', '.join(sorted(values))}.")
+        raise InputError(f"`{whole_path}` is not a config path: {name!r} is not one of {', '.join(sorted(values))}.")
     if rest and not isinstance(values[name], Config):
-        raise InputError(f"`{whole_path}` is no config path: `{name}` has no fields of its own.")
+        raise InputError(f"`{whole_path}` is not a config path: `{name}` has no fields of its own.")
     values[name] = _with_value(values[name], rest, value, whole_path) if rest else value
     try:
         return type(config).model_validate(values)

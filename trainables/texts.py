@@ -41,5 +41,5 @@ def documentation(setting: str) -> str:
     try:
         topics: dict[str, str] = importlib.import_module("pydoc_data.topics").topics
     except ImportError:
-        raise InputError(f"This Python comes without pydoc_data.topics; give a text with `{setting}`.") from None
+        raise InputError(f"This Python has no pydoc_data.topics; give a text with `{setting}`.") from None
     return "\n".join(topics[name] for name in sorted(topics))

@@ -1,10 +1,12 @@
-"""Takes README's two pictures anew: `python docs/images/take.py` in the checkout, with `act.tau_parity_laptop` run.
+"""Takes README's two pictures of a shipped sweep that has run: `python docs/images/take.py act.tau_parity_laptop`.
 
 Both come from the product: `ponderay pareto` draws the front, `ponderay ui` shows MLflow's table of conditions, and
 Debian's Chromium photographs it. PONDERAY_RUNS names the folder of the study.
 """
 
 import io
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -18,7 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from orchestrator.environment.settings import read_settings
 from orchestrator.machine.network import free_port
-from search_spaces.size import arguments
+from search_spaces.size import arguments as sweep_arguments
 
 HERE = Path(__file__).parent
 PONDERAY = Path(sys.executable).parent / "ponderay"
@@ -28,10 +30,11 @@ VIEW = "Conditions: means and intervals"
 
 def main(sweep: str) -> None:
     """Writes front.png and mlflow.png beside this file."""
-    subprocess.run([PONDERAY, "pareto", *arguments(sweep)], check=True)  # noqa: S603
+    subprocess.run([PONDERAY, "pareto", *sweep_arguments(sweep)], check=True)  # noqa: S603
     _write(Image.open(read_settings().figures / f"{sweep}.front.png"), HERE / "front.png")
     with _ui() as printed, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
         page = browser.new_page(viewport=SIZE)
         page.goto(_link(printed, sweep))
         _write(_table(page), HERE / "mlflow.png")
@@ -87,4 +90,4 @@ def _write(picture: Image.Image, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:] or ["act.tau_parity_laptop"])
+    main(*sys.argv[1:])

@@ -20,7 +20,7 @@ from orchestrator.environment.settings import SETTINGS_FILE, Settings
 from orchestrator.machine.network import is_loopback, tunnel
 
 OTHERS: Final = 0o077
-LOOKED_AT: Final = "none stands open: Ray's token, listening servers, stores and files with secrets"
+LOOKED_AT: Final = "nothing is exposed: Ray's token, listening servers, stores and files with secrets"
 START_WITH_TOKEN: Final = (
     "Start the cluster with RAY_AUTH_MODE=token, and a token that `ray get-auth-token --generate` makes."
 )
@@ -40,7 +40,7 @@ def check_exposure(settings: Settings, dashboard: str = "") -> list[Check]:
         *_check_stores(settings),
         *check_secret_files(),
     ]
-    return found or [Check("doors", "ok", LOOKED_AT)]
+    return found or [Check("exposure", "ok", LOOKED_AT)]
 
 
 def before_run(settings: Settings) -> list[Check]:
@@ -53,7 +53,7 @@ def check_token() -> Iterator[Check]:
     """Whether a cluster made here would ask for a token."""
     mode = os.environ.get(ray_token.MODE, "token")
     if mode.lower() != "token" and not names_cluster():
-        found = f"{ray_token.MODE}={mode}: who reaches the ports of a cluster made here can run anything as this user"
+        found = f"{ray_token.MODE}={mode}: anyone who reaches a cluster started here can run anything as this user"
         yield Check("ray token", "warning", found, f"Unset {ray_token.MODE}.")
 
 
@@ -61,7 +61,7 @@ def check_cluster() -> Iterator[Check]:
     """Whether the cluster at RAY_ADDRESS asks for a token."""
     address = os.environ.get("RAY_ADDRESS", "")
     if names_cluster() and ray_token.ask(address) == "let in":
-        found = f"the cluster at {address} asks for no token: who reaches its ports can run anything there"
+        found = f"the cluster at {address} asks for no token: anyone who reaches its ports can run anything there"
         yield Check("ray cluster", "failed", found, START_WITH_TOKEN)
 
 
@@ -78,10 +78,10 @@ def check_job_api(address: str) -> Iterator[Check]:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or 80
     except ValueError:
-        yield Check("job API", "failed", "RAY_API_SERVER_ADDRESS is no URL", "Correct it.")
+        yield Check("job API", "failed", "RAY_API_SERVER_ADDRESS is not a URL", "Correct it.")
         return
     if status_of(url, JOBS) == OPEN:
-        found = f"{redacted_text(address)} takes jobs without a token: who reaches it can run anything there"
+        found = f"{redacted_text(address)} takes jobs without a token: anyone who reaches it can run anything there"
         yield Check("job API", "failed", found, START_WITH_TOKEN)
     elif parts.scheme == "http" and not is_loopback(host) and ray_token.mode() == "token":
         yield Check("job API", "warning", f"the token goes to {host} unencrypted", tunnel(host, port))

@@ -44,17 +44,17 @@ def check_listening_sockets() -> list[Check]:
 def check_listening_socket(one: ListeningSocket) -> Check | None:
     """What a server gives to strangers; None where that is nothing and none can overhear."""
     if one.program == "PostgreSQL":
-        remedy = "Have pg_hba.conf ask for scram-sha-256 over hostssl, or set listen_addresses to 127.0.0.1."
+        remedy = "Set scram-sha-256 over hostssl in pg_hba.conf, or set listen_addresses to 127.0.0.1."
         return Check("PostgreSQL", "warning", f"listens on {one.place}, beyond this machine", remedy)
     remedy = HERE_ONLY.format("--dashboard-host" if one.program == "Ray dashboard" else "--host")
     status = status_of(one.link, JOBS if one.program == "Ray dashboard" else EXPERIMENTS)
     if status == OPEN:
-        found = f"listens on {one.place} and asks for no password: whoever reaches it can " + (
+        found = f"listens on {one.place} and asks for no password: anyone who reaches it can " + (
             "run anything as its user" if one.program == "Ray dashboard" else "read and change what is recorded"
         )
         return Check(one.program, "failed", found, remedy)
     if status in CLOSED:
-        found = f"listens on {one.place} without encryption: what is shown to it can be overheard"
+        found = f"listens on {one.place} without encryption: others on the network can read what it sends and receives"
         return Check(one.program, "warning", found, remedy)
     return None
 
@@ -101,6 +101,6 @@ def _open_clusters() -> Iterator[Check]:
     for address in sorted(set(cluster_address.other_instances()) - {os.environ.get("RAY_ADDRESS")}):
         if not is_loopback(address.rpartition(":")[0].strip("[]")) and ray_token.ask(address) == "let in":
             found = (
-                f"a node of the cluster at {address} runs here, which asks for no token: who reaches it runs anything"
+                f"a node of the cluster at {address} runs here without a token: anyone who reaches it can run anything"
             )
             yield Check("Ray node", "warning", found, "Stop it, unset RAY_AUTH_MODE, and start it with a token.")

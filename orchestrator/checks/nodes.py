@@ -19,7 +19,7 @@ from orchestrator.worker.code_version import code_version
 
 UPLOAD_BYTES: Final = 100_000_000
 NOT_UPLOADED: Final = {".git", "runs", "data", ".venv"}
-PIN: Final = "Set RAY_ADDRESS to HOST:PORT of the cluster that is meant, or to `local` for one of its own."
+PIN: Final = "Set RAY_ADDRESS to HOST:PORT of the cluster that you mean, or to `local` to start one for the sweep."
 
 
 def check_ray() -> Check:
@@ -27,12 +27,12 @@ def check_ray() -> Check:
     address, others = os.environ.get("RAY_ADDRESS"), cluster_address.other_instances()
     running = f"Ray runs here already at {', '.join(others)}" if others else "no Ray runs here"
     if address is None:
-        found = f"RAY_ADDRESS is not set: one is made here for the sweep; {running}"
+        found = f"RAY_ADDRESS is not set: the sweep starts its own Ray here; {running}"
         return Check("ray", "warning" if others else "ok", found, PIN if others else "")
     if address == "local":
-        return Check("ray", "ok", "RAY_ADDRESS=local: one is made here for the sweep")
+        return Check("ray", "ok", "RAY_ADDRESS=local: the sweep starts its own Ray here")
     if address in ("", "auto"):
-        found = f"RAY_ADDRESS={address!r} takes whatever cluster it finds; {running}"
+        found = f"RAY_ADDRESS={address!r} takes any cluster that it finds; {running}"
         return Check("ray", "warning" if others else "failed", found, PIN)
     if address.startswith("ray://"):
         found = f"RAY_ADDRESS={address} is Ray Client, which cannot carry a sweep's driver"
@@ -93,7 +93,9 @@ def check_versions(here: Mapping[str, str], reports: Mapping[str, Mapping[str, A
         return Check("versions", "failed", "; ".join(differences), remedy)
     if len(known) < len(reports):
         silent = ", ".join(node for node in reports if node not in known)
-        return Check("versions", "failed", f"unknown of {silent}", "See what `storage on nodes` says of it.")
+        return Check(
+            "versions", "failed", f"the versions of {silent} are unknown", "The check `storage on nodes` says why."
+        )
     listed = ", ".join(f"{name} {value}" for name, value in here.items())
     return Check("versions", "ok", f"{_nodes(len(reports))}: {listed}" if len(reports) > 1 else "one machine")
 
@@ -118,7 +120,7 @@ def check_upload(environment: Mapping[str, Any]) -> Check:
     num_bytes = sum(_size_bytes(Path(source)) for source in sources)
     found = f"{num_bytes / 1e6:.1f} MB of {', '.join(sources)}"
     if num_bytes > UPLOAD_BYTES:
-        remedy = "Move what is large out of the folder, or name it in `excludes` of the runtime_env."
+        remedy = "Move large files out of the folder, or name them in `excludes` of the runtime_env."
         return Check("upload", "warning", found, remedy)
     return Check("upload", "ok", found)
 

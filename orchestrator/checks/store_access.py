@@ -26,7 +26,7 @@ def check_store(name: str, uri: str) -> Check:
         parts = urlsplit(uri)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        return Check(name, "failed", "the store's address is no URL", "Correct it.")
+        return Check(name, "failed", "the store's address is not a URL", "Correct it.")
     match store_kind(uri):
         case "http" | "https" as kind:
             return _check_server(name, uri, kind, host, port or 80)
@@ -58,13 +58,13 @@ def _check_database(name: str, parts: SplitResult, kind: str, host: str) -> Chec
     if not host or host.startswith("/"):
         return Check(name, "ok", "a socket of this machine")
     if not (parts.password or "password" in options or (kind == "postgresql" and _knows_password())):
-        remedy = "Have the database ask for one (scram-sha-256 in pg_hba.conf); keep it in ~/.pgpass."
-        return Check(name, "warning", f"no password is shown to the {kind} database at {host}", remedy)
+        remedy = "Make the database ask for one (scram-sha-256 in pg_hba.conf), and keep it in ~/.pgpass."
+        return Check(name, "warning", f"the {kind} database at {host} gets no password", remedy)
     if not is_loopback(host) and not _is_encrypted(kind, options):
         wanted = "sslmode=require" if kind == "postgresql" else "ssl_ca=FILE"
         found = f"the password and all data may go to {host} unencrypted"
         return Check(name, "warning", found, f"End the address with `?{wanted}`, or use a tunnel: `ssh -N -L`.")
-    return Check(name, "ok", f"{host} is shown a password")
+    return Check(name, "ok", f"{host} gets a password")
 
 
 def _knows_password() -> bool:

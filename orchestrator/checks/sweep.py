@@ -90,7 +90,7 @@ def check_tracking(settings: Settings) -> Check:
     uri, shown = settings.tracking_uri, tracking_probe.redacted(settings.tracking_uri)
     kind = tracking_probe.store_kind(uri)
     if not kind:
-        return Check("tracking", "failed", f"{shown!r} is no supported tracking store", OTHER_STORE)
+        return Check("tracking", "failed", f"{shown!r} is not a supported tracking store", OTHER_STORE)
     if kind == "sqlite":
         fault = _folder_fault(tracking_probe.sqlite_file(uri).parent)
         if fault:
@@ -101,7 +101,7 @@ def check_tracking(settings: Settings) -> Check:
             )
             return Check("tracking", "failed", f"{shown} {OF_COPY}", remedy)
     if not tracking_probe.has_store(uri):
-        return _warn_of_network(uri, f"{shown}, which the first run makes")
+        return _warn_of_network(uri, f"{shown}, which the first run creates")
     fault = tracking_probe.fault(uri)
     if fault:
         remedy = (
@@ -138,7 +138,7 @@ def check_storage(settings: Settings) -> Check:
     if not settings.storage:
         return Check("storage", "ok", f"{settings.runs} can be written")
     if fault := write_fault(settings.storage):
-        remedy = "Make the bucket, give keys for it (environment or role), or correct PONDERAY_STORAGE."
+        remedy = "Create the bucket, give its keys (environment or role), or correct PONDERAY_STORAGE."
         return Check("storage", "failed", f"{settings.storage} cannot be written: {fault}", remedy)
     return Check("storage", "ok", f"{settings.runs} and {settings.storage} can be written")
 
@@ -146,7 +146,7 @@ def check_storage(settings: Settings) -> Check:
 def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputError, study: Study | None) -> Check:
     """Whether the data are there, and are those that the sweep has run on before."""
     if isinstance(fingerprints, InputError):
-        return Check("data", "failed", str(fingerprints), "Mend the data, or name others with `--set`.")
+        return Check("data", "failed", str(fingerprints), "Correct the data, or name other data with `--set`.")
     replicates = study.replicates if study else ()
     for condition, fingerprint in fingerprints.items():
         recorded = {r.data_fingerprint for r in replicates if r.condition == condition or sweep.search}
@@ -154,13 +154,11 @@ def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputErro
         if sweep.search and others and fingerprint not in recorded and not _searches_data(sweep):
             found = f"fingerprint {fingerprint}, but the trials so far have {', '.join(others)}"
             return Check(
-                "data", "warning", found, "A new search starts; the data of before would continue the old one."
+                "data", "warning", found, "A new search starts; with the earlier data the old one would continue."
             )
         if not sweep.search and others:
             found = f"{condition!r} has run on data with fingerprint {others[0]}, but now it is {fingerprint}"
-            return Check(
-                "data", "failed", found, "Put the data of before back, or set PONDERAY_RUNS to another folder."
-            )
+            return Check("data", "failed", found, "Restore the earlier data, or set PONDERAY_RUNS to another folder.")
     distinct = list(dict.fromkeys(fingerprints.values()))
     return Check("data", "ok", f"fingerprint {', '.join(distinct)}" + (", as before" if replicates else ""))
 
@@ -207,12 +205,12 @@ def check_seeds(sweep: Sweep) -> Check:
         enough, least_p = seeds_for_level(LEVEL, num_comparisons=m), least_paired_p(n)
         found = f"{n} pairs, {m} comparisons: the exact paired test reaches p = {min(1.0, m * least_p):.2g} at best"
         if m * least_p > LEVEL:
-            remedy = f"Give it {enough} seeds: `--seeds {enough}`." if enough else "Compare fewer conditions."
+            remedy = f"Give the sweep {enough} seeds: `--seeds {enough}`." if enough else "Compare fewer conditions."
             return Check("seeds", "failed", found, remedy)
         return Check("seeds", "ok", found)
     if n < 2:
-        remedy = "Give it 2 seeds at least: `--seeds 5`."
-        return Check("seeds", "warning", f"{n}; Welch's test against {sweep.reference!r} needs 2", remedy)
+        remedy = "Give the sweep at least 2 seeds, such as `--seeds 5`."
+        return Check("seeds", "warning", f"{n}; Welch's test against {sweep.reference!r} needs at least 2", remedy)
     enough = seeds_for_level(LEVEL) or 0
     note = f" (an exact paired test could not reach {LEVEL:g} with fewer than {enough})" if n < enough else ""
     return Check("seeds", "ok", f"{n} for Welch's test{note}")
@@ -222,15 +220,18 @@ def check_gpu(sweep: Sweep | None = None) -> Check:
     """Whether GPUs that are asked for in so many words are there, and whether torch sees those that are."""
     wanted = max((_gpus_asked_for(one) for one in _resources(sweep)), default=0.0) if sweep else 0.0
     if names_cluster():
-        return Check("gpu", "ok", f"{wanted:g} a replicate, of the cluster" if wanted else "left to the cluster")
+        return Check("gpu", "ok", f"{wanted:g} a replicate, of the cluster" if wanted else "decided by the cluster")
     names = gpu_names()
     if wanted > len(names):
-        remedy = "Run where GPUs are, or lower `gpus_per_worker` in the sweep's resources."
+        remedy = "Run on a machine with GPUs, or lower `gpus_per_worker` in the sweep's resources."
         return Check("gpu", "failed", f"a replicate asks for {wanted:g}, but torch sees {len(names)}", remedy)
     if not names and has_nvidia_driver():
         remedy = "Install a build of torch with CUDA that suits the driver; `nvidia-smi` shows what it supports."
         return Check(
-            "gpu", "warning", "an NVIDIA driver is there, but torch sees no GPU; replicates train on the CPU", remedy
+            "gpu",
+            "warning",
+            "this machine has an NVIDIA driver, but torch sees no GPU; replicates train on the CPU",
+            remedy,
         )
     return Check("gpu", "ok", ", ".join(names) or "none; replicates train on the CPU")
 

@@ -31,27 +31,31 @@ Sentences = Annotated[
 Suites = Annotated[list[Path] | None, typer.Option(help="Minimal pairs as SyntaxGym's CSV; may be repeated.")]
 Agreement = Annotated[Path | None, typer.Option(help="Subject-verb agreement items of Gulordava et al. (.tab).")]
 Theorems = Annotated[bool, typer.Option("--theorems", help="How often theorems 1 and 2 of the thesis hold.")]
-Step = Annotated[int | None, typer.Option(min=1, help="Of sentences: recode at this word alone, counted from 1.")]
-Against = Annotated[str | None, typer.Option(help="Another condition, to stand and be tested beside.")]
+Step = Annotated[int | None, typer.Option(min=1, help="For sentences: recode at this word only, counted from 1.")]
+Against = Annotated[str | None, typer.Option(help="Another condition to compare with, side by side and by a test.")]
 
 
 def analyse(
     name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep of language models that has run.")],
-    condition: Annotated[str, typer.Argument(metavar="CONDITION", help="As `ponderay status SWEEP` names them.")],
+    condition: Annotated[
+        str, typer.Argument(metavar="CONDITION", help="A condition's name, as `ponderay status SWEEP` lists them.")
+    ],
     sentences: Sentences = None,
     suite: Suites = None,
     agreement: Agreement = None,
     theorems: Theorems = False,
     step: Step = None,
     against: Against = None,
-    evaluation: Annotated[str | None, typer.Option(help="Whose recoder is used; default: the first one.")] = None,
-    smoke: Annotated[bool, typer.Option("--smoke", help="Of the small size, SWEEP.smoke.")] = False,
+    evaluation: Annotated[
+        str | None, typer.Option(help="The evaluation whose recoder is used; default: the first one.")
+    ] = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Use the small size of the sweep, SWEEP.smoke.")] = False,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Read sentences with the trained models of a condition: mean and spread over replicates, tests, a figure.
+    """Read sentences with the trained models of a condition; print mean and spread over replicates, tests and a figure.
 
-    Each complete replicate's checkpoint reads them. Tests are Welch's: before against after recoding at each word, or,
-    with --against, of the two conditions; adjusted by Holm over the whole table.
+    The checkpoint of each complete replicate reads them. Welch's test compares before with after recoding at each word
+    or, with --against, the two conditions; Holm's method adjusts p over the whole table.
     """
     question = _question(sentences, suite, agreement, theorems, step)
     from orchestrator.environment.settings import read_settings
@@ -87,7 +91,7 @@ def _question(
     if len(chosen) > 1:
         raise InputError(f"Give one of {', '.join(given)}, but got {' and '.join(chosen)}.")
     if step is not None and chosen not in ([], ["--sentences"]):
-        raise InputError(f"--step is about sentences, but {chosen[0]} was given.")
+        raise InputError(f"--step needs sentences, but got {chosen[0]}; leave one of them out.")
     from orchestrator.report import analysis
 
     if suite:

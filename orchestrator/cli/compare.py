@@ -1,17 +1,24 @@
 """The command `compare`: conditions against each other or against the reference, with what the seeds can show."""
 
 import importlib
+import json
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table as PrintedTable
+from rich.text import Text
 
 from orchestrator.cli.options import Smoke, SweepName, Values, find
-from orchestrator.console.printing import Format, OutputFormat
+from orchestrator.console.printing import Format, OutputFormat, out
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
+    from orchestrator.report.table import Cell, Column, Table
     from orchestrator.results.comparison import Comparison
     from orchestrator.results.points import Point
     from orchestrator.results.study import Study
@@ -20,11 +27,18 @@ if TYPE_CHECKING:
 MAX_NAMED: Final = 20
 """Conditions in a message."""
 
+MAX_ROWS: Final = 60
+MAX_NOTES: Final = 20
+WIDEST: Final = 10_000
+SAID: Final = ("a", "b", "metric", "answer")
+"""Columns that the first line of a paragraph says."""
+
 First = Annotated[
     str | None, typer.Argument(metavar="[A]", help="A condition, or CONDITION@EVALUATION; default: every condition.")
 ]
 Second = Annotated[
-    str | None, typer.Argument(metavar="[B]", help="What A is held against; default: the sweep's reference.")
+    str | None,
+    typer.Argument(metavar="[B]", help="The condition that A is compared with; default: the sweep's reference."),
 ]
 
 
@@ -39,15 +53,14 @@ def compare(
     values: Values = None,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Hold A against B, A against the sweep's reference, or every condition against the reference.
+    """Compare A with B, A with the sweep's reference, or every condition with the reference.
 
-    Conditions under several evaluations are compared under each. All comparisons that are printed are one family, and
-    p (Holm) is adjusted for it. json is a list of records and csv the same: a, b, metric; mean, std and n of both;
+    Each evaluation of a condition has its own comparisons. All printed comparisons are one family, and p (Holm) is
+    adjusted for it. json is a list of records and csv the same: a, b, metric; mean, std and n of both;
     is_paired, difference (a - b) with low and high (95 %); welch_p, permutation_p and least_p, which it can reach; p of
     the promised test, p_holm, answer (better, worse, undecided); effect (Hedges' g), epsilon, improvement; shown,
     seeds_needed, can_decide; warnings. null or nothing stands for no number.
     """
-    from orchestrator.cli import compare_summary
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front
     from orchestrator.tracking.load import load_study
@@ -62,7 +75,7 @@ def compare(
         raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
     with spinner(f"Comparing {a or f'{len(points):,} conditions'}"):
         found = _comparisons(sweep, study, points, objectives, a, b)
-    compare_summary.show(sweep, study, found, format)
+    _show(sweep, study, found, format)
 
 
 def _objectives(sweep: "Sweep", metrics: Sequence[str] | None) -> tuple["Objective", ...]:
@@ -79,7 +92,7 @@ def _objectives(sweep: "Sweep", metrics: Sequence[str] | None) -> tuple["Objecti
             )
         if known.get(name, "none") == "none":
             ranked = ", ".join(one for one, direction in known.items() if direction != "none")
-            raise InputError(f"{name!r} is no metric with a direction; there are {ranked}.")
+            raise InputError(f"{name!r} is not a metric with a direction; choose one of {ranked}.")
     return tuple(Objective(name, known[name]) for name in dict.fromkeys(metrics))
 
 
@@ -105,11 +118,11 @@ def _comparisons(
     left, right = _same_evaluations(left, right)
     if len(left) == 1 == len(right):
         if left == right:
-            raise InputError(f"A and B must be two, but both are {left[0].name}; name another B.")
+            raise InputError(f"A and B must differ, but both are {left[0].name}; name another B.")
         return compare(left[0], right[0], objectives, sweep.test, points)
     if left[0].condition == right[0].condition:
         raise InputError(
-            f"A and B must be two, but both are {left[0].condition}; name another B, or their evaluations."
+            f"A and B must differ, but both are {left[0].condition}; name another B, or their evaluations."
         )
     return compare_with_reference([*left, *right], right[0].condition, objectives, sweep.test)
 
@@ -121,18 +134,18 @@ def _named(study: "Study", points: Sequence["Point"], name: str) -> tuple["Point
         known = list(study.conditions)
         more = f" and {len(known) - MAX_NAMED:,} more" if len(known) > MAX_NAMED else ""
         raise InputError(
-            f"{study.sweep} has no results of a condition {condition or name!r}; there are "
+            f"{study.sweep} has no results of the condition {condition or name!r}; its conditions are "
             f"{', '.join(known[:MAX_NAMED])}{more}."
         )
     if evaluation and evaluation not in study.evaluations():
         raise InputError(
-            f"{study.sweep} has no evaluation {evaluation!r}; there are {', '.join(study.evaluations()) or 'none'}."
+            f"{study.sweep} has no evaluation {evaluation!r}; it has {', '.join(study.evaluations()) or 'none'}."
         )
     chosen = tuple(p for p in points if p.condition == condition and evaluation in ("", p.evaluation))
     if not chosen:
         raise InputError(
             f"{name} must have a complete replicate with these metrics, but has none; `ponderay status {study.sweep}` "
-            "says how it stands."
+            "shows its state."
         )
     return chosen
 
@@ -146,3 +159,81 @@ def _same_evaluations(
     elif len(right) == 1 < len(left):
         left = tuple(p for p in left if p.evaluation == right[0].evaluation) or left[:1]
     return left, right
+
+
+def _show(sweep: "Sweep", study: "Study", found: "tuple[Comparison, ...]", format: Format) -> None:
+    """Prints comparisons; for programs with the columns of a report's table of them."""
+    from orchestrator.pareto.membership import UncertainFront
+    from orchestrator.report.answers import Answers
+    from orchestrator.report.comparison_table import comparison_table
+    from orchestrator.report.table import to_csv
+    from orchestrator.results.question import Question
+
+    no_front = UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
+    table = comparison_table(Answers(Question.of(sweep), study, no_front, found, ()))
+    if format is Format.table:
+        _show_to_people(table, found)
+    elif format is Format.csv:
+        print(to_csv(table), end="")
+    else:
+        rows = [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
+        print(json.dumps(rows, indent=2, allow_nan=False))
+
+
+def _finite(cell: "Cell") -> "Cell":
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+def _show_to_people(table: "Table", found: Sequence["Comparison"]) -> None:
+    """A table, or a paragraph for each comparison where it is too wide; then the notes."""
+    rows, columns = _readable(found), _columns(table, found)
+    printed = _printed(table, columns, rows)
+    if Measurement.get(out, out.options.update(width=WIDEST), printed).maximum <= out.width:
+        out.print(printed)
+    else:
+        for i in rows:
+            _say(f"{found[i].a} against {found[i].b}, {found[i].metric}: {found[i].answer}")
+            facts = [f"{c.heading} {c.texts[i]}" for c in columns if c.by not in SAID and c.texts[i]]
+            out.print(Padding(Text(", ".join(facts)), (0, 0, 0, 2)))
+    if len(rows) < len(found):
+        _say(f"{len(rows)} of {len(found):,} comparisons are shown, those decided first; --format csv lists all.")
+    for note in table.notes[:MAX_NOTES]:
+        _say(note)
+    if len(table.notes) > MAX_NOTES:
+        _say(f"{len(table.notes) - MAX_NOTES} more warnings; --format csv lists all.")
+
+
+def _columns(table: "Table", found: Sequence["Comparison"]) -> list["Column"]:
+    """Those of a report's table, with the p-values of both tests."""
+    from orchestrator.report.numerals import p_value
+    from orchestrator.report.table import Column
+
+    tests = [
+        Column("Welch p", tuple(p_value(c.welch_p) for c in found), "welch_p"),
+        Column("permutation p", tuple(p_value(c.permutation_p) for c in found), "permutation_p"),
+    ]
+    columns = list(table.as_printed())
+    place = [column.by for column in columns].index("p_holm") + 1
+    return [*columns[:place], *tests, *columns[place:]]
+
+
+def _readable(found: Sequence["Comparison"]) -> Sequence[int]:
+    """Numbers of the comparisons that are shown: all of few, of many those decided, then those with the smallest p."""
+    if len(found) <= MAX_ROWS:
+        return range(len(found))
+    ranks = [(c.answer == "undecided", 1.0 if math.isnan(c.p_holm) else c.p_holm) for c in found]
+    return sorted(range(len(found)), key=lambda i: ranks[i])[:MAX_ROWS]
+
+
+def _printed(table: "Table", columns: Sequence["Column"], rows: Sequence[int]) -> PrintedTable:
+    printed = PrintedTable(title=Text(table.title))
+    for column in columns:
+        printed.add_column(Text(column.heading), justify="right" if column.is_number else "left", overflow="fold")
+    for i in rows:
+        style = "bold" if i in table.marked else ""
+        printed.add_row(*(Text(column.texts[i]) for column in columns), style=style)
+    return printed
+
+
+def _say(text: str) -> None:
+    out.print(text, soft_wrap=True, markup=False)

@@ -13,19 +13,19 @@ from orchestrator.console.printing import Format, OutputFormat, err, out, print_
 if TYPE_CHECKING:
     from trainables.asr.data.check import SetReport
 
-app = typer.Typer(help="Look at data, or get them.", no_args_is_help=True)
+app = typer.Typer(help="Look at data, or download them.", no_args_is_help=True)
 NUM_SHOWN = 10
 
 
-@app.command()
+@app.command(epilog="Example: ponderay data check corpora/LibriSpeech")
 def check(
-    path: Annotated[Path, typer.Argument(help="A folder with LibriSpeech subsets or TIMIT at or below it.")],
+    path: Annotated[Path, typer.Argument(help="A folder that is or holds LibriSpeech subsets or TIMIT.")],
     textgrids: Annotated[Path | None, typer.Option(help="Aligner files; default: beside the audio.")] = None,
     format: OutputFormat = Format.table,
 ) -> None:
     """Read every recording and transcript once: counts, hours, phones, unknown words, broken files, fingerprint.
 
-    Ends with exit code 2 if a file is broken or missing.
+    The exit code is 2 if a file is broken or missing.
     """
     from rich.progress import track
 
@@ -71,14 +71,16 @@ def _say_more(report: "SetReport") -> None:
         err.print(f"{report.name}: {problem}", markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(epilog="Example: ponderay data get mini-librispeech --to corpora")
 def get(
     corpus: Annotated[str, typer.Argument(help="mini-librispeech (0.5 GB) or librispeech (61 GB).")],
-    to: Annotated[Path | None, typer.Option(help="Where to; default: PONDERAY_DATA, or the folder `data`.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(help="The folder to write to; default: PONDERAY_DATA, or the folder `data`.")
+    ] = None,
     subset: Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")] = None,
     source: Annotated[str | None, typer.Option(help="A mirror of OpenSLR's resources.")] = None,
 ) -> None:
-    """Download and unpack a corpus; what was cut off goes on, what is there stays."""
+    """Download and unpack a corpus; an interrupted download continues, and finished files stay."""
     import os
 
     from orchestrator.environment.settings import read_settings

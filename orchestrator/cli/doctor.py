@@ -1,4 +1,4 @@
-"""`ponderay doctor`: finds what would go wrong before it does."""
+"""The command `doctor`: finds what would go wrong before it does."""
 
 import os
 from dataclasses import asdict
@@ -27,9 +27,9 @@ def doctor(
     resources: Resources = None,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Look at Ray, tracking, storage, data, disk, seeds, GPUs, versions, uploads and open doors; nothing is started.
+    """Check Ray, tracking, storage, data, disk, seeds, GPUs, versions, uploads and exposed ports; start nothing.
 
-    Ends with exit code 3 if a check failed: `run` would be refused, or break, or others can get in.
+    The exit code is 3 if a check failed: `run` would be refused or would break, or others can get in.
     """
     from orchestrator.environment.settings import read_settings
 
@@ -43,25 +43,25 @@ def doctor(
 
 def diagnose(sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
     """Every check; those of a sweep only where one is given."""
-    from orchestrator.checks import exposure as doors
-    from orchestrator.checks import nodes as preflight_nodes
-    from orchestrator.checks import sweep as preflight
+    from orchestrator.checks import exposure
+    from orchestrator.checks import nodes as node_checks
+    from orchestrator.checks import sweep as sweep_checks
     from orchestrator.cluster.worker_setup import runtime_environment
 
-    ray = preflight_nodes.check_ray()
+    ray = node_checks.check_ray()
     if sweep is None:
         here = [
-            preflight.check_tracking(settings),
-            preflight.check_storage(settings),
-            preflight.check_disk(settings),
-            preflight.check_gpu(),
+            sweep_checks.check_tracking(settings),
+            sweep_checks.check_storage(settings),
+            sweep_checks.check_disk(settings),
+            sweep_checks.check_gpu(),
         ]
     else:
         here = _of_sweep(sweep, settings)
-    upload = preflight_nodes.check_upload(runtime_environment())
+    upload = node_checks.check_upload(runtime_environment())
     is_writable = all(check.state != "failed" for check in here if check.name == "storage")
     nodes, dashboard = _of_nodes(ray, sweep, settings) if is_writable else ([], "")
-    return [ray, *here, *nodes, upload, *doors.check_exposure(settings, dashboard)]
+    return [ray, *here, *nodes, upload, *exposure.check_exposure(settings, dashboard)]
 
 
 def _of_sweep(sweep: "Sweep", settings: "Settings") -> "list[Check]":
@@ -76,7 +76,7 @@ def _of_sweep(sweep: "Sweep", settings: "Settings") -> "list[Check]":
 
 def _of_nodes(ray: "Check", sweep: "Sweep | None", settings: "Settings") -> "tuple[list[Check], str]":
     """What the nodes of the cluster have to say, and its dashboard, where RAY_ADDRESS names one that answers."""
-    from orchestrator.checks import nodes as preflight_nodes
+    from orchestrator.checks import nodes as node_checks
     from orchestrator.checks.check import Check
     from orchestrator.cluster.address import joined, names_cluster
 
@@ -86,9 +86,9 @@ def _of_nodes(ray: "Check", sweep: "Sweep | None", settings: "Settings") -> "tup
         return [], ""
     try:
         with joined(os.environ["RAY_ADDRESS"]) as dashboard:
-            return preflight_nodes.on_nodes(settings, sweep.trainable if sweep else None), dashboard
+            return node_checks.on_nodes(settings, sweep.trainable if sweep else None), dashboard
     except InputError as error:
-        return [Check("ray nodes", "failed", str(error), preflight_nodes.PIN)], ""
+        return [Check("ray nodes", "failed", str(error), node_checks.PIN)], ""
     except (ConnectionError, RuntimeError, ValueError) as error:
         found = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         remedy = "Install on this machine the versions of Python and Ray that the cluster has."

@@ -28,8 +28,8 @@ Address = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="The cluster's dashboard; default: RAY_API_SERVER_ADDRESS, else http://127.0.0.1:8265, which is where "
-        "`ray dashboard cluster.yaml` makes a tunnel.",
+        help="The cluster's dashboard; default: RAY_API_SERVER_ADDRESS, else http://127.0.0.1:8265, where "
+        "the tunnel of `ray dashboard cluster.yaml` ends.",
     ),
 ]
 Variables = Annotated[
@@ -42,7 +42,7 @@ Variables = Annotated[
     ),
 ]
 Which = Annotated[str, typer.Argument(metavar="JOB|SWEEP", help="A job's name, or a sweep's for its newest job.")]
-Follow = Annotated[bool, typer.Option("--follow", help="Go on until the job ends; Ctrl-C leaves it running.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Print until the job ends; Ctrl-C leaves it running.")]
 
 
 def submit(
@@ -61,14 +61,16 @@ def submit(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; goes with --kubernetes.")] = False,
     image: Annotated[str | None, typer.Option(help="Kubernetes: an image with this version of Ponderay.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Kubernetes: how many pods train; default: 1.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Kubernetes: number of pods that train; default: 1.")
+    ] = None,
     worker_cpus: Annotated[int | None, typer.Option(min=1, help="Kubernetes: CPUs of each; default: 4.")] = None,
     worker_gpus: Annotated[int | None, typer.Option(min=0, help="Kubernetes: GPUs of each; default: 0.")] = None,
     claim: Annotated[
         str | None, typer.Option(help="Kubernetes: a persistent volume claim, mounted at PONDERAY_RUNS on all pods.")
     ] = None,
 ) -> None:
-    """Send a sweep to a Ray cluster, with these sources; submitting it again continues it.
+    """Send a sweep and its sources to a Ray cluster; a second submission continues the sweep.
 
     The job runs `ponderay run` with the same options on the cluster's head. The cluster must ask for a token.
     """
@@ -84,14 +86,14 @@ def submit(
 
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
-            raise InputError(f"For Kubernetes a manifest is printed, and kubectl sends it: {needed}.")
+            raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
         print(manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim)))
         return
     _send(submission, settings, address, follow)
 
 
 def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
-    """List a cluster's sweeps that were submitted, the newest first.
+    """List the sweeps that were submitted to a cluster, the newest first.
 
     Fields: job, sweep, state (PENDING, RUNNING, SUCCEEDED, FAILED, STOPPED), started (UTC), duration_s, message.
     """
@@ -104,13 +106,13 @@ def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
         shown = [{field: value for field, value in row.items() if field != "sweep"} for row in rows]
         print_rows(shown, format, title="Jobs", whole=("job", "state"))
     else:
-        out.print("No sweep was submitted to this cluster yet; `ponderay submit asr.demo` does.")
+        out.print("This cluster has no sweep yet; `ponderay submit asr.demo` submits one.")
     if format is Format.table and len(found) > len(own):
-        out.print(f"Jobs of the cluster that are not Ponderay's: {len(found) - len(own)}")
+        out.print(f"Other jobs of this cluster, not from Ponderay: {len(found) - len(own)}")
 
 
 def logs(which: Which, follow: Follow = False, address: Address = None) -> None:
-    """Print a job's log so far, or until it ends; exit code 1 if it failed or was stopped."""
+    """Print a job's log so far, or until it ends; the exit code is 1 if the job failed or was stopped."""
     api = _connect(address)
     job = find_job(api.jobs(), which)
     if follow:
@@ -120,7 +122,7 @@ def logs(which: Which, follow: Follow = False, address: Address = None) -> None:
 
 
 def stop(which: Which, address: Address = None) -> None:
-    """Stop a job in order: what is done is kept, and submitting its sweep again goes on from there."""
+    """Stop a job safely; finished work is kept, and the next submission of its sweep continues from there."""
     from orchestrator.cluster.submission import submit_again
     from orchestrator.console.spinner import spinner
 
@@ -130,10 +132,10 @@ def stop(which: Which, address: Address = None) -> None:
         out.print(f"{job.name} has ended already: {job.state}.", markup=False)
         return
     api.stop(job.name)
-    with spinner(f"Stopping {job.name}, which writes down first what it has"):
+    with spinner(f"Stopping {job.name}; it first records what it has"):
         job = _wait(api, job.name)
-    again = f"`{submit_again(job.entrypoint, job.variables, address)}` goes on from there"
-    out.print(f"{job.name} has ended: {job.state}. What is done is kept; {again}.", markup=False, soft_wrap=True)
+    again = f"`{submit_again(job.entrypoint, job.variables, address)}` continues from there"
+    out.print(f"{job.name} has ended: {job.state}. Finished work is kept; {again}.", markup=False, soft_wrap=True)
 
 
 def _send(submission: "Submission", settings: "Settings", address: str | None, follow: bool) -> None:
@@ -177,7 +179,7 @@ def _follow(api: JobLogs, name: str, address: str | None) -> NoReturn:
         job = follow_log(api, name, _write)
     except KeyboardInterrupt:
         again = shlex.join(["ponderay", "logs", name, "--follow", *_where(address)])
-        err.print(f"ponderay: {name} runs on; `{again}` follows it again.", markup=False, soft_wrap=True)
+        err.print(f"ponderay: {name} is still running; `{again}` follows it again.", markup=False, soft_wrap=True)
         raise SystemExit(0) from None
     _finish(job)
     raise SystemExit(0)
@@ -203,7 +205,7 @@ def _wait(api: JobLogs, name: str) -> Job:
     wait_until(lambda: find_job(api.jobs(), name).has_ended, limit_s, POLL_S)
     job = find_job(api.jobs(), name)
     if not job.has_ended:
-        raise InputError(f"{name} was asked to stop {limit_s:.0f} s ago, but is {job.state} still.")
+        raise InputError(f"{name} was asked to stop {limit_s:.0f} s ago, but is still {job.state}.")
     return job
 
 

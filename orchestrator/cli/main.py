@@ -26,15 +26,21 @@ from orchestrator.console.printing import Format, OutputFormat, err, out, print_
 from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
-    from orchestrator.driver import Outcome
+    from orchestrator.results.outcome import Outcome
     from search_spaces.sweep import Sweep
 
-EPILOG = "Exit codes: 0 done, 1 the sweep has failures, 2 wrong usage or input, 3 refused before it started."
+EXIT_CODES = "Exit codes: 0 done, 1 the sweep has failures, 2 wrong usage or input, 3 refused before it started."
+
+
+def example(command: str, more: str = "") -> str:
+    """The last lines of a command's help."""
+    return f"Example: ponderay {command}" + (f"\n\n{more}" if more else "")
+
 
 app = typer.Typer(
     help="Replicated sweeps of models that spend computation where the input is hard.\n\n"
     "Start with `ponderay sweeps`, then `ponderay run asr.demo` and `ponderay pareto asr.demo`.",
-    epilog=EPILOG,
+    epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -43,7 +49,7 @@ app.add_typer(data_commands.app, name="data")
 _shown_warnings: set[str] = set()
 
 
-@app.command()
+@app.command(epilog=example("sweeps --format json"))
 def sweeps(format: OutputFormat = Format.table) -> None:
     """List the shipped sweeps."""
     from search_spaces.find import sweep_functions
@@ -56,7 +62,7 @@ def sweeps(format: OutputFormat = Format.table) -> None:
     print_rows(rows, format, title="Sweeps", whole=("sweep",))
 
 
-@app.command()
+@app.command(epilog=example("show asr.demo --set training.num_epochs=3"))
 def show(name: SweepName, smoke: Smoke = False, values: Values = None, seeds: Seeds = None) -> None:
     """Show what a sweep would run: conditions, seeds, objectives and the whole base config."""
     from trainables.config import flatten
@@ -77,7 +83,7 @@ def show(name: SweepName, smoke: Smoke = False, values: Values = None, seeds: Se
         out.print(f"  {path} = {value}", markup=False)
 
 
-@app.command(epilog=EPILOG)
+@app.command(epilog=example("run asr.demo --seeds 3", EXIT_CODES))
 def run(
     name: SweepName,
     smoke: Smoke = False,
@@ -89,20 +95,27 @@ def run(
     ] = None,
     accept_code: AcceptCode = False,
     max_device_hours: MaxDeviceHours = math.inf,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Let Ray say all it has to say.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show all messages of Ray.")] = False,
 ) -> None:
-    """Run a sweep on Ray: what is done stays done, what was cut off goes on.
+    """Run a sweep on Ray; complete replicates stay as they are, and interrupted ones continue.
 
-    RAY_ADDRESS names a cluster; without it one is made on this machine for as long as the sweep runs.
-    `ponderay plan` says before what it would do and cost.
+    RAY_ADDRESS names a cluster; without it the sweep starts Ray on this machine for as long as it runs.
+    `ponderay plan` shows beforehand what a run would do and cost.
     """
-    from orchestrator.driver import launch
     from orchestrator.environment.settings import read_settings
+    from orchestrator.results.outcome import Outcome
+    from orchestrator.scheduler.finished import finished_replicates
     from orchestrator.scheduler.stopping import StoppedError
+    from orchestrator.scheduler.task_factory import TaskFactory
 
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    if replicates := finished_replicates(factory, accept_code):
+        _finish(sweep, Outcome(replicates))
+    from orchestrator.driver import launch  # loads MLflow, and then Ray
+
     try:
-        outcome = launch(sweep, settings, out, cpus, accept_code, max_device_hours, verbose)
+        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose)
     except StoppedError as stopped:
         _say_how_to_continue(str(stopped))
     except KeyboardInterrupt:
@@ -110,7 +123,7 @@ def run(
     _finish(sweep, outcome)
 
 
-@app.command(epilog=EPILOG)
+@app.command(epilog=example("train asr.demo --condition surprisal --seed 2", EXIT_CODES))
 def train(
     name: SweepName,
     condition: Annotated[str, typer.Option(help="A condition's name, as `ponderay show` lists them.")],
@@ -119,7 +132,7 @@ def train(
     values: Values = None,
     accept_code: AcceptCode = False,
 ) -> None:
-    """Run one replicate in this process, without Ray; `run` then finds it done."""
+    """Run one replicate in this process, without Ray; a later `run` finds it complete."""
     from orchestrator.checks.sweep import read_fingerprints
     from orchestrator.driver import run_without_ray
     from orchestrator.environment.settings import read_settings
@@ -141,20 +154,20 @@ def train(
     _finish(sweep, outcome)
 
 
-app.command(epilog=EPILOG)(plan)
-app.command(epilog=EPILOG)(doctor)
-app.command()(status)
-app.command()(pareto)
-app.command()(compare)
-app.command()(report)
-app.command()(verify)
-app.command(epilog=EPILOG)(analyse)
-app.command()(ui)
-app.command()(serve)
-app.command(epilog=EPILOG)(submit)
-app.command()(jobs)
-app.command()(logs)
-app.command()(stop)
+app.command(epilog=example("plan asr.demo --seeds 5 --cpus 16", EXIT_CODES))(plan)
+app.command(epilog=example("doctor asr.demo", EXIT_CODES))(doctor)
+app.command(epilog=example("status asr.demo"))(status)
+app.command(epilog=example("pareto asr.demo --x real_time_factor"))(pareto)
+app.command(epilog=example("compare asr.demo surprisal random"))(compare)
+app.command(epilog=example("report asr.demo --bundle demo.zip"))(report)
+app.command(epilog=example("verify demo.zip"))(verify)
+app.command(epilog=example("analyse lm.laptop CONDITION --theorems", EXIT_CODES))(analyse)
+app.command(epilog=example("ui --port 5001"))(ui)
+app.command(epilog=example("serve --background"))(serve)
+app.command(epilog=example("submit asr.demo --env PONDERAY_TRACKING_URI=URL", EXIT_CODES))(submit)
+app.command(epilog=example("jobs"))(jobs)
+app.command(epilog=example("logs asr.demo --follow"))(logs)
+app.command(epilog=example("stop asr.demo"))(stop)
 
 
 def main() -> None:
@@ -184,13 +197,13 @@ def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:
     num_complete = sum(replicate.state == "complete" for replicate in outcome.replicates)
     out.print(f"{sweep.name}: {num_complete} complete, {outcome.num_failed} failed", markup=False)
     if outcome.num_unwritten:
-        unwritten = "The tracking store stayed away; what it lacks is kept in the journals."
-        _fail(f"{unwritten} `{_this_command()}` writes it once the store is back.", FAILED)
+        unwritten = "The tracking store stayed unavailable; the journals keep what it lacks."
+        _fail(f"{unwritten} `{_this_command()}` writes it when the store is available again.", FAILED)
     raise SystemExit(FAILED if outcome.num_failed else DONE)
 
 
 def _say_how_to_continue(reason: str) -> NoReturn:
-    _fail(f"{reason} What is done is kept; `{_this_command()}` goes on from here.", FAILED)
+    _fail(f"{reason} Finished work is kept; `{_this_command()}` continues from here.", FAILED)
 
 
 def _this_command() -> str:

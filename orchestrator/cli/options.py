@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from search_spaces.sweep import Sweep
 
 SweepName = Annotated[str, typer.Argument(metavar="SWEEP", help="A name from `ponderay sweeps`, such as asr.demo.")]
-Smoke = Annotated[bool, typer.Option("--smoke", help="The small size, a sweep of its own named SWEEP.smoke.")]
+Smoke = Annotated[
+    bool, typer.Option("--smoke", help="Take the small size, which is a separate sweep named SWEEP.smoke.")
+]
 Values = Annotated[
     list[str] | None,
     typer.Option(
@@ -26,12 +28,14 @@ Seeds = Annotated[
     typer.Option(
         "--seeds",
         metavar="N|A:B",
-        help="Replicates per condition: seeds 1 to N; or A for all, and up to B where the question needs more.",
+        help="Seeds of each condition: 1 to N; or A for all, and up to B where the question needs more.",
     ),
 ]
 AcceptCode = Annotated[
     bool,
-    typer.Option("--accept-code", help="Go on beside results of another version of the trainable's code."),
+    typer.Option(
+        "--accept-code", help="Continue although earlier results come from another version of the trainable's code."
+    ),
 ]
 
 Resources = Annotated[
@@ -39,12 +43,12 @@ Resources = Annotated[
     typer.Option(
         "--resource",
         metavar="NAME=VALUE",
-        help="What one replicate gets; may be repeated: num_workers (N, or A:B elastic), cpus_per_worker, "
+        help="Resources of one replicate; may be repeated: num_workers (N, or A:B elastic), cpus_per_worker, "
         "gpus_per_worker (0.25: four share a card), report_timeout_s.",
     ),
 ]
 MaxDeviceHours = Annotated[
-    float, typer.Option(min=0.0, help="Stop in order once replicates have held GPUs, or CPUs, for so long.")
+    float, typer.Option(min=0.0, help="Stop safely when the replicates have used GPUs, or CPUs, for this many hours.")
 ]
 
 

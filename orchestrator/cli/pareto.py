@@ -1,4 +1,4 @@
-"""The command `pareto`: the front of error against cost, printed, drawn and stored."""
+"""The command `pareto`: the front of error against cost, and how sure it is."""
 
 import importlib
 import sys
@@ -126,7 +126,7 @@ def _objectives(sweep: "Sweep", x: str | None, y: str | None, z: str | None) -> 
     unknown = [name for name in chosen if known.get(name, "none") == "none"]
     if unknown:
         ranked = ", ".join(name for name, direction in known.items() if direction != "none")
-        raise InputError(f"{unknown[0]!r} is no metric with a direction; there are {ranked}.")
+        raise InputError(f"{unknown[0]!r} is not a metric with a direction; choose one of {ranked}.")
     if len(set(chosen)) < len(chosen):
         raise InputError(f"The metrics of a front must differ, but got {', '.join(chosen)}; name others.")
     return tuple(Objective(name, known[name]) for name in chosen)

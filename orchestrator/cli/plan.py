@@ -38,7 +38,7 @@ Calibrate = Annotated[
     typer.Option(
         metavar="SECONDS",
         min=1,
-        help="First train the first replicate that is left for so long, and forecast from that; `run` goes on from it.",
+        help="First train one remaining replicate for so long and forecast from that; `run` continues its work.",
     ),
 ]
 
@@ -55,9 +55,9 @@ def plan(
     accept_code: AcceptCode = False,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Show what `run` would do: what is done and left, and how long it takes, what it costs, each with an interval.
+    """Show what `run` would do, how long it would take and what it would cost, each with an interval.
 
-    Changes nothing, and refuses what `run` would refuse; with --calibrate it trains a little, and that work is kept.
+    It changes nothing and refuses what `run` would refuse; with --calibrate it trains a little and keeps that work.
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.forecast.remaining_work import look
@@ -76,7 +76,7 @@ def plan(
         snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
     report = describe(snapshot, settings, num_cpus, gpus, calibrate)
     if os.environ.get("RAY_ADDRESS") and not cpus:
-        report["notes"].append("the cluster at RAY_ADDRESS is not asked; say with --cpus and --gpus what it has")
+        report["notes"].append("the plan does not ask the cluster at RAY_ADDRESS; give its size with --cpus and --gpus")
     if format is Format.json:
         print(json.dumps(report, indent=2))
     elif format is Format.csv:

@@ -1,4 +1,4 @@
-"""The command `report`: a sweep's answers as a page, tables and a bundle."""
+"""The command `report`: answers as a page and as tables."""
 
 import hashlib
 import sys
@@ -31,7 +31,7 @@ def report(
     smoke: Smoke = False,
     values: Values = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where the files go; default: runs/reports/SWEEP.")
+        Path | None, typer.Option(metavar="FOLDER", help="The folder for the files; default: runs/reports/SWEEP.")
     ] = None,
     bundle: Annotated[
         Path | None,

@@ -19,24 +19,28 @@ OF_ROOT: Final = Path("/var/lib/ponderay")
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Where to listen; other than loopback, passwords travel unencrypted.")
+        str, typer.Option(help="The address to listen on; beyond loopback, passwords travel unencrypted.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="A free one.")] = 5000,
     folder: Annotated[
         Path | None,
-        typer.Option(help="All that the server keeps; default ~/.ponderay/server, of root /var/lib/ponderay."),
+        typer.Option(
+            help="The folder for all data of the server; default: ~/.ponderay/server, for root /var/lib/ponderay."
+        ),
     ] = None,
     artifacts: Annotated[
         str | None, typer.Option(metavar="FOLDER|s3://BUCKET/FOLDER", help="Default: a folder in FOLDER.")
     ] = None,
-    background: Annotated[bool, typer.Option("--background", help="Return once it answers.")] = False,
+    background: Annotated[
+        bool, typer.Option("--background", help="Run in the background; return when the server answers.")
+    ] = False,
     stop: Annotated[bool, typer.Option("--stop", help="End the server of FOLDER.")] = False,
 ) -> None:
     """Serve MLflow to several machines, on PostgreSQL and with passwords; ends with Ctrl-C.
 
-    What runs is recorded there with PONDERAY_TRACKING_URI=http://127.0.0.1:5000. The first start makes a user,
-    ponderay, whose password is in FOLDER/credentials and in ~/.mlflow/credentials, where clients look for it: copy that
-    file to other machines. They come through a tunnel, such as `ssh -L 5000:127.0.0.1:5000 HOST`, or a proxy with TLS.
+    Set PONDERAY_TRACKING_URI=http://127.0.0.1:5000 to record runs there. The first start creates a user, ponderay, with
+    a password in FOLDER/credentials and in ~/.mlflow/credentials, where clients look for it: copy that file to other
+    machines. They connect through a tunnel, such as `ssh -L 5000:127.0.0.1:5000 HOST`, or a proxy with TLS.
 
     PostgreSQL runs in FOLDER, unless PONDERAY_SERVER_STORE names another (postgresql://USER:PASSWORD@HOST/DATABASE);
     the users are then in a file in FOLDER, or in PONDERAY_SERVER_USERS_STORE. Artifacts in a bucket need AWS_* and
@@ -47,7 +51,7 @@ def serve(
 
     where = ServerFolder((folder or _default_folder()).expanduser().absolute())
     if stop:
-        ended = "The tracking server has ended." if where.stop() else f"No tracking server of {where.path} runs."
+        ended = "The tracking server has ended." if where.stop() else f"No tracking server runs in {where.path}."
         out.print(ended, markup=False, soft_wrap=True)
         return
     server = _server(where.path, host, port, artifacts)
@@ -102,7 +106,7 @@ def _artifacts(given: str | None, folder: Path) -> str:
     if given is None or "://" not in given:
         return str(Path(given).expanduser().absolute() if given else folder / "artifacts")
     if not given.startswith("s3://") or "@" in given:
-        raise InputError("`--artifacts` must be a folder or s3://BUCKET/FOLDER; keys of a bucket belong into AWS_*.")
+        raise InputError("`--artifacts` must be a folder or s3://BUCKET/FOLDER; set a bucket's keys in AWS_*.")
     from importlib.util import find_spec
 
     if find_spec("boto3") is None:
@@ -117,15 +121,15 @@ def _start_in_background(server: "TrackingServer") -> None:
 
     serving, is_new = start(server)
     if not is_new:
-        said = "It runs already, with what it was started with; `ponderay serve --stop` first to change that."
+        said = "The server runs already with its earlier options; `ponderay serve --stop` ends it."
         out.print(said, markup=False, soft_wrap=True)
     replace(server, host=serving.host, port=serving.port).describe(out)
-    out.print("`ponderay serve --stop` ends it; with `--folder` if that was given.", markup=False, soft_wrap=True)
+    out.print("`ponderay serve --stop` ends it; add `--folder` if you gave it.", markup=False, soft_wrap=True)
 
 
 def _run(server: "TrackingServer") -> None:
     code = server.run(out)
     if code not in (DONE, WRONG_INPUT):
-        err.print("ponderay: The server ended by itself; what it said is above.", markup=False)
+        err.print("ponderay: The server ended unexpectedly; its messages are above.", markup=False)
         code = FAILED
     raise SystemExit(code)

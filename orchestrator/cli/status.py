@@ -1,4 +1,4 @@
-"""The command `status`: how a study stands, in tables of a size that can be read, with failures, code, disk, memory."""
+"""The command `status`: how a study stands, in tables of a size that can be read, then failures, code, disk, memory."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ FIELDS: Final = (
 
 
 def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.table) -> None:
-    """Show how a sweep stands: its replicates, or its conditions where they are many, and why what failed has failed.
+    """Show the state of a sweep: its replicates, or its conditions where they are many, and the errors of failed ones.
 
     json and csv always list every replicate.
     """
@@ -35,23 +35,23 @@ def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.
     settings, sweep = read_settings(), find(name, smoke, None, None)
     study = load_study(sweep.name, settings)
     if format is Format.table:
-        _show(study, sweep.objectives[0], settings)
+        show(study, sweep.objectives[0], settings)
     else:
-        print_rows(_replicate_rows(study), format, title=sweep.name)
+        print_rows(replicate_rows(study), format, title=sweep.name)
 
 
-def _replicate_rows(study: Study, fields: Sequence[str] = FIELDS) -> list[dict[str, Any]]:
+def replicate_rows(study: Study, fields: Sequence[str] = FIELDS) -> list[dict[str, Any]]:
     """One record a replicate."""
     return [{name: getattr(replicate, name) for name in fields} for replicate in study.replicates]
 
 
-def _show(study: Study, objective: "Objective", settings: "Settings") -> None:
+def show(study: Study, objective: "Objective", settings: "Settings") -> None:
     """Prints every replicate, or the conditions where replicates are many, and then what people ask next."""
     if not study.replicates:
         _say(f"{study.sweep}: no replicate is recorded yet")
         return
     if len(study.replicates) <= MAX_REPLICATES:
-        rows = _replicate_rows(study, ("condition", "seed", "state", "error"))
+        rows = replicate_rows(study, ("condition", "seed", "state", "error"))
         print_rows(rows, Format.table, title=study.sweep, whole=("condition", "state"))
     else:
         _show_conditions(study, objective)

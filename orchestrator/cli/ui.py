@@ -19,15 +19,17 @@ if TYPE_CHECKING:
 
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="A free one.")] = 5000,
-    host: Annotated[str, typer.Option(help="Only what you open on purpose leaves this machine.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; the default admits this machine only.")
+    ] = "127.0.0.1",
 ) -> None:
     """Open MLflow on the runs recorded here, with a link to every sweep; ends with Ctrl-C.
 
     The links lead to saved views of a sweep's runs, which MLflow also lists in its menu "Views": a table of conditions
     with mean and 95 % interval of each objective, the objectives against each other, learning curves (means over
-    replicates), replicates, failures. The searches that are printed go into the box above such a table.
+    replicates), replicates, failures. Paste the printed searches into the box above such a table.
 
-    Where PONDERAY_TRACKING_URI names a server, nothing is started: the links lead there.
+    If PONDERAY_TRACKING_URI names a server, the command starts nothing, and the links lead there.
     """
     from orchestrator.environment.settings import read_settings
 
@@ -54,7 +56,7 @@ def _print_pages(settings: "Settings", server: str) -> None:
     from orchestrator.tracking.store import has_store
 
     if not has_store(settings.tracking_uri):
-        out.print("No sweep has run here yet; `ponderay run asr.demo` does.")
+        out.print("No sweep has run here yet; `ponderay run asr.demo` runs one.")
         return
     from orchestrator.tracking.client import Tracking
 
@@ -62,7 +64,7 @@ def _print_pages(settings: "Settings", server: str) -> None:
         out.print(sweep.name, markup=False)
         for name, page in _pages(sweep.experiment_id, sweep.tags).items():
             out.print(f"  {name:32} {server.rstrip('/')}/{page}", markup=False, soft_wrap=True)
-    out.print("\nSearches for the box above a table; what stands in braces is yours to fill in:")
+    out.print("\nSearches for the box above a table; fill in what stands in braces:")
     for one in FILTERS:
         out.print(f"  {one.name}: {one.meaning}\n    {one.text}", markup=False, soft_wrap=True)
     out.print()

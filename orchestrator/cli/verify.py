@@ -21,9 +21,9 @@ def verify(
     bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `ponderay report --bundle FILE` wrote.")],
     format: OutputFormat = Format.table,
 ) -> None:
-    """Make every table of a bundle again from its raw values, and say which cells differ; nothing in it is executed.
+    """Compute every table of a bundle again from its raw values and list what differs; run nothing in it.
 
-    Exit codes: 0 all equal, 1 something differs, 2 no bundle. Numbers are equal up to 1e-9 of their size. json is one
+    Exit codes: 0 all equal, 1 something differs, 2 not a bundle. Numbers count as equal up to 1e-9. json is one
     object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, differences, and
     versions that are not installed here. csv lists the differences: member, row, column, written, found.
     """
@@ -31,12 +31,12 @@ def verify(
 
     with spinner(f"Making the tables of {bundle} again"):
         found = verified(bundle)
-    _show(bundle, found, format)
+    show(bundle, found, format)
     if found.differences:
         raise SystemExit(FAILED)
 
 
-def _show(bundle: Path, found: "Verification", format: Format) -> None:
+def show(bundle: Path, found: "Verification", format: Format) -> None:
     """Prints what came of verifying `bundle`."""
     if format is Format.json:
         print(json.dumps(_content(bundle, found), indent=2))
@@ -66,7 +66,7 @@ def _content(bundle: Path, found: "Verification") -> dict[str, Any]:
 def _show_to_people(bundle: Path, found: "Verification") -> None:
     _say(f"{bundle}: {found.sweep}, {found.num_replicates:,} replicates; sha256 {_sha256(bundle)}")
     for name, (written, installed) in found.other_versions.items():
-        _say(f"Written with {name} {written}; {installed} is installed here.")
+        _say(f"The bundle was written with {name} {written}; here {installed} is installed.")
     if not found.differences:
         _say(
             f"All {found.num_cells:,} cells of {found.num_tables} tables follow from the raw values, and all "
@@ -79,7 +79,7 @@ def _show_to_people(bundle: Path, found: "Verification") -> None:
     num_tables = len({difference.member for difference in found.differences})
     _say(f"Differences: {len(found.differences):,} in {num_tables} of {found.num_members} members.")
     if "commit" in found.other_versions:
-        _say("The code is another one; with the commit named above, what differs for that reason alone goes away.")
+        _say("The code differs; check out the commit named above to see whether the differences remain.")
 
 
 def _show_differences(found: "Verification") -> None:

@@ -156,7 +156,7 @@ class Demand:
         ]
         wanted = unplaced(live, waiting, capacity)
         if wanted and not self._asked:
-            self._tell(f"The cluster is asked for machines: {len(wanted)} replicates wait for a place.")
+            self._tell(f"Ponderay asks the cluster for machines: {len(wanted)} replicates wait for resources.")
         missing, kept = Counter(wanted), []
         for resources, group in self._asked:
             if missing[resources]:

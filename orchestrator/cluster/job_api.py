@@ -59,7 +59,7 @@ def _checked(address: str) -> str:
     if "@" in parts.netloc:
         raise InputError("--address must hold no user or password: Ray asks for its token alone.")
     if parts.scheme == "http" and not is_loopback(host):
-        rule = f"Whoever has the token can run anything, but it would go to {host} unencrypted"
+        rule = f"Anyone who has the token can run anything, but it would travel to {host} unencrypted"
         raise RefusedError(f"{rule}. {tunnel(host, port)}")
     return f"{parts.scheme}://{parts.netloc}"
 
@@ -68,9 +68,11 @@ def _require_token() -> None:
     """Raises an error where this side has no token, or is told to do without."""
     if os.environ.setdefault("RAY_AUTH_MODE", "token").lower() != "token":
         mode = os.environ["RAY_AUTH_MODE"]
-        raise RefusedError(f"Jobs are sent with a token only, but RAY_AUTH_MODE={mode}; unset it, or set it to token.")
+        raise RefusedError(
+            f"A job must be sent with a token, but RAY_AUTH_MODE is {mode}; unset it, or set it to token."
+        )
     if not token():
-        raise InputError(f"Jobs are sent with the cluster's token, but {token_file()} holds none. {REMEDY}")
+        raise InputError(f"A job must be sent with the cluster's token, but {token_file()} holds none. {REMEDY}")
 
 
 def _refuse_open(address: str) -> None:
@@ -82,11 +84,11 @@ def _refuse_open(address: str) -> None:
         if error.code in (401, 403):
             return
         raise InputError(
-            f"{address} is no Ray dashboard: its /api/jobs/ answers {error.code} {error.reason}."
+            f"{address} is not a Ray dashboard: its /api/jobs/ answers {error.code} {error.reason}."
         ) from None
     except (OSError, http.client.HTTPException) as error:
         raise _away(address, error) from None
-    rule = "A cluster must refuse whoever has no token, for a job can do all that its machines can"
+    rule = "A cluster must refuse anyone without a token, because a job can do anything on its machines"
     remedy = "Start it with RAY_AUTH_MODE=token on every machine"
     raise RefusedError(f"{rule}, but {address} lists its jobs to anybody. {remedy}.")
 
@@ -181,7 +183,7 @@ class RayJobs:
             yield
         except AuthenticationError:
             source = "RAY_AUTH_TOKEN" if os.environ.get("RAY_AUTH_TOKEN") else token_file()
-            said = f"The cluster at {self._address} has another token than {source}. {REMEDY}"
+            said = f"The cluster at {self._address} does not accept the token in {source}. {REMEDY}"
             raise InputError(said) from None
         except OSError as error:
             raise _away(self._address, error) from None

@@ -82,7 +82,7 @@ def next_name(jobs: Sequence[Job], sweep: str) -> str:
 def already_running(sweep: str, name: str) -> RefusedError:
     """A sweep has one job at a time."""
     remedy = f"`ponderay logs {name} --follow` follows it, `ponderay stop {name}` stops it"
-    return RefusedError(f"{sweep} is run by the job {name} already; {remedy}.")
+    return RefusedError(f"{sweep} is already run by the job {name}; {remedy}.")
 
 
 def find_job(jobs: Sequence[Job], wanted: str) -> Job:

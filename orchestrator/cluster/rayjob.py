@@ -68,15 +68,15 @@ def manifest(submission: Submission, pods: Pods) -> str:
 
 def _check(variables: Mapping[str, str], pods: Pods) -> None:
     if unread := [name for name, value in variables.items() if "$" in value]:
-        raise InputError(f"Kubernetes reads no $NAME in `--env {unread[0]}`; write its value out.")
+        raise InputError(f"Kubernetes does not replace $NAME in `--env {unread[0]}`; write the value itself.")
     if not variables.get("PONDERAY_RUNS" if pods.claim else "PONDERAY_STORAGE"):
         kept = "`--env PONDERAY_STORAGE=s3://BUCKET/FOLDER`, or `--claim NAME --env PONDERAY_RUNS=/FOLDER`"
         raise InputError(
-            f"The pods and their disks go with the job, so its checkpoints need a place that stays: {kept}."
+            f"The pods and their disks end with the job, so its checkpoints need storage that stays: {kept}."
         )
     if not (pods.claim or variables.get("PONDERAY_TRACKING_URI")):
         remedy = "`--env PONDERAY_TRACKING_URI=URL`"
-        raise InputError(f"The pods and their disks go with the job, so its records need a server: {remedy}.")
+        raise InputError(f"The pods and their disks end with the job, so its records need a server: {remedy}.")
 
 
 def _of_storage(variables: Mapping[str, str]) -> tuple[str, ...]:

@@ -63,11 +63,15 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
             **made_here,
         )
     except ray.exceptions.AuthenticationError:
-        raise InputError(f"RAY_AUTH_MODE is token, but there is none here for {address}. {ray_token.REMEDY}") from None
+        raise InputError(
+            f"RAY_AUTH_MODE is token, but this machine has no token for {address}. {ray_token.REMEDY}"
+        ) from None
     except ConnectionError as error:
         raise InputError(f"No Ray cluster answers at RAY_ADDRESS={address}: {error}.") from None
     except Exception as error:  # Ray raises bare ones where a node does not come up in time
-        raise InputError(f"Ray did not start at {address}: {str(error).splitlines()[0]} Run the same again.") from error
+        raise InputError(
+            f"Ray did not start at {address}: {str(error).splitlines()[0]} Run the same command again."
+        ) from error
     if not is_verbose:
         with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
             ray_internals.quieten_raylet()

@@ -57,7 +57,9 @@ def run_options(
     for option, given in named.items():
         for path, _, value in (item.partition("=") for item in given or []):
             if redacted_setting(path, value) != value:
-                raise InputError(f"`{option} {path}` looks like a secret, and all who see the cluster see its jobs.")
+                raise InputError(
+                    f"`{option} {path}` looks like a secret, and everyone who sees the cluster sees its jobs."
+                )
     options = [argument for option, given in named.items() for item in given or [] for argument in (option, item)]
     hours = [] if math.isinf(max_device_hours) else ["--max-device-hours", str(max_device_hours)]
     return [*(["--smoke"] if smoke else []), *options, *(["--accept-code"] if accept_code else []), *hours]
@@ -90,10 +92,10 @@ def named_variables(named: list[str] | None) -> dict[str, str]:
     for item in named or []:
         name, sign, value = item.partition("=")
         if not _NAME.fullmatch(name):
-            raise InputError(f"--env must be NAME or NAME=VALUE, but the name {name!r} is none of a variable.")
+            raise InputError(f"--env must be NAME or NAME=VALUE, but {name!r} is not the name of a variable.")
         if not sign and name not in os.environ:
             raise InputError(
-                f"`--env {name}` sends what this shell has, but {name} is not set; set it or give a value."
+                f"`--env {name}` sends the value of this shell, but {name} is not set; set it or give a value."
             )
         variables[name] = value if sign else os.environ[name]
         if is_secret_name(name) or redacted_setting(name, variables[name]) != variables[name]:

@@ -74,8 +74,8 @@ def fault(address: str) -> str:
         return ""
     if shown:
         source = "RAY_AUTH_TOKEN" if os.environ.get("RAY_AUTH_TOKEN") else str(token_file())
-        return f"has another token than {source}"
-    return f"asks for a token, but {MODE} is {mode()}" if token() else "asks for a token, but there is none here"
+        return f"does not accept the token in {source}"
+    return f"asks for a token, but {MODE} is {mode()}" if token() else "asks for a token, but this machine has none"
 
 
 def remedy() -> str:

@@ -59,9 +59,7 @@ class SchedulerSearcher(Searcher):
     @property
     def _scheduler(self) -> Scheduler:
         if self._live_scheduler is None:
-            raise RuntimeError(
-                "A searcher that was pickled has no scheduler; run the sweep again instead of restoring it."
-            )
+            raise RuntimeError("A pickled searcher has no scheduler; run the sweep again instead of restoring it.")
         return self._live_scheduler
 
     def suggest(self, trial_id: str) -> dict[str, str] | str | None:  # type: ignore[override]

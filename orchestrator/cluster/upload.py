@@ -51,7 +51,7 @@ class Upload:
         largest = ", ".join(f"{name} {num_bytes / 1e6:.1f} MB" for name, num_bytes in sizes_bytes.most_common(3))
         raise InputError(
             f"At most {LIMIT_BYTES / 1e6:.0f} MB of sources go with a job, but {self.root} has "
-            f"{self.num_bytes / 1e6:.1f} MB: {largest}. Move what is large out of it; data belong on the cluster's "
+            f"{self.num_bytes / 1e6:.1f} MB: {largest}. Move large files out of it; put data on the cluster's "
             "machines (PONDERAY_DATA)."
         )
 
@@ -109,7 +109,7 @@ def _content(file: Path) -> bytes:
 
 def _unreadable(error: OSError) -> InputError:
     remedy = "Make it readable, remove it, or name it in .gitignore"
-    return InputError(f"All sources go with a job, but {error.filename} cannot be read: {error.strerror}. {remedy}.")
+    return InputError(f"A job needs all sources, but {error.filename} cannot be read: {error.strerror}. {remedy}.")
 
 
 def _check_name(file: Path) -> None:

@@ -122,8 +122,8 @@ def _read_file(path: Path) -> dict[str, Any]:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is no valid TOML: {error}.") from None
+        raise InputError(f"{path} is not valid TOML: {error}.") from None
     unknown = sorted(set(values) - set(NAMES))
     if unknown:
-        raise InputError(f"{path}: {unknown[0]!r} is no setting; there are {', '.join(NAMES)}.")
+        raise InputError(f"{path}: {unknown[0]!r} is not a setting; the settings are {', '.join(NAMES)}.")
     return values

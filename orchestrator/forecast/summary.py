@@ -153,18 +153,18 @@ def _notes(snapshot: Snapshot, num_gpus: float, calibrated_s: float | None) -> l
     if not timed and (snapshot.undrawn or any(one.is_left for one in snapshot.replicates)):
         notes.append("no step was timed yet: `--calibrate SECONDS` trains one replicate for so long and keeps its work")
     if timed and num_gpus and not any(one.task.work.resources.num_gpus for one in timed):
-        notes.append("the replicates take no GPU; more of them do not help")
+        notes.append("the replicates use no GPU; more GPUs do not help")
     if snapshot.sweep.sequential:
         question = snapshot.sweep.sequential.question
-        notes.append(f"seeds by need: how many the question {question!r} takes lies between the least and the most")
+        notes.append(f"seeds by need: the question {question!r} takes a number of seeds between the least and the most")
     num_workers = max((one.task.work.resources.num_workers for one in snapshot.replicates if one.is_left), default=0)
     if calibrated_s and (num_workers > 1 or num_gpus):
         notes.append(
-            "the calibration ran in one process on this machine, which says little about workers or other GPUs"
+            "the calibration ran in one process on this machine, so it says little about workers or other GPUs"
         )
     failed = sum(one.state == "failed" for one in snapshot.replicates)
     if failed:
-        notes.append(f"{_count(failed, 'failed replicate')} would not be tried again: its own code failed")
+        notes.append(f"{_count(failed, 'failed replicate')} will not run again: their own code failed")
     return notes
 
 
@@ -172,9 +172,9 @@ def _doubts(expected: Forecast, measured: Sequence[Measurement], left: Sequence[
     """What the forecast leaves out or assumes."""
     if expected.wall_s is None:
         return []
-    return [f"left out, as none of them was timed yet: {kind}" for kind in expected.unknown] + forecast.assumptions(
-        measured, left
-    )
+    return [
+        f"not in the forecast, because none was timed yet: {kind}" for kind in expected.unknown
+    ] + forecast.assumptions(measured, left)
 
 
 def _grouped(standings: Sequence[RunStatus]) -> list[list[RunStatus]]:

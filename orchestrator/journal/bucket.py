@@ -158,7 +158,7 @@ class SharedFolder:
             self._ask(*((put, path) if is_atomic else (self._put_and_move, put, path)))
         except FileNotFoundError as error:
             raise InputError(
-                f"{self.url} cannot be written: {_line(error)}. Make the bucket, or name another."
+                f"{self.url} cannot be written: {_line(error)}. Create the bucket, or name another one."
             ) from error
 
     def _put_and_move(self, put: Callable[[str], None], path: str) -> None:
@@ -198,7 +198,7 @@ class SharedFolder:
         if is_ours or isinstance(error, TypeError | ValueError | AttributeError):
             raise error
         if _is_refusal(error):
-            raise InputError(f"{self.url} refuses: {_line(error)}. Mend the URL, or the credentials.") from error
+            raise InputError(f"{self.url} refuses: {_line(error)}. Correct the URL or the credentials.") from error
 
 
 def ask_once(url: str) -> None:
@@ -215,7 +215,7 @@ def write_fault(url: str) -> str:
         folder.remove(mark)
     except (OSError, InputError) as error:
         return str(error)
-    return "" if found == b"mark" else f"{url} does not give back what was written"
+    return "" if found == b"mark" else f"{url} does not return what was written"
 
 
 def _open(url: str) -> tuple[Any, str]:

@@ -186,7 +186,7 @@ class SharedWriter:
     def _superseded(self, found: bytes) -> SupersededError:
         by = _known(found)
         who = f"{by.get('who', 'nobody')}, attempt {by.get('attempt', 'unknown')}"
-        return SupersededError(f"{self._folder.url} is no longer written by this session, but by {who}.")
+        return SupersededError(f"{self._folder.url} is now written by another session, {who}.")
 
 
 def leave_behind(folder: SharedFolder, record: Mapping[str, Any]) -> None:

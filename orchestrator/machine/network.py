@@ -90,10 +90,10 @@ def is_free(host: str, port: int) -> bool:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that has just ended is no hindrance
             probe.bind(address)
     except socket.gaierror:
-        raise InputError(f"`--host` must be an address of this machine, but {host!r} is none.") from None
+        raise InputError(f"`--host` must be an address of this machine, but {host!r} is not.") from None
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            raise InputError(f"Nothing can listen on {host}:{port}: {error.strerror}.") from None
+            raise InputError(f"The program cannot listen on {host}:{port}: {error.strerror}.") from None
         return False
     return True
 
@@ -109,4 +109,6 @@ def check_free(host: str, port: int, question: str) -> None:
     """
     if not is_free(host, port):
         other = port + 1 if port < 65535 else port - 1
-        raise InputError(f"Port {port} of {host} is taken; {question} Else choose another, such as `--port {other}`.")
+        raise InputError(
+            f"Port {port} of {host} is in use; {question} If not, choose another, such as `--port {other}`."
+        )

@@ -47,7 +47,7 @@ def answer(study: Study, question: Question) -> Answers:
         metrics = " and ".join(objective.metric for objective in objectives)
         raise InputError(
             f"{study.sweep} must have a complete replicate with {metrics}, but has none; "
-            f"`ponderay status {study.sweep}` says how it stands, `ponderay run {study.sweep}` goes on."
+            f"`ponderay status {study.sweep}` shows its state, `ponderay run {study.sweep}` continues it."
         )
     points = found.points if objectives == question.objectives else front(study, question.objectives)
     comparisons: tuple[Comparison, ...] = ()

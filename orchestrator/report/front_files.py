@@ -4,6 +4,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -76,6 +77,7 @@ def draw_front(answers: Answers, published: Sequence[Published], html: Path, png
     """
     shown = shown_points(answers.front)
     table = page_table(condition_table(answers), "condition", shown)
+    table = replace(table, file=html.with_suffix(".json").name)
     drawn = {
         "sweep": answers.question.sweep,
         "figure": front_figure(answers, shown, published),

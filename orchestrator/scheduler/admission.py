@@ -41,8 +41,9 @@ class Admission:
         versions = set(journal.versions) | ({known.code_version} if known and known.code_version else set())
         if versions - {task.work.code_version} and not self.accept_code:
             raise RefusedError(
-                f"{task.work.label} was made by version {min(versions)} of {task.work.trainable}, and this is "
-                f"{task.work.code_version}. --accept-code keeps and mixes them; PONDERAY_RUNS names another folder."
+                f"{task.work.label} was trained by version {min(versions)} of {task.work.trainable}, but the code "
+                f"is now version {task.work.code_version}. Add --accept-code to keep and mix both, or set "
+                "PONDERAY_RUNS to another folder."
             )
 
     def _check_name(self, task: Task) -> None:
@@ -64,7 +65,8 @@ def _check_evaluations(task: Task, earlier: set[str] | frozenset[str]) -> None:
         name = one.rpartition(".")[0]
         if settings.get(name, one) != one:
             raise RefusedError(
-                f"{task.work.label} has an evaluation {name!r} of another setting; give this one a name of its own."
+                f"{task.work.label} already has an evaluation {name!r} with other settings; give the new one another "
+                "name."
             )
 
 

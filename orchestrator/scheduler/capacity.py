@@ -60,7 +60,7 @@ def check_capacity(task: Task, capacity: Capacity) -> None:
     if places and sum(places) < resources.min_workers:
         raise RefusedError(
             f"{task.work.label} needs {resources.min_workers} workers of {resources.cpus_per_worker} CPUs and "
-            f"{resources.gpus_per_worker:g} GPUs, but the {len(places)} nodes have place for {sum(places)}; lower its "
+            f"{resources.gpus_per_worker:g} GPUs, but the {len(places)} nodes have room for {sum(places)}; lower its "
             "`--resource`."
         )
 

@@ -1,15 +1,14 @@
 """What a sweep wants becomes tasks, each as earlier drivers left it."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from orchestrator.journal.folder import looked_at
-from orchestrator.journal.summary import JournalSummary, summarise
+from orchestrator.journal.summary import JournalSummary
 from orchestrator.scheduler.admission import Admission, is_known_to_fail, is_settled
 from orchestrator.scheduler.capacity import Capacity, check_capacity
 from orchestrator.scheduler.condition_end import ConditionEnds
 from orchestrator.scheduler.conditions import Replication, WantedCondition
 from orchestrator.scheduler.retry import TaskRuns
-from orchestrator.scheduler.task import Task, TaskList, folder_of
+from orchestrator.scheduler.task import Task, TaskList, journals
 
 
 class Intake:
@@ -99,9 +98,3 @@ class Intake:
         if task.state == "waiting" and not self._tasks.has_begun:
             for one in [task, *(self._tasks[key] for key in task.prerequisites)]:
                 check_capacity(one, self._capacity())
-
-
-def journals(tasks: Sequence[Task]) -> Iterator[tuple[Task, JournalSummary]]:
-    """Each task with what its journal says now."""
-    folders = looked_at([folder_of(task) for task in tasks])
-    return ((task, summarise(folder.records())) for task, folder in zip(tasks, folders, strict=True))

@@ -162,7 +162,7 @@ def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minim
     except (*AWAY, ImportError, ValueError) as error:
         reason = reason_of(error.__cause__ or error, store)
     except RuntimeError as error:  # Optuna's word on tables that are not those of its version
-        reason = f"{error} It must be a database of its own, not MLflow's."
+        reason = f"{error} Optuna needs its own database, not MLflow's."
     raise InputError(f"Optuna's database {redacted(store)} cannot be opened: {reason}")
 
 

@@ -31,7 +31,7 @@ class Outage:
         before_s, self._asked_s = self._asked_s, now
         if self._since_s is None or now - before_s > GAP_S:
             self._since_s = now
-            self._tell(f"{str(error).rstrip('.')}; what needs it waits.")
+            self._tell(f"{str(error).rstrip('.')}; the work that needs it waits.")
         elif is_idle and now - self._since_s > LIMIT_S:
             raise error
 

@@ -79,7 +79,7 @@ class ProgressView:
             if self._states:
                 self._print(self._closing())
             if self._fault:
-                self._print(f"the view of the sweep had a fault: {panel.one_line(repr(self._fault))}")
+                self._print(f"the progress display failed: {panel.one_line(repr(self._fault))}")
 
     def conditions(self, states: Mapping[str, Mapping[str, int]]) -> None:
         """How many replicates of each condition are waiting, live, complete and failed."""
@@ -96,7 +96,7 @@ class ProgressView:
             self._ended.discard(key)
             self._first_run_s = now_s if self._first_run_s is None else self._first_run_s
             self._line_s[key] = self._changed_s = now_s
-            self._event(f"{label}: " + (f"goes on after step {step} of {num_steps}" if step > 0 else "started"))
+            self._event(f"{label}: " + (f"continues after step {step} of {num_steps}" if step > 0 else "started"))
 
     def record(self, key: str, record: Record) -> None:
         """A run reported."""

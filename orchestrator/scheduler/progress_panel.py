@@ -11,6 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from orchestrator.journal.folder import Record
+from orchestrator.scheduler.task import PREREQUISITES
 
 States = Mapping[str, Mapping[str, int]]
 
@@ -143,8 +144,9 @@ class _Section:
 
 
 def count(states: States) -> Count:
-    """The replicates of all conditions and the prerequisites."""
-    return Count(*(sum(s.get(name, 0) for s in states.values()) for name in ("waiting", "live", "complete", "failed")))
+    """The replicates of all conditions, without the prerequisites."""
+    replicates = [s for name, s in states.items() if name != PREREQUISITES]
+    return Count(*(sum(s.get(name, 0) for s in replicates) for name in ("waiting", "live", "complete", "failed")))
 
 
 def sweep_eta_s(

@@ -96,7 +96,7 @@ def unwritten(task: Task, lost: str) -> Record:
     if task.last.get("attempt") == task.work.attempt:
         if task.last["state"] == "failed":
             return task.last
-        lost = lost or f"it says that it is complete, but {task.work.folder} does not hold its journal"
+        lost = lost or f"it reported to be complete, but its journal is not in {task.work.folder}"
     return {"state": "failed", "error": task.lost_because or lost or "ended without a result", "is_lost": True}
 
 

@@ -33,7 +33,7 @@ class Stopping:
 
 
 class StoppedError(RuntimeError):
-    """A sweep that was stopped; the message says why. What is done is kept, and the same sweep goes on from it."""
+    """A sweep that was stopped; the message says why. Finished work is kept, and the same sweep goes on from it."""
 
 
 @contextlib.contextmanager
@@ -47,7 +47,7 @@ def stop_on_sigterm() -> Iterator[None]:
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("A sweep is run from the main thread, because only there can it be stopped in order.")
+        raise RuntimeError("A sweep must run in the main thread, because only there it can be stopped safely.")
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield

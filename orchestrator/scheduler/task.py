@@ -1,13 +1,13 @@
 """The tasks of a scheduler, each with how it stands; found by state and by condition without looking at all of them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from orchestrator.environment.settings import Settings
-from orchestrator.journal.folder import Record, ReplicateFolder
-from orchestrator.journal.summary import JournalSummary
+from orchestrator.journal.folder import Record, ReplicateFolder, looked_at
+from orchestrator.journal.summary import JournalSummary, summarise
 from orchestrator.results.study import Replicate, State
 from orchestrator.worker.work import Work
 from search_spaces.sweep import Condition
@@ -170,3 +170,9 @@ def folder_of_replicate(settings: Settings, sweep: str, key: str) -> ReplicateFo
     """The same of a replicate that may be no task of this driver."""
     path = settings.replicates(sweep) / key
     return ReplicateFolder(path, {}, settings.shared(path))
+
+
+def journals(tasks: Sequence[Task]) -> Iterator[tuple[Task, JournalSummary]]:
+    """Each task with what its journal says now."""
+    folders = looked_at([folder_of(task) for task in tasks])
+    return ((task, summarise(folder.records())) for task, folder in zip(tasks, folders, strict=True))

@@ -88,7 +88,7 @@ class Watchdog:
 
     def _end_silent(self, task: Task, end: End, limit_s: float) -> None:
         was_ended = bool(task.lost_because)
-        task.lost_because = f"it reported nothing for {limit_s:g} s, so its process was ended"
+        task.lost_because = f"it reported nothing for {limit_s:g} s, so Ponderay ended its process"
         said = end(task.started)
         if was_ended and task.driving and not self._closed.is_set():
             end(task.driving)
@@ -101,7 +101,9 @@ class Watchdog:
         if time.monotonic() - task.heard_s >= PLACE_S and work.attempt + work.key not in self._told:
             self._told.add(work.attempt + work.key)
             minutes = (time.monotonic() - task.heard_s) / 60
-            self._tell(f"{work.label} has had no place for {minutes:.0f} min; `ray status` says what is taken.")
+            self._tell(
+                f"{work.label} has waited for resources for {minutes:.0f} min; `ray status` shows what is in use."
+            )
 
     def _may_ask(self, work: Work) -> bool:
         """Whether its journal may be looked at again: requests to a bucket cost."""

@@ -42,7 +42,7 @@ def start(server: TrackingServer) -> tuple[Serving, bool]:
 def _wait(folder: ServerFolder, child: int) -> Serving:
     serving = wait_until(lambda: _answering(folder, child), ANSWER_S)
     if serving is None:
-        raise InputError(f"The server does not answer within {ANSWER_S:.0f} s, but goes on; see {folder.log}.")
+        raise InputError(f"The server does not answer within {ANSWER_S:.0f} s, but still runs; see {folder.log}.")
     return serving
 
 

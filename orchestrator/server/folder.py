@@ -58,7 +58,7 @@ class Serving:
         try:
             os.kill(self.pid, signal.SIGTERM)
         except PermissionError:
-            raise InputError(f"The server at {self.link} is another user's (process {self.pid}).") from None
+            raise InputError(f"The server at {self.link} belongs to another user (process {self.pid}).") from None
         except ProcessLookupError:
             return
         if not wait_until(lambda: not self.is_alive, STOP_S):
@@ -78,7 +78,7 @@ class ServerFolder:
                 self.path.mkdir(parents=True)
                 self.path.chmod(0o711 if os.geteuid() == 0 else 0o700)
         except OSError as error:
-            raise InputError(f"{self.path} cannot be made: {error.strerror}; name a folder by `--folder`.") from None
+            raise InputError(f"{self.path} cannot be created: {error.strerror}; name a folder by `--folder`.") from None
         if not os.access(self.path, os.W_OK | os.X_OK):
             raise InputError(f"`--folder` must be one that you can write to, but {self.path} is not.")
 
@@ -106,7 +106,7 @@ class ServerFolder:
         if not lease.acquire():
             where = f" at {serving.link}" if (serving := self.serving()) else ""
             raise InputError(
-                f"A server of {self.path} runs already{where} ({lease.holder()}); `ponderay serve --stop` ends it."
+                f"A server of {self.path} already runs{where} ({lease.holder()}); `ponderay serve --stop` ends it."
             )
         try:
             self.write(host, port, is_ready=False)
@@ -131,7 +131,7 @@ class ServerFolder:
         try:
             serving, is_there = self.serving(), self._lock.exists()
         except PermissionError:
-            raise InputError(f"{self.path} is another user's, who alone can end its server.") from None
+            raise InputError(f"{self.path} belongs to another user, and only that user can end its server.") from None
         if serving:
             serving.end()
         if not is_there:

@@ -122,13 +122,15 @@ class Postgres:
         closed = [path for path in self.folder.resolve().parents if not path.stat().st_mode & 0o001]
         if closed:
             raise InputError(
-                f"PostgreSQL cannot live in {self.folder}: started by root it runs as the user {SYSTEM_USER}, to whom "
-                f"{closed[0]} is closed. Choose another folder, such as /var/lib/ponderay, or start as another user."
+                f"PostgreSQL cannot live in {self.folder}: started by root it runs as the user {SYSTEM_USER}, who "
+                f"cannot enter {closed[0]}. Choose another folder, such as /var/lib/ponderay, or start as another user."
             )
         try:
             pwd.getpwnam(SYSTEM_USER)
         except KeyError:
-            raise InputError(f"PostgreSQL started by root runs as the user {SYSTEM_USER}, who is not there.") from None
+            raise InputError(
+                f"PostgreSQL started by root runs as the user {SYSTEM_USER}, who does not exist."
+            ) from None
 
     def _password(self) -> str:
         return secret_in(self.folder / "password")

@@ -46,7 +46,7 @@ def _check_artifacts(destination: str) -> None:
     except (BotoCoreError, ClientError, ValueError) as error:
         raise InputError(
             f"The bucket of {destination} cannot be used: {str(error).splitlines()[0]} "
-            "AWS_* and MLFLOW_S3_ENDPOINT_URL say who asks, and where."
+            "Check AWS_* and MLFLOW_S3_ENDPOINT_URL."
         ) from None
 
 

@@ -90,7 +90,7 @@ def _engine(uri: str, what: str) -> "Engine":
         return create_engine(uri, connect_args={"connect_timeout": CONNECT_S} if is_postgres else {})
     except (ArgumentError, ImportError, ValueError):
         raise InputError(
-            f"The address of the {what} is not valid: in a password @ is written %40 and / is written %2F; drivers are "
+            f"The address of the {what} is not valid: write %40 for @ and %2F for / in a password; drivers are "
             "psycopg and psycopg2."
         ) from None
 
@@ -105,7 +105,7 @@ def _lock(connection: "Connection", what: str) -> None:
         if code != LOCK_TIMEOUT:
             raise
         raise InputError(
-            f"Another process has been making the tables of the {what} for {LOCK_S} s; start again when it is done."
+            f"Another process has been making the tables of the {what} for {LOCK_S} s; start the server again later."
         ) from None
 
 

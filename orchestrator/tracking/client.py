@@ -109,7 +109,7 @@ class Tracking:
         found = self._client.get_experiment_by_name(name)
         if found is None:
             raise InputError(
-                f"{name} has not run here yet ({redacted(self._settings.tracking_uri)}); `ponderay run {name}` does."
+                f"{name} has not run here yet ({redacted(self._settings.tracking_uri)}); `ponderay run {name}` runs it."
             )
         return found
 

@@ -43,6 +43,13 @@ METRIC_ROWS: Final = """
 TAG_ROWS: Final = "SELECT key, value FROM tags WHERE run_uuid = ? AND (key = ? OR substr(key, 1, ?) = ?)"
 """The tags of a run with one name, or with names that begin in one way."""
 
+NUM_NOT_FINISHED: Final = """
+    SELECT count(*) FROM runs JOIN experiments ON experiments.experiment_id = runs.experiment_id
+    WHERE experiments.name = ? AND experiments.lifecycle_stage = 'active'
+    AND runs.lifecycle_stage = 'active' AND runs.status != 'FINISHED'
+"""
+"""How many runs of an experiment are under way, were stopped or have failed."""
+
 
 def installed_version() -> str:
     """MLflow's."""

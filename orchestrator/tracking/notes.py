@@ -21,7 +21,7 @@ MAX_ERROR: Final = 200
 """Of what is written into one, in characters."""
 
 COMMANDS: Final = ("status", "pareto", "compare", "report", "run")
-REWRITTEN: Final = "_Ponderay writes this description; changes are lost when the sweep runs again._"
+REWRITTEN: Final = "_Ponderay writes this description; your changes are lost when the sweep runs again._"
 _MARKS: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!~|])")
 _ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
@@ -44,7 +44,7 @@ def of_experiment(name: str, description: str, experiment_id: str, filters: Sequ
     return _whole(
         [opening(description or name), "", "**Pages**", "", *pages, "", "**Commands**", ""],
         commands,
-        ["", "**Searches** for the box above the table; what stands in braces is yours to fill in.", "", *searches],
+        ["", "**Searches** for the box above the table; fill in what stands in braces.", "", *searches],
     )
 
 

@@ -79,7 +79,7 @@ FILTERS: Final = (
     RunFilter(
         "lost",
         f"{FAILED} AND tags.\"{names.LOST}\" = 'true'",
-        "Failed for a reason outside the trainable; running the sweep again tries them again.",
+        "They failed for a reason outside the trainable; the next run of the sweep tries them again.",
     ),
     RunFilter("running", f"{REPLICATES} AND attributes.status = 'RUNNING'", "Replicates at work now."),
     RunFilter(

@@ -132,7 +132,7 @@ def _diffs(client: MlflowClient, experiment: str, notes: list[str]) -> Mapping[s
         files = [file for file in files if file.path.endswith(".diff")]
         for file in files[:MOST_DIFFS]:
             if (file.file_size or 0) > MOST_DIFF_BYTES:
-                notes.append(f"{file.path} has {file.file_size:,} bytes and is left out; MLflow has it.")
+                notes.append(f"{file.path} has {file.file_size:,} bytes and is not shown; MLflow has it.")
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 local = Path(client.download_artifacts(runs[0].info.run_id, file.path, folder))
@@ -142,5 +142,5 @@ def _diffs(client: MlflowClient, experiment: str, notes: list[str]) -> Mapping[s
             notes.append(f"{MOST_DIFFS} of {len(files)} diffs were read; MLflow has all.")
     except (MlflowException, OSError) as error:
         said = (redacted_text(str(error)).splitlines() or [type(error).__name__])[0]
-        notes.append(f"What was not committed could not be read: {said}")
+        notes.append(f"Uncommitted changes could not be read: {said}")
     return {name: diff for diff, name in names.items()}

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
-from orchestrator.tracking.mlflow_internals import EXPERIMENT_ROW, METRIC_ROWS, TAG_ROWS
+from orchestrator.tracking.mlflow_internals import EXPERIMENT_ROW, METRIC_ROWS, NUM_NOT_FINISHED, TAG_ROWS
 from orchestrator.tracking.replicate_tags import decode
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 
@@ -51,6 +51,19 @@ def read_study(store: str, name: str, cache: Path | None) -> Study | None:
     if snapshot != before:
         study_cache.save(cache, origin, snapshot)
     return snapshot.study(name)
+
+
+def read_ended_study(store: str, name: str, cache: Path | None) -> Study | None:
+    """As `read_study`; None also where a run of the sweep is under way, was stopped or has failed."""
+    study = read_study(store, name, cache)
+    if study is None:
+        return None
+    try:
+        with _opened(Path(store.removeprefix(SCHEME))) as database:
+            num_left: int = database.execute(NUM_NOT_FINISHED, (name,)).fetchone()[0]
+    except sqlite3.Error:
+        return None
+    return None if num_left else study
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ PATIENCE: Final = {
     "keepalives_interval": "5",
     "keepalives_count": "2",
 }
-"""A machine that was cut off would by itself be waited for for a quarter of an hour, or for ever."""
+"""Without these limits a driver waits a quarter of an hour, or for ever, for a machine that was cut off."""
 
 LOCK_S: Final = 60
 LOCK: Final = 5_042_026
@@ -107,7 +107,7 @@ PASSWORD: Final = re.compile(r"(://[^:/@]*):.*@")
 PART_OF_PASSWORD: Final = re.compile(r'"[^"\s]*@')
 """What is taken for a part of the host's name where a password holds an @ that is not written %40."""
 
-NO_ADDRESS: Final = "it is no valid address (in a password @ is written %40, and / is written %2F)"
+NO_ADDRESS: Final = "it is not a valid address (write %40 for @ and %2F for / in a password)"
 PASSWORD_OPTION: Final = re.compile(r"((?:password|passwd|pwd|token)=)[^&\s]*", re.IGNORECASE)
 
 

@@ -82,8 +82,8 @@ class WriteQueue:
             raise self._error
         if self._error:
             raise InputError(
-                f"The tracking store refuses a write: {_line(self._error)}. What happened is kept in the journals; "
-                "mend the store (was something deleted there?) and run the sweep again."
+                f"The tracking store refuses a write: {_line(self._error)}. The journals keep all results; "
+                "repair the store (was something deleted there?) and run the sweep again."
             ) from self._error
 
     def _run(self) -> None:
@@ -140,13 +140,15 @@ class WriteQueue:
         if self._away_since is None:
             self._away_since = time.monotonic()
             what = "The bucket" if isinstance(error, UnavailableError) else "The tracking store"
-            self._tell(f"{what} is away; what happens is kept in the journals meanwhile ({_line(error)}).")
+            self._tell(f"{what} is unavailable; meanwhile the journals keep all results ({_line(error)}).")
 
     def _say_back(self) -> None:
         if self._away_since is not None:
             away_s = time.monotonic() - self._away_since
             self._away_since = None
-            self._tell(f"The tracking store is back after {away_s:.0f} s; what had waited is being written.")
+            self._tell(
+                f"The tracking store is available again after {away_s:.0f} s; waiting results are being written."
+            )
 
 
 def _line(error: Exception) -> str:

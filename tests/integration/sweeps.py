@@ -7,8 +7,9 @@ from typing import Any
 from rich.console import Console
 
 from orchestrator.console.errors import RefusedError
-from orchestrator.driver import Outcome, run_without_ray
+from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
+from orchestrator.results.outcome import Outcome
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep

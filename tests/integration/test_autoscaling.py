@@ -68,4 +68,4 @@ def test_what_waits_is_reserved_until_it_has_its_place_and_nothing_is_left(ray_i
         scheduler.waiting = waiting(cpus(62))
         see(lambda: ("PENDING", 62.0) in groups())
     see(lambda: groups() == before)
-    assert told[0] == "The cluster is asked for machines: 2 replicates wait for a place."
+    assert told[0] == "Ponderay asks the cluster for machines: 2 replicates wait for resources."

@@ -257,7 +257,7 @@ def test_trials_and_train_workers_of_ray_give_the_same_digits_though_one_is_kill
 def test_a_bucket_that_is_not_there_is_the_users_mistake(bucket, monkeypatch):
     monkeypatch.setenv("PONDERAY_STORAGE", "s3://misspelt/shared")
     (error,) = run_quietly(tiny({"a": {}}, seeds=(1,))).input_errors
-    assert re.match(r"s3://misspelt/shared/prerequisites/\w+ cannot be written: .*Make the bucket", error)
+    assert re.match(r"s3://misspelt/shared/prerequisites/\w+ cannot be written: .*Create the bucket", error)
 
 
 def test_a_finished_sweep_asks_for_little(bucket, monkeypatch, requests):
@@ -313,7 +313,7 @@ def test_a_file_without_content_is_read_as_such(bucket):
     folder.write("full", b"1")
     assert (folder.read("empty"), folder.read("empty", 3), folder.read("full", 1)) == (b"", b"", b"")
     assert folder.read_many(["empty", "full", "none"]) == {"empty": b"", "full": b"1"}
-    with pytest.raises(InputError, match="Mend the URL"):
+    with pytest.raises(InputError, match="Correct the URL"):
         SharedFolder("s3://No Bucket/shared").read_many(["a"])
 
 

@@ -37,7 +37,7 @@ def test_a_sweep_stopped_by_each_signal_and_run_again_is_whole(workplace):
         stopped = run_until(text, log)
         stopped.send_signal(asked)
         assert stopped.wait(60) == 1, number
-        assert "`ponderay run asr.demo --smoke --cpus 2` goes on from here" in log.read_text()
+        assert "`ponderay run asr.demo --smoke --cpus 2` continues from here" in log.read_text()
         assert "RUNNING" not in statuses("asr.demo.smoke").values()
     assert subprocess.run(COMMAND, check=False).returncode == 0  # noqa: S603
     assert statuses("asr.demo.smoke") == dict.fromkeys(NAMES, "FINISHED")

@@ -147,7 +147,7 @@ def test_a_prerequisite_that_other_code_has_made_meanwhile_is_refused(workplace,
         return real(self, task)
 
     monkeypatch.setattr(StartQueue, "_is_ours", meanwhile)
-    with pytest.raises(RefusedError, match="prerequisite first was made by version other"):
+    with pytest.raises(RefusedError, match="prerequisite first was trained by version other"):
         run_quietly(tiny({"a": {}}, seeds=(1,)))
 
 

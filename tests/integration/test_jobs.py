@@ -151,7 +151,7 @@ def test_who_has_no_token_gets_nothing(head):
     assert head.status("/api/jobs/", TOKEN) == 200
     done = head.run("jobs", RAY_AUTH_TOKEN="wrong")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "has another token than RAY_AUTH_TOKEN" in done.stderr and done.stderr.count("\n") == 1
+    assert "does not accept the token in RAY_AUTH_TOKEN" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits(head):
@@ -160,13 +160,13 @@ def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits
     assert done.returncode == 0, done.stderr
     assert f"ponderay logs {SWEEP}-1 --follow" in done.stdout
     again = head.run("submit", *OPTIONS)
-    assert again.returncode == 3 and f"{SWEEP} is run by the job {SWEEP}-1 already" in again.stderr
+    assert again.returncode == 3 and f"{SWEEP} is already run by the job {SWEEP}-1;" in again.stderr
     check_worker(head, wait_for_worker(head))
     stopped = head.run("stop", SWEEP)
     assert stopped.returncode == 0 and f"{SWEEP}-1 has ended: STOPPED" in stopped.stdout
-    assert f"`{shlex.join(['ponderay', 'submit', *options])}` goes on from there" in stopped.stdout
+    assert f"`{shlex.join(['ponderay', 'submit', *options])}` continues from there" in stopped.stdout
     logs = head.run("logs", f"{SWEEP}-1")
-    assert logs.returncode == 1 and "Stopping; finishing what is to be written." in logs.stdout
+    assert logs.returncode == 1 and "Stopping; the last records are being written." in logs.stdout
     states = [state for state, _ in head.replicates().values()]
     assert "stopped" in states and set(states) <= {"stopped", "complete"}
 

@@ -180,7 +180,7 @@ def test_a_model_is_read_with_the_text_and_the_settings_it_was_trained_with(tmp_
     ("options", "message"),
     [
         (["--theorems", "--agreement", "x.tab"], "Give one of --sentences, --suite, --agreement, --theorems, but got "),
-        (["--theorems", "--step", "2"], "--step is about sentences, but --theorems was given."),
+        (["--theorems", "--step", "2"], "--step needs sentences, but got --theorems; leave one of them out."),
         (["--against", "none"], "lm.ablation.smoke has run no condition 'none', but baseline, surprisal,fixed."),
         (["--step", "99"], "`--step` must be at most 14, the words of the longest sentence, but got 99."),
         (["--evaluation", "none"], "'surprisal,fixed' has no evaluation 'none'; it has test, without."),

@@ -103,7 +103,7 @@ def test_a_replicate_that_hangs_is_ended_and_tried_again():
     outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(file=log, width=300), None, accept_code=False)
     assert [(r.condition, r.state) for r in outcome.replicates] == [("hangs", "complete"), ("good", "complete")]
     assert mark.exists()
-    assert "it reported nothing for 2 s, so its process was ended" in log.getvalue()
+    assert "it reported nothing for 2 s, so Ponderay ended its process" in log.getvalue()
     assert "tiny.py" in log.getvalue()
     alone = run_quietly(tiny({"hangs": {"hang_at": 3}}, name="tiny.alone", seeds=(1,)))
     assert dict(outcome.replicates[0].metrics) == dict(alone.replicates[0].metrics)

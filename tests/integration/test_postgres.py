@@ -17,9 +17,10 @@ import pytest
 from optuna.storages import RDBStorage
 from rich.console import Console
 
-from orchestrator.driver import Outcome, run_without_ray
+from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.machine.network import free_port
+from orchestrator.results.outcome import Outcome
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.task_factory import TaskFactory
@@ -94,7 +95,7 @@ def test_eight_drivers_on_empty_databases_make_the_tables_once_the_prerequisite_
 @pytest.mark.slow
 def test_of_eight_drivers_of_one_sweep_one_runs_it_and_when_it_is_killed_the_next_goes_on(databases, monkeypatch):
     together = writers("same", 2.0)
-    refused = re.compile(r"tiny.sweep is being run by process (\d+) on ")
+    refused = re.compile(r"tiny.sweep is already run by process (\d+) on ")
     until(lambda: len(refused.findall(Path("said").read_text())) == NUM_WRITERS - 1)
     (winner,) = map(int, set(refused.findall(Path("said").read_text())))
     until(lambda: any(path.name.startswith("step_000002") for path in Path("runs/replicates").rglob("*.pt")))
@@ -152,7 +153,7 @@ def check_through_a_crash(databases, away_s: float, monkeypatch) -> None:
 
     times = during(2, crash, monkeypatch)
     outcome, log = told_of(searched(3))
-    assert "The tracking store is away" in log and "The tracking store is back" in log
+    assert "The tracking store is away" in log and "The tracking store is available again" in log
     check_search(outcome, monkeypatch)
 
 
@@ -208,7 +209,7 @@ def wrong_addresses(uri: str) -> dict[str, str]:
         "does not exist": uri + "_not_there",
         "Connection refused": uri.replace(str(urlsplit(uri).port), "1"),
         "could not translate host name": uri.replace(password, "open@sesame"),
-        "no valid address": uri.replace(str(urlsplit(uri).port), "port"),
+        "not a valid address": uri.replace(str(urlsplit(uri).port), "port"),
     }
 
 
@@ -235,7 +236,7 @@ def search(uri: str) -> None:
 
 
 def test_mlflows_own_database_is_refused_for_searches(databases):
-    with pytest.raises(InputError, match="must be a database of its own"):
+    with pytest.raises(InputError, match="needs its own database"):
         search(databases.tracking_uri)
 
 

@@ -100,13 +100,13 @@ def test_another_setting_under_an_evaluations_name_is_refused(workplace, monkeyp
     """Whether its results are there already, or only its choice of checkpoints."""
     run_quietly(tiny({"a": {}}, seeds=(1,)))
     changed = {"evaluations": (TinyEvaluation(factor=2.0),)}
-    with pytest.raises(RefusedError, match="a seed 1 has an evaluation 'plain' of another setting"):
+    with pytest.raises(RefusedError, match="a seed 1 already has an evaluation 'plain' with other settings"):
         run_quietly(tiny({"a": changed}, seeds=(1,)))
     for journal in Path("runs/replicates").rglob("journal.jsonl"):
         lines = [line for line in journal.read_text().splitlines() if '"kind": "started"' in line]
         journal.write_text("\n".join(lines) + "\n")
     monkeypatch.setenv("PONDERAY_TRACKING_URI", f"sqlite:///{workplace}/runs/another.db")
-    with pytest.raises(RefusedError, match="of another setting"):
+    with pytest.raises(RefusedError, match="with other settings"):
         run_quietly(tiny({"a": changed}, seeds=(1,)))
 
 
@@ -192,7 +192,7 @@ def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(w
     while not starts():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    with pytest.raises(RefusedError, match=f"being run by process {process.pid} on "):
+    with pytest.raises(RefusedError, match=f"already run by process {process.pid} on "):
         run_quietly(tiny({"a": {}}))
     process.kill()
     process.wait()

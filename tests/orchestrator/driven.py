@@ -10,8 +10,9 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from rich.console import Console
 
-from orchestrator.driver import Outcome, run_without_ray
+from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import Settings
+from orchestrator.results.outcome import Outcome
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import tiny

@@ -1,7 +1,7 @@
 import pytest
 
 from orchestrator import notebook
-from orchestrator.driver import Outcome
+from orchestrator.results.outcome import Outcome
 from orchestrator.results.study import Study
 from orchestrator.tracking.load import load_study
 from search_spaces.find import find_sweep
@@ -15,9 +15,10 @@ def driver(workplace, monkeypatch):
     """Stands in for Ray: notes what it is given and records one replicate."""
     calls = []
 
-    def launch(sweep, settings, console, cpus, accept_code):
-        calls.append((sweep.name, cpus, accept_code))
-        Store(settings.runs / "mlflow.db", sweep.name).write([replicate("a", 1)], revision=1)
+    def launch(factory, console, cpus, accept_code):
+        name = factory.sweep.name
+        calls.append((name, cpus, accept_code))
+        Store(factory.settings.runs / "mlflow.db", name).write([replicate("a", 1)], revision=1)
         return Outcome((), ("A file is broken.",) if cpus == 13 else ())
 
     monkeypatch.setattr("orchestrator.driver.launch", launch)

@@ -46,7 +46,7 @@ def test_an_unknown_sweep_is_told_the_known_ones():
         ({"conditions": (Condition("a"), Condition("a")), "reference": None}, "names of conditions must differ"),
         ({"conditions": (Condition("a"), Condition("b")), "reference": None}, "'a' and 'b' are the same setting"),
         ({"reference": "nobody"}, "the reference 'nobody' is not one of surprisal"),
-        ({"seeds": (1, 1)}, "seeds must be some and differ"),
+        ({"seeds": (1, 1)}, "there must be seeds, and they must differ"),
         ({"objectives": ()}, "at least one objective"),
         ({"conditions": (), "reference": None}, "either conditions or a search"),
         (
@@ -150,7 +150,7 @@ def test_resources_auto_follow_the_clusters_gpus():
         ({"cpus_per_worker": 0}, "`cpus_per_worker` must be a whole number from 1"),
         ({"gpus_per_worker": 1.5}, "`gpus_per_worker` must be a share of a card"),
         ({"report_timeout_s": 0}, "`report_timeout_s` must be above 0"),
-        ({"gpus": 1}, "'gpus' is no resource; there are cpus_per_worker"),
+        ({"gpus": 1}, "'gpus' is not a resource; the resources are cpus_per_worker"),
     ],
 )
 def test_resources_that_cannot_be_are_refused(wrong, rule):

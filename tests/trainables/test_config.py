@@ -31,7 +31,7 @@ def test_with_value_takes_a_whole_variant():
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("trainin.learning_rate", 1, "`trainin.learning_rate` is no config path"),
+        ("trainin.learning_rate", 1, "`trainin.learning_rate` is not a config path"),
         ("training.rate", 1, "'rate' is not one of batch_size, decay, learning_rate"),
         ("seed.more", 1, "`seed` has no fields"),
         ("training.learning_rate", 5, "`training.learning_rate`: Input should be less than or equal to 1, but got 5"),

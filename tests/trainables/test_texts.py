@@ -20,4 +20,4 @@ def test_a_python_without_it_says_which_setting_gives_a_text(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
     with pytest.raises(InputError) as raised:
         documentation("data.path")
-    assert str(raised.value) == "This Python comes without pydoc_data.topics; give a text with `data.path`."
+    assert str(raised.value) == "This Python has no pydoc_data.topics; give a text with `data.path`."

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import brentq, least_squares, minimize_scalar
 from scipy.special import expit, logit
 
 from trainables import distributed, rng
@@ -111,6 +110,8 @@ def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
         mu: in (0, 1).
         sigma2: in (0, .25).
     """
+    from scipy.optimize import least_squares  # takes a second to load
+
     values, standard, centre, spread = _standardise(surprisals)
 
     def residuals(point: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -125,6 +126,8 @@ def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
 
 def fit_with_mean(surprisals: NDArray[np.floating], mu: float, sigma2: float) -> SurprisalFit:
     """(w, b) at which sigmoid(w s + b) has mean `mu` exactly, with the variance as near to `sigma2` as there is."""
+    from scipy.optimize import brentq, minimize_scalar  # takes a second to load
+
     values, standard, centre, spread = _standardise(surprisals)
 
     def bias_for(log_slope: float) -> float:

@@ -12,9 +12,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from orchestrator.checks import exposure as doors
+from orchestrator.checks import exposure, store_access
 from orchestrator.checks import listening_sockets as listeners
-from orchestrator.checks import store_access
 from orchestrator.checks.listening_sockets import ListeningSocket, check_listening_socket, program
 from orchestrator.checks.listening_sockets import listeners as real_listeners
 from orchestrator.checks.unauthenticated_probe import EXPERIMENTS, JOBS, status_of
@@ -56,8 +55,8 @@ def serving(status: int) -> Iterator[HTTPServer]:
 
 
 def test_a_plain_laptop_is_one_row(settings):
-    assert [(check.name, check.state) for check in doors.check_exposure(settings)] == [("doors", "ok")]
-    assert doors.before_run(settings) == []
+    assert [(check.name, check.state) for check in exposure.check_exposure(settings)] == [("exposure", "ok")]
+    assert exposure.before_run(settings) == []
 
 
 # Servers
@@ -137,21 +136,21 @@ def test_postgresql_beyond_this_machine_is_a_warning():
 @pytest.mark.parametrize(("status", "state"), [(200, "failed"), (401, None)])
 def test_an_api_for_jobs_must_ask_for_a_token(status, state):
     with serving(status) as server:
-        found = list(doors.check_job_api(f"127.0.0.1:{server.server_address[1]}"))
+        found = list(exposure.check_job_api(f"127.0.0.1:{server.server_address[1]}"))
     assert [check.state for check in found] == ([state] if state else [])
 
 
 def test_a_token_that_goes_to_another_machine_unencrypted_is_a_warning(monkeypatch):
-    monkeypatch.setattr(doors, "status_of", lambda address, path: 401)
+    monkeypatch.setattr(exposure, "status_of", lambda address, path: 401)
     monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
-    (check,) = doors.check_job_api("http://head:8265")
+    (check,) = exposure.check_job_api("http://head:8265")
     assert check.state == "warning" and "ssh -N -L 8265:127.0.0.1:8265 head" in check.remedy
-    assert list(doors.check_job_api("https://head:8265")) == []
+    assert list(exposure.check_job_api("https://head:8265")) == []
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "head:nonsense"])
 def test_an_address_of_jobs_that_is_no_url_fails(address):
-    assert [check.state for check in doors.check_job_api(address)] == ["failed"]
+    assert [check.state for check in exposure.check_job_api(address)] == ["failed"]
 
 
 # Stores
@@ -210,14 +209,14 @@ def test_a_closed_home_holds_no_secrets_that_could_be_shown(bare_home, settings,
     monkeypatch.setattr(os, "stat", refuse)
     with pytest.raises(PermissionError):
         (bare_home / ".pgpass").exists()
-    assert doors.check_exposure(settings)[0].state == "ok"
+    assert exposure.check_exposure(settings)[0].state == "ok"
     assert store_access.check_store("x", "http://server:5000").state == "ok"
     assert store_access.check_store("x", "postgresql://me@server/db").state == "warning"
 
 
 def test_both_stores_are_looked_at(settings):
     open_stores = replace(settings, tracking_uri="postgresql://me@db/a", search_uri="postgresql://me@db/b")
-    found = doors.before_run(open_stores)
+    found = exposure.before_run(open_stores)
     assert [(check.name, check.state) for check in found] == [
         ("tracking access", "warning"),
         ("search access", "warning"),
@@ -234,12 +233,12 @@ def test_files_with_secrets_are_for_their_owner_alone(bare_home, workplace):
     files[1].write_text('tracking_uri = "http://me:hunter2@server"\n')
     for file in files:
         file.chmod(0o640)
-    checks = list(doors.check_secret_files())
+    checks = list(exposure.check_secret_files())
     assert [check.remedy for check in checks] == [f"`chmod 600 {files[0]}`", "`chmod 600 ponderay.toml`"]
     assert "hunter2" not in str(checks)
     for file in files:
         file.chmod(0o600)
-    assert list(doors.check_secret_files()) == []
+    assert list(exposure.check_secret_files()) == []
     files[1].chmod(0o644)
     files[1].write_text('tracking_uri = "http://server"\n')
-    assert list(doors.check_secret_files()) == []
+    assert list(exposure.check_secret_files()) == []

@@ -209,7 +209,9 @@ def test_a_search_on_other_data_is_a_warning_for_it_starts_anew():
 
 def test_broken_data_fail_the_check_with_their_own_words():
     check = preflight.check_fingerprints(tiny({"a": {}}), InputError("tiny.flac is broken."), None)
-    assert check == Check("data", "failed", "tiny.flac is broken.", "Mend the data, or name others with `--set`.")
+    assert check == Check(
+        "data", "failed", "tiny.flac is broken.", "Correct the data, or name other data with `--set`."
+    )
 
 
 def test_each_fingerprint_is_computed_once_and_kept(settings, monkeypatch):

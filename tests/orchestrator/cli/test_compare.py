@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from orchestrator.cli import compare_summary
+from orchestrator.cli import compare as compare_command
 from orchestrator.cli.compare import compare
 from orchestrator.console.printing import Format
 from orchestrator.results.study import Study
@@ -25,7 +25,7 @@ from trainables.errors import InputError
 def study(workplace, monkeypatch):
     """The small study, for whatever sweep is asked."""
     found = small_study()
-    monkeypatch.setattr(Study, "load", lambda *_: found)
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: found)
     return found
 
 
@@ -88,7 +88,7 @@ def test_the_family_is_what_is_printed(study, records):
 
 def test_metrics_have_the_direction_that_their_family_gives_them(study, records, monkeypatch):
     changed = [replace(r, metrics=r.metrics | {"real_time_factor@greedy": r.seed / 10}) for r in study.replicates]
-    monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", tuple(changed)))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(changed)))
     found = records("surprisal", metric=["real_time_factor", "real_time_factor"])
     assert [(one["a"], one["metric"], one["difference"]) for one in found] == [
         ("surprisal@greedy", "real_time_factor", 0.0)
@@ -148,23 +148,23 @@ def test_of_many_the_decided_ones_are_shown_first(workplace, monkeypatch, printe
         for seed in (1, 2, 3, 4, 5)
     ]
     replicates = [replicate(c, seed, metrics={"per@e": per, "macs_per_frame@e": 1e6}) for c, seed, per in metrics]
-    monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", tuple(replicates)))
-    monkeypatch.setattr(compare_summary, "MAX_ROWS", 9)
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(replicates)))
+    monkeypatch.setattr(compare_command, "MAX_ROWS", 9)
     text = printed(metric=["per"])
     names = {line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│")}
     assert names == {f"c{i}" for i in range(71, 80)}
-    assert "Shown: 9 of 79 comparisons, those decided first; --format csv lists all.\n" in text
+    assert "9 of 79 comparisons are shown, those decided first; --format csv lists all.\n" in text
 
 
 @pytest.mark.parametrize(
     ("names", "reason"),
     [
-        (["nobody"], "has no results of a condition 'nobody'; there are random, surprisal, always_big"),
-        (["surprisal", "nobody@greedy"], "has no results of a condition 'nobody'"),
+        (["nobody"], "has no results of the condition 'nobody'; there are random, surprisal, always_big"),
+        (["surprisal", "nobody@greedy"], "has no results of the condition 'nobody'"),
         (["surprisal@slow"], "has no evaluation 'slow'; there are greedy, stochastic"),
-        (["@greedy"], "has no results of a condition '@greedy'"),
-        (["random"], "must be two, but both are random; name another B"),
-        (["random@greedy"], "must be two, but both are random@greedy; name another B"),
+        (["@greedy"], "has no results of the condition '@greedy'"),
+        (["random"], "must differ, but both are random; name another B"),
+        (["random@greedy"], "must differ, but both are random@greedy; name another B"),
     ],
 )
 def test_what_is_not_there_is_said_with_what_is(study, names, reason):
@@ -175,7 +175,7 @@ def test_what_is_not_there_is_said_with_what_is(study, names, reason):
 @pytest.mark.parametrize(
     ("metric", "reason"),
     [
-        ("nothing", "'nothing' is no metric with a direction; there are .*per"),
+        ("nothing", "'nothing' is not a metric with a direction; choose one of .*per"),
         ("per@greedy", "must be a name without an evaluation, but got 'per@greedy'; give CONDITION@EVALUATION"),
         ("released_per", "No complete replicate of asr.demo has released_per; see `ponderay status asr.demo`"),
     ],
@@ -197,7 +197,7 @@ def test_without_a_reference_names_are_asked_for(study, records, monkeypatch):
 
 def test_a_condition_with_nothing_complete_is_named(study, monkeypatch):
     failed = (*study.replicates, replicate("learned", 1, state="failed", metrics={}))
-    monkeypatch.setattr(Study, "load", lambda *_: Study("asr.demo", failed))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", failed))
     with pytest.raises(InputError, match="learned must have a complete replicate with these metrics, but has none"):
         compare("asr.demo", "learned")
 

@@ -14,7 +14,7 @@ from orchestrator.cli import doctor
 from orchestrator.cluster import address as cluster_address
 from tests.orchestrator.checks.test_sweep import closed_port
 
-OF_THE_MACHINE = ["ray", "tracking", "storage", "disk", "gpu", "versions", "upload", "doors"]
+OF_THE_MACHINE = ["ray", "tracking", "storage", "disk", "gpu", "versions", "upload", "exposure"]
 
 
 @pytest.fixture(autouse=True)

@@ -105,11 +105,11 @@ MANIFEST = ["asr.demo", "--kubernetes", "--dry-run", "--image", "lab/ponderay:1"
     ("arguments", "said"),
     [
         (["asr.nothing"], "There is no sweep 'asr.nothing'"),
-        (["asr.demo", "--set", "network.depth=3"], "`network.depth` is no config path"),
+        (["asr.demo", "--set", "network.depth=3"], "`network.depth` is not a config path"),
         (["asr.demo", "--env", "AWS_SECRET_ACCESS_KEY=x"], "looks like a secret"),
         (["asr.demo", "--kubernetes"], "--dry-run --image IMAGE | kubectl apply -f -"),
-        (["asr.demo", "--dry-run", "--image", "x"], "For Kubernetes a manifest is printed"),
-        (["asr.demo", "--worker-gpus", "0"], "For Kubernetes a manifest is printed"),
+        (["asr.demo", "--dry-run", "--image", "x"], "Ponderay only prints the manifest for Kubernetes"),
+        (["asr.demo", "--worker-gpus", "0"], "Ponderay only prints the manifest for Kubernetes"),
         ([*MANIFEST, "--follow"], "without --address and --follow"),
         ([*MANIFEST, "--address", "http://head:1"], "without --address and --follow"),
     ],
@@ -134,7 +134,7 @@ def test_submit_follows_when_asked_to(cluster):
 
 
 def test_jobs_lists_ponderays_only(cluster):
-    assert "No sweep was submitted to this cluster yet" in call("jobs").stdout
+    assert "This cluster has no sweep yet" in call("jobs").stdout
     cluster.known = [job("asr.demo.smoke-2", "STOPPED", ended_ms=1_700_000_090_400), job("raysubmit_x", "RUNNING", "")]
     assert json.loads(call("jobs", "--format", "json").stdout) == [
         {
@@ -144,7 +144,7 @@ def test_jobs_lists_ponderays_only(cluster):
     ]  # fmt: skip
     said = call("jobs").stdout
     assert "asr.demo.smoke-2" in said and "raysubmit_x" not in said
-    assert said.splitlines()[-1] == "Jobs of the cluster that are not Ponderay's: 1"
+    assert said.splitlines()[-1] == "Other jobs of this cluster, not from Ponderay: 1"
 
 
 @pytest.mark.parametrize(("state", "code"), [("RUNNING", 0), ("SUCCEEDED", 0), ("FAILED", 1), ("STOPPED", 1)])
@@ -162,7 +162,9 @@ def test_who_stops_following_leaves_the_job_running(cluster):
     cluster.known = [job("asr.demo.smoke-2", "RUNNING")]
     done = call("logs", "asr.demo.smoke", "--follow")
     assert done.exit_code == 0
-    assert "asr.demo.smoke-2 runs on; `ponderay logs asr.demo.smoke-2 --follow` follows it again" in done.stderr
+    assert (
+        "asr.demo.smoke-2 is still running; `ponderay logs asr.demo.smoke-2 --follow` follows it again" in done.stderr
+    )
     assert not cluster.stopping
 
 
@@ -170,8 +172,8 @@ def test_stop_waits_for_the_end_and_says_how_to_go_on(cluster):
     cluster.known = [job("asr.demo.smoke-2", "RUNNING")]
     done = call("stop", "asr.demo.smoke")
     assert (done.exit_code, cluster.stopping) == (0, ["asr.demo.smoke-2"])
-    assert "has ended: STOPPED. What is done is kept" in done.stdout
-    assert "`ponderay submit asr.demo --smoke --set 'a=b c'` goes on from there" in done.stdout
+    assert "has ended: STOPPED. Finished work is kept" in done.stdout
+    assert "`ponderay submit asr.demo --smoke --set 'a=b c'` continues from there" in done.stdout
     again = call("stop", "asr.demo.smoke")
     assert (again.exit_code, again.stdout) == (0, "asr.demo.smoke-2 has ended already: STOPPED.\n")
     assert cluster.stopping == ["asr.demo.smoke-2"]
@@ -181,14 +183,14 @@ def test_to_go_on_takes_the_same_cluster_and_variables(cluster):
     cluster.known = [replace(job("asr.demo.smoke-2", "RUNNING"), variables={"A": "b $C", "D": ""})]
     said = call("stop", "asr.demo.smoke", "--address", "http://127.0.0.1:1").stdout
     again = "ponderay submit asr.demo --smoke --set 'a=b c' --env 'A=b $C' --env D= --address http://127.0.0.1:1"
-    assert f"`{again}` goes on from there" in said
+    assert f"`{again}` continues from there" in said
 
 
 def test_a_job_that_does_not_end_is_said(cluster, monkeypatch):
     monkeypatch.setattr(job_commands, "MORE_STOP_S", -60.0)
     cluster.known, cluster.num_looks = [job("asr.demo.smoke-2", "RUNNING")], -10
     error = call("stop", "asr.demo.smoke").exception
-    assert isinstance(error, InputError) and "is RUNNING still" in str(error)
+    assert isinstance(error, InputError) and "is still RUNNING" in str(error)
 
 
 def test_a_manifest_is_printed_and_nothing_is_sent(cluster):

@@ -36,8 +36,11 @@ def test_help_names_the_commands():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "asr.nothing"], "There is no sweep 'asr.nothing'; there are asr.ablation"),
-        (["run", "asr.demo", "--set", "network.depth=3"], "`network.depth` is no config path: 'depth' is not one of"),
+        (["run", "asr.nothing"], "There is no sweep 'asr.nothing'; the sweeps are asr.ablation"),
+        (
+            ["run", "asr.demo", "--set", "network.depth=3"],
+            "`network.depth` is not a config path: 'depth' is not one of",
+        ),
         (["run", "asr.demo", "--set", "network.dropout=1.2"], "`network.dropout`: Input should be less than 1"),
         (["run", "asr.demo", "--set", "network.dropout"], "--set must be PATH=VALUE"),
         (
@@ -50,7 +53,7 @@ def test_help_names_the_commands():
         (["pareto", "asr.demo"], "asr.demo has not run here yet"),
         (
             ["pareto", "asr.demo", "--x", "speed"],
-            "'speed' is no metric with a direction; there are per, substitution_rate",
+            "'speed' is not a metric with a direction; choose one of per, substitution_rate",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_sweep_that_ran_before_there_were_views_has_its_conditions(workplace, 
 
 def test_without_a_store_it_says_so_and_starts(workplace, monkeypatch, capsys, started):
     assert call(monkeypatch, "--port", str(free_port())) == 0
-    assert "No sweep has run here yet; `ponderay run asr.demo` does." in capsys.readouterr().out
+    assert "No sweep has run here yet; `ponderay run asr.demo` runs one." in capsys.readouterr().out
     assert len(started) == 1
     assert not (workplace / "runs").exists()
 

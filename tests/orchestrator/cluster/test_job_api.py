@@ -109,7 +109,7 @@ def test_a_cluster_that_answers_without_a_token_is_refused(serve):
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_wrong_token_is_one_line_without_it(serve, status):
-    with pytest.raises(InputError, match=r"has another token than .*token") as raised:
+    with pytest.raises(InputError, match=r"does not accept the token in .*token") as raised:
         ray_jobs.connect(serve(to_users=status).address)
     assert "\n" not in str(raised.value) and "sesame" not in str(raised.value)
 
@@ -129,7 +129,7 @@ def test_what_is_no_cluster_is_said_with_the_remedy(serve):
         ClusterAwayError, match=r"No Ray cluster answers at http://127\.0\.0\.1:\d+ .*`ray dashboard cluster\.yaml`"
     ):
         ray_jobs.connect(f"http://127.0.0.1:{closed_port()}")
-    with pytest.raises(InputError, match="is no Ray dashboard: its /api/jobs/ answers 404"):
+    with pytest.raises(InputError, match="is not a Ray dashboard: its /api/jobs/ answers 404"):
         ray_jobs.connect(serve(to_strangers=404).address)
 
 

@@ -124,13 +124,13 @@ def test_a_claim_is_mounted_where_runs_are_kept():
 
 @pytest.mark.parametrize(("variables", "claim"), [({}, None), ({"PONDERAY_RUNS": "/r"}, None), (ON_BUCKET, "shared")])
 def test_results_need_a_place_that_outlives_the_pods(variables, claim):
-    with pytest.raises(InputError, match=r"need a place that stays: .*PONDERAY_STORAGE.*--claim NAME"):
+    with pytest.raises(InputError, match=r"need storage that stays: .*PONDERAY_STORAGE.*--claim NAME"):
         manifest(variables, claim)
 
 
 def test_variables_that_kubernetes_would_not_read_are_refused():
     variables = {"PONDERAY_RUNS": "$HOME/runs"}
-    with pytest.raises(InputError, match=r"^Kubernetes reads no \$NAME in `--env PONDERAY_RUNS`; write"):
+    with pytest.raises(InputError, match=r"^Kubernetes does not replace \$NAME in `--env PONDERAY_RUNS`; write"):
         manifest(variables, claim="shared")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from orchestrator.checks import exposure as doors
+from orchestrator.checks import exposure
 from orchestrator.checks import nodes as preflight_nodes
 from orchestrator.cluster import token as ray_token
 from tests.orchestrator.checks.test_sweep import closed_port
@@ -76,19 +76,19 @@ def test_a_token_file_that_ray_has_made_is_closed(bare_home):
     file = bare_home / ".ray" / "auth_token"
     file.write_text(TOKEN)
     file.chmod(0o644)
-    (warning,) = doors.check_secret_files()
+    (warning,) = exposure.check_secret_files()
     assert (warning.state, warning.remedy) == ("warning", f"`chmod 600 {file}`")
     assert TOKEN not in str(warning)
     ray_token.prepare("local")
     assert rights(file) == 0o600 and file.read_text() == TOKEN
-    assert list(doors.check_secret_files()) == []
+    assert list(exposure.check_secret_files()) == []
 
 
 def test_what_the_user_says_of_authentication_holds(bare_home, monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     ray_token.prepare("local")
     assert os.environ["RAY_AUTH_MODE"] == "disabled" and not (bare_home / ".ray").exists()
-    (check,) = doors.check_token()
+    (check,) = exposure.check_token()
     assert check.state == "warning" and "RAY_AUTH_MODE=disabled" in check.found
 
 
@@ -147,15 +147,15 @@ def test_a_cluster_with_the_same_token_is_joined_with_it(monkeypatch):
         ray_token.prepare(address)
         assert os.environ["RAY_AUTH_MODE"] == "token"
         monkeypatch.setenv("RAY_ADDRESS", address)
-        assert list(doors.check_cluster()) == []
+        assert list(exposure.check_cluster()) == []
 
 
 @pytest.mark.parametrize(
     ("mode", "token", "says"),
     [
-        (None, "", "asks for a token, but there is none here. Copy ~/.ray/auth_token .*`chmod 600"),
-        ("token", "", "asks for a token, but there is none here. Copy ~/.ray/auth_token"),
-        (None, "wrong-one", "has another token than RAY_AUTH_TOKEN. Copy ~/.ray/auth_token"),
+        (None, "", "asks for a token, but this machine has none. Copy ~/.ray/auth_token .*`chmod 600"),
+        ("token", "", "asks for a token, but this machine has none. Copy ~/.ray/auth_token"),
+        (None, "wrong-one", "does not accept the token in RAY_AUTH_TOKEN. Copy ~/.ray/auth_token"),
         ("disabled", TOKEN, "asks for a token, but RAY_AUTH_MODE is disabled. Unset RAY_AUTH_MODE"),
     ],
 )
@@ -180,9 +180,9 @@ def test_a_cluster_that_asks_for_no_token_fails_the_doctor_and_warns_of_itself_i
         monkeypatch.setenv("RAY_ADDRESS", address)
         ray_token.prepare(address)
         assert os.environ["RAY_AUTH_MODE"] == "disabled"
-        (check,) = doors.check_exposure(settings)
+        (check,) = exposure.check_exposure(settings)
         assert check.state == "failed" and f"the cluster at {address} asks for no token" in check.found
-        assert [one.state for one in doors.before_run(settings)] == ["warning"]
+        assert [one.state for one in exposure.before_run(settings)] == ["warning"]
 
 
 def test_a_token_is_not_insisted_on_where_the_cluster_asks_for_none(monkeypatch):
@@ -197,7 +197,7 @@ def test_what_does_not_answer_as_ray_is_left_to_the_check_of_the_cluster(monkeyp
     address = f"127.0.0.1:{closed_port()}"
     assert {ray_token.ask(one) for one in (address, "auto", "", "ray://127.0.0.1:1")} == {"unknown"}
     monkeypatch.setenv("RAY_ADDRESS", address)
-    assert list(doors.check_cluster()) == []
+    assert list(exposure.check_cluster()) == []
 
 
 def test_tune_sends_no_keys_with_its_trials(monkeypatch):

@@ -161,7 +161,7 @@ def test_too_much_is_refused_with_what_is_large(project, monkeypatch):
     monkeypatch.setattr(upload, "LIMIT_BYTES", 4_000_000)
     with pytest.raises(InputError, match=r"At most 4 MB of sources .* has 5\.0 MB") as raised:
         find_upload(settings(project), project).check_size()
-    assert "tables/ 3.0 MB, three.bin 1.9 MB, trainables/ 0.1 MB. Move what is large" in str(raised.value)
+    assert "tables/ 3.0 MB, three.bin 1.9 MB, trainables/ 0.1 MB. Move large files" in str(raised.value)
 
 
 def test_this_repository_is_small_and_has_its_packages(tmp_path):

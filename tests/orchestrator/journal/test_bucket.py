@@ -162,7 +162,7 @@ def test_what_must_end_soon_does_not_wait(folder, monkeypatch, waits):
 @pytest.mark.parametrize("error", [PermissionError("Access Denied"), OSError(22, "The bucket name is not valid")])
 def test_what_asking_again_would_not_mend_is_said_at_once(folder, monkeypatch, waits, error):
     failing(folder, monkeypatch, error, times=float("inf"))
-    with pytest.raises(InputError, match=r"refuses: .*Mend the URL, or the credentials"):
+    with pytest.raises(InputError, match=r"refuses: .*Correct the URL or the credentials"):
         folder.read("a")
     assert waits == []
 

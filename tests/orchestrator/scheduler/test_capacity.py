@@ -72,5 +72,5 @@ def test_what_no_nodes_have_place_for_is_refused_though_their_sums_suffice(asked
     if num_places is None:
         check_capacity(task, capacity)
         return
-    with pytest.raises(RefusedError, match=rf"but the {len(nodes)} nodes have place for {num_places}; lower its"):
+    with pytest.raises(RefusedError, match=rf"but the {len(nodes)} nodes have room for {num_places}; lower its"):
         check_capacity(task, capacity)

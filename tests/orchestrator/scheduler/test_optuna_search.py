@@ -44,7 +44,7 @@ def test_what_earlier_drivers_left_is_kept_where_one_that_was_cut_off_cannot_be_
     assert again._study.trials[cut_off.number].state.name == "FAIL"
     assert len(again.more()) == 1
     assert told == [
-        "Optuna's database sqlite:///optuna.db does not answer: database or disk is full; what needs it waits."
+        "Optuna's database sqlite:///optuna.db does not answer: database or disk is full; the work that needs it waits."
     ]
 
 

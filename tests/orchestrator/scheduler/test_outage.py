@@ -12,7 +12,7 @@ def test_an_absence_is_told_once_and_borne_for_a_time(monkeypatch):
     away = Outage(told.append)
     for now[0] in (0.0, 250.0, 500.0):
         away.tolerate(ConnectionError("s3://bucket cannot be reached"))
-    assert told == ["s3://bucket cannot be reached; what needs it waits."]
+    assert told == ["s3://bucket cannot be reached; the work that needs it waits."]
     now[0] = 601.0
     with pytest.raises(ConnectionError):
         away.tolerate(ConnectionError("s3://bucket cannot be reached"))
@@ -21,4 +21,4 @@ def test_an_absence_is_told_once_and_borne_for_a_time(monkeypatch):
     away.tolerate(ConnectionError("again."))
     now[0] += outage.GAP_S + outage.LIMIT_S
     away.tolerate(ConnectionError("long after"))
-    assert told[1:] == ["again; what needs it waits.", "long after; what needs it waits."]
+    assert told[1:] == ["again; the work that needs it waits.", "long after; the work that needs it waits."]

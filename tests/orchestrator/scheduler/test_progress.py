@@ -61,7 +61,7 @@ def test_a_log_tells_start_retry_note_and_end_with_error_and_duration():
         view.conditions({"a": {"waiting": 1, "complete": 1, "failed": 1}})
     assert lines_of(file) == [
         "a seed 1: started",
-        "a seed 2: goes on after step 4 of 10",
+        "a seed 2: continues after step 4 of 10",
         "a seed 1: lost its worker in try 1 of 3: ActorDied",
         "tracking store away",
         "a seed 1: complete after 1:02",
@@ -173,7 +173,7 @@ def test_a_run_that_is_tried_again_keeps_its_work_but_not_its_pace():
         view.tick()
     assert lines_of(file)[2:5] == [
         "0/1 done  0 failed  0 live  ETA 0:50",
-        "a: goes on after step 40 of 100",
+        "a: continues after step 40 of 100",
         "a: step 41/100  5.0 s/step  ETA 4:55",
     ]
 
@@ -343,7 +343,7 @@ def test_a_fault_of_the_view_is_told_at_the_end_and_goes_no_further():
     with view:
         view.begin("k", "a", 10, 0)
         view.record("k", {"kind": "metrics"})
-    assert lines_of(file)[1] == "the view of the sweep had a fault: KeyError('step')"
+    assert lines_of(file)[1] == "the progress display failed: KeyError('step')"
 
 
 def test_an_interrupt_passes_through_and_leaves_the_view_usable():

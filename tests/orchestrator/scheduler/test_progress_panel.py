@@ -10,6 +10,7 @@ from orchestrator.scheduler.progress_panel import (
     MAX_RUNS,
     LiveRun,
     Snapshot,
+    count,
     cut,
     draw,
     duration_text,
@@ -173,3 +174,9 @@ def test_of_a_full_panel_only_what_is_shown_is_put_into_words(monkeypatch):
     draw(full_snapshot(), 200, 100)
     num_of_runs = MAX_RUNS * (1 + 2)  # a label and two metrics each
     assert calls == dict(zip(names, (1 + MAX_CONDITIONS, MAX_CONDITIONS + num_of_runs, MAX_RUNS), strict=True))
+
+
+def test_a_prerequisite_is_no_replicate():
+    states = {"prerequisites": {"waiting": 1, "live": 1}, "a": {"waiting": 2, "complete": 1}}
+    assert count(states).total == 3
+    assert count(states).waiting == 2

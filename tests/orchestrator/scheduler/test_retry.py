@@ -22,7 +22,7 @@ def task(last, lost_because=""):
     ("last", "lost", "error"),
     [
         (FAILED, "", "ZeroDivisionError: said"),
-        (COMPLETE, "", "it says that it is complete, but runs/replicates/sweep/0123 does not hold its journal"),
+        (COMPLETE, "", "it reported to be complete, but its journal is not in runs/replicates/sweep/0123"),
         (COMPLETE, "its worker was lost", "its worker was lost"),
         ({**FAILED, "attempt": "driver.0"}, "", "ended without a result"),
         ({}, "its worker was lost", "its worker was lost"),

@@ -52,7 +52,7 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
     scheduler.device_s = lambda: next(looks, None) or all_seen.set() or 0.0
     with Watchdog(scheduler, None, float("inf"), told.append):
         assert all_seen.wait(30)
-    assert told == ["a seed 1 has had no place for 5 min; `ray status` says what is taken."]
+    assert told == ["a seed 1 has waited for resources for 5 min; `ray status` shows what is in use."]
 
 
 def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):

@@ -89,6 +89,6 @@ def test_without_postgresql_or_with_that_of_another_version_it_says_what_to_inst
 def test_a_folder_that_its_user_cannot_enter_is_refused(tmp_path):
     find = tmp_path / "closed"
     find.mkdir(mode=0o700)
-    with pytest.raises(InputError, match=r"to whom .* is closed") as raised:
+    with pytest.raises(InputError, match=r"who cannot enter .*Choose") as raised:
         Postgres(find / "postgres", free_port()).start()
     assert "\n" not in str(raised.value) and not list(tmp_path.rglob("*.told"))

@@ -63,7 +63,7 @@ def test_where_mlflow_ends_by_itself_nothing_is_left_and_it_says_so(own_server):
         (mlflow,) = [p for p in own_server.processes() if "orchestrator.server.process" in p.cmdline()]
         mlflow.kill()
         assert process.wait(WAIT_S) == 1
-        assert "The server ended by itself" in process.stderr.read()
+        assert "The server ended unexpectedly" in process.stderr.read()
     assert own_server.processes() == []
 
 

@@ -113,7 +113,8 @@ def test_waiting_ends_with_the_first_beat_of_a_live_holder(tracking, monkeypatch
 
     is_beaten: list[bool] = []
     clock = SimpleNamespace(monotonic=lambda: sum(slept_s), time=time.time, sleep=sleep)
-    monkeypatch.setattr("orchestrator.tracking.lease.time", clock)
+    for module in ("orchestrator.tracking.lease", "orchestrator.machine.waiting"):
+        monkeypatch.setattr(f"{module}.time", clock)
     second = StoreLease(tracking, "x", expires_s=60.0, poll_s=0.05)
     assert not second.acquire()
     assert not second.acquire_or_wait()

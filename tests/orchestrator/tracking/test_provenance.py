@@ -97,7 +97,7 @@ def test_each_diff_comes_once_by_the_name_of_a_session_and_very_large_ones_are_l
     store.client.log_text(run_id, "secret", "elsewhere/other.diff")
     found = read_provenance(store.client, Study("asr.demo", (record("a", 1),)))
     assert found.diffs == {"5e5510": "-old\n+new ü\n"}
-    assert found.notes == ("uncommitted/large.diff has 21 bytes and is left out; MLflow has it.",)
+    assert found.notes == ("uncommitted/large.diff has 21 bytes and is not shown; MLflow has it.",)
 
 
 def test_files_that_cannot_be_reached_are_noted(store, record, monkeypatch):
@@ -109,7 +109,7 @@ def test_files_that_cannot_be_reached_are_noted(store, record, monkeypatch):
     client = Watched(store)
     monkeypatch.setattr(client, "list_artifacts", fail, raising=False)
     found = read_provenance(client, Study("asr.demo", (record("a", 1),)))
-    assert found.notes == ("What was not committed could not be read: no route to http://me:***@lab",)
+    assert found.notes == ("Uncommitted changes could not be read: no route to http://me:***@lab",)
 
 
 def test_a_study_without_an_experiment_has_what_its_replicates_say(store):

@@ -56,7 +56,7 @@ def test_while_the_store_is_away_everything_waits_and_nothing_is_lost(queue, tol
     assert told[0].endswith(" meanwhile (no answer of http://me:***@lab:5000).")
     assert [text.split(" (")[0][:30] for text in told] == [
         "The tracking store is away; wh",
-        "The tracking store is back aft",
+        "The tracking store is available again aft",
     ]
     assert "story" not in told[0]
 

@@ -49,7 +49,7 @@ from trainables.lm.config import (
         ("recoder", {"gate": {"kind": "chance", "probability": 1.5}}, "less than or equal to 1, but got 1.5."),
         ("recoder", {"step": {"kind": "fixed", "size": -1}}, "greater than or equal to 0, but got -1."),
         ("training.schedule", {"kind": "plateau", "factor": 1}, "less than 1, but got 1."),
-        ("recoder.step", 1, "`recoder.step` is no config path: `recoder` has no fields of its own."),
+        ("recoder.step", 1, "`recoder.step` is not a config path: `recoder` has no fields of its own."),
     ],
 )
 def test_what_cannot_be_is_refused_with_rule_and_value(path, value, said):

@@ -262,7 +262,7 @@ def test_a_python_without_documentation_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
     with pytest.raises(InputError) as raised:
         corpus.load(Data(text=OneFile(test_share=0.07)))  # of a share that nobody has kept
-    assert str(raised.value) == "This Python comes without pydoc_data.topics; give a text with `data.text.path`."
+    assert str(raised.value) == "This Python has no pydoc_data.topics; give a text with `data.text.path`."
 
 
 @pytest.mark.filterwarnings("error::trainables.errors.DataWarning")

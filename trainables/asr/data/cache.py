@@ -84,7 +84,7 @@ def _is_whole(place: Path, key: str, lengths: list[int]) -> bool:
     except (OSError, ValueError):
         whole = False
     if not whole:
-        warnings.warn(f"The cached frames {frames_file} are damaged and are made anew.", DataWarning, stacklevel=5)
+        warnings.warn(f"The cached frames {frames_file} are damaged and are computed again.", DataWarning, stacklevel=5)
     return whole
 
 

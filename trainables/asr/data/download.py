@@ -78,7 +78,7 @@ def choose(corpus: str, subsets: list[str]) -> tuple[Archive, ...]:
         InputError: naming what there is.
     """
     if corpus not in CORPORA:
-        raise InputError(f"There is no corpus {corpus!r} to get; there are {', '.join(CORPORA)}.")
+        raise InputError(f"There is no corpus {corpus!r} to download; the corpora are {', '.join(CORPORA)}.")
     by_name = {archive.subset: archive for archive in CORPORA[corpus]}
     unknown = [name for name in subsets if name not in by_name]
     if unknown:
@@ -109,7 +109,9 @@ def download(archive: Archive, folder: Path, source: str = SOURCE) -> Iterator[P
                 break
             except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
                 if attempt == NUM_ATTEMPTS or isinstance(error, urllib.error.HTTPError):
-                    raise InputError(f"{url} cannot be fetched: {error}. What came is kept; try again.") from None
+                    raise InputError(
+                        f"{url} cannot be fetched: {error}. The downloaded part is kept; try again."
+                    ) from None
                 time.sleep(attempt)
         partial.rename(target)
     with target.open("rb") as file:
@@ -118,7 +120,7 @@ def download(archive: Archive, folder: Path, source: str = SOURCE) -> Iterator[P
         target.unlink()
         raise InputError(
             f"{archive.file_name} must have the {archive.algorithm} checksum {archive.checksum}, but has {found}; "
-            "it is removed: get it again, or from another `--source`."
+            "it was removed: download it again, or from another `--source`."
         )
 
 

@@ -205,7 +205,7 @@ def _label_set(config: LibriSpeech, spoken: dict[Transcript, _Spoken], train: Se
 
 def _utterance(line: Transcript, spoken: _Spoken, number: dict[str, int]) -> Utterance:
     if not line.audio.is_file():
-        raise InputError(f"{line.file} has a line for {line.audio.name}, but that file is not there.")
+        raise InputError(f"{line.file} has a line for {line.audio.name}, but that file is missing.")
     labels = tuple(number[phone] for phone in spoken.phones)
     return Utterance(line.identity, line.speaker, labels, audio.num_samples(line.audio), line.audio, spoken.times_s)
 
@@ -213,5 +213,5 @@ def _utterance(line: Transcript, spoken: _Spoken, number: dict[str, int]) -> Utt
 def _say_skipped(name: str, number: int, out_of: int, config: LibriSpeech) -> None:
     if not number or number == out_of:
         return
-    why = "has a word that the pronouncing dictionary lacks" if config.phones == "dictionary" else "has no TextGrid"
+    why = "has a word that is not in the pronouncing dictionary" if config.phones == "dictionary" else "has no TextGrid"
     warnings.warn(f"{number} of {out_of} utterances of {name} are left out: each {why}.", DataWarning, stacklevel=4)

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 from torch import Tensor
 
 from trainables import rng
@@ -72,7 +71,7 @@ def _utterances(config: Synthetic, speakers: list[str], number: int, split: str)
     for i in range(number):
         identity, speaker = f"{split}-{i:05d}", speakers[i % len(speakers)]
         labels = _sentence(config, identity)
-        ends = PAUSE_SAMPLES + np.cumsum([len(sound) for sound in _sounds(config, identity, speaker, labels)])
+        ends = PAUSE_SAMPLES + np.cumsum([len(source) for source in _sources(config, identity, speaker, labels)[1]])
         ends_s = [PAUSE_SAMPLES / SAMPLE_RATE_HZ, *(ends / SAMPLE_RATE_HZ).tolist()]
         times_s = tuple(pairwise(ends_s))
         made.append(Utterance(identity, speaker, labels, int(ends[-1]) + PAUSE_SAMPLES, None, times_s))
@@ -110,16 +109,26 @@ def waveform(config: Synthetic, identity: str, speaker: str, labels: tuple[int, 
 
 def _sounds(config: Synthetic, identity: str, speaker: str, labels: tuple[int, ...]) -> list[NDArray[np.float64]]:
     """Each phone in turn."""
+    tract, sources = _sources(config, identity, speaker, labels)
+    return [_sound(LABELS[label], tract, source) for label, source in zip(labels, sources, strict=True)]
+
+
+def _sources(
+    config: Synthetic, identity: str, speaker: str, labels: tuple[int, ...]
+) -> tuple[float, list[NDArray[np.float64]]]:
+    """The size of the speaker's vocal tract, and each phone before the tract has shaped it, as long as after."""
     voice = rng.numpy_generator(config.seed, "voice", speaker)
     pitch_hz, tract, rate = voice.uniform(90, 230), voice.uniform(0.88, 1.14), voice.uniform(0.85, 1.2)
     draw = rng.numpy_generator(config.seed, "waveform", identity)
-    return [_sound(LABELS[label], pitch_hz, tract, rate, draw) for label in labels]
+    sources = []
+    for sound in (SOUNDS[LABELS[label]] for label in labels):
+        num_samples = int(SAMPLE_RATE_HZ * sound.duration_s * rate * draw.uniform(0.8, 1.25))
+        sources.append(_source(num_samples, pitch_hz * draw.uniform(0.95, 1.05), sound.voicing, draw))
+    return tract, sources
 
 
-def _sound(phone: str, pitch_hz: float, tract: float, rate: float, draw: np.random.Generator) -> NDArray[np.float64]:
-    sound = SOUNDS[phone]
-    num_samples = int(SAMPLE_RATE_HZ * sound.duration_s * rate * draw.uniform(0.8, 1.25))
-    source = _source(num_samples, pitch_hz * draw.uniform(0.95, 1.05), sound.voicing, draw)
+def _sound(phone: str, tract: float, source: NDArray[np.float64]) -> NDArray[np.float64]:
+    sound, num_samples = SOUNDS[phone], len(source)
     shaped = np.zeros(num_samples)
     for order, formant_hz in enumerate(sound.formants_hz):
         shaped += _resonate(source, min(formant_hz * tract, 7600.0)) / (order + 1)
@@ -134,6 +143,8 @@ def _source(num_samples: int, pitch_hz: float, voicing: float, draw: np.random.G
 
 
 def _resonate(source: NDArray[np.float64], formant_hz: float, bandwidth_hz: float = 90.0) -> NDArray[np.float64]:
+    from scipy.signal import lfilter  # takes a second to load
+
     radius = np.exp(-np.pi * bandwidth_hz / SAMPLE_RATE_HZ)
     angle = 2 * np.pi * formant_hz / SAMPLE_RATE_HZ
     shaped: NDArray[np.float64] = lfilter([1 - radius], [1, -2 * radius * np.cos(angle), radius**2], source)

@@ -103,7 +103,9 @@ def read_utterance(recording: Recording) -> Utterance:
             folded = fold_timit(phone.lower())
             times_s = (int(start) / SAMPLE_RATE_HZ, int(end) / SAMPLE_RATE_HZ)
         except KeyError:
-            raise InputError(f"{recording.path}, line {number}: {line.split()[-1]!r} is no phone of TIMIT.") from None
+            raise InputError(
+                f"{recording.path}, line {number}: {line.split()[-1]!r} is not a phone of TIMIT."
+            ) from None
         except ValueError:
             raise InputError(f"{recording.path}, line {number} must be START END PHONE, but is {line!r}.") from None
         if folded is not None:

@@ -62,7 +62,7 @@ def test_a_damaged_entry_is_made_anew(corpus, damage):
             frames_file.with_suffix(".json").write_text("{")
         case "pickle":
             frames_file.write_bytes(b"\x80\x04N.")
-    with pytest.warns(DataWarning, match="are damaged and are made anew"):
+    with pytest.warns(DataWarning, match="are damaged and are computed again"):
         assert_equal(load(corpus), made)
     assert frames_file.read_bytes() == content
     assert json.loads(frames_file.with_suffix(".json").read_text())["lengths"]

@@ -117,7 +117,7 @@ def test_a_server_without_ranges_starts_again(server, tmp_path):
 
 def test_a_wrong_checksum_is_refused_and_removed(server, tmp_path):
     server.content = CONTENT[:-1] + b"x"
-    with pytest.raises(InputError, match=r"tiny.tar.gz must have the sha256 checksum .* it is removed"):
+    with pytest.raises(InputError, match=r"tiny.tar.gz must have the sha256 checksum .* it was removed"):
         get(server, tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -131,7 +131,7 @@ def test_what_the_server_has_not_is_said_at_once(server, tmp_path):
 def test_no_server_is_said_after_some_attempts(server, tmp_path):
     server.shutdown()
     server.server_close()
-    with pytest.raises(InputError, match=r"cannot be fetched: .*Connection refused.* What came is kept"):
+    with pytest.raises(InputError, match=r"cannot be fetched: .*Connection refused.* The downloaded part is kept"):
         get(server, tmp_path)
 
 
@@ -152,7 +152,9 @@ def test_corpora_and_subsets_are_chosen_by_name():
     assert [a.subset for a in download.choose("mini-librispeech", [])] == ["train-clean-5", "dev-clean-2"]
     assert [a.subset for a in download.choose("librispeech", ["train-other-500"])] == ["train-other-500"]
     assert len(download.choose("librispeech", [])) == 7
-    with pytest.raises(InputError, match="no corpus 'timit' to get; there are mini-librispeech, librispeech"):
+    with pytest.raises(
+        InputError, match="no corpus 'timit' to download; the corpora are mini-librispeech, librispeech"
+    ):
         download.choose("timit", [])
     with pytest.raises(InputError, match="no subset 'x'; it has train-clean-5, dev-clean-2"):
         download.choose("mini-librispeech", ["x"])

@@ -113,7 +113,7 @@ def test_frames_know_the_phone_at_their_middle(flat: Path):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        ("phone", r"sx1.phn, line 2: 'xx' is no phone of TIMIT"),
+        ("phone", r"sx1.phn, line 2: 'xx' is not a phone of TIMIT"),
         ("line", r"sx1.phn, line 1 must be START END PHONE, but is '0 many h#'"),
         ("empty", "sx1.phn has no phones"),
         ("audio", "sx1.phn has no .wav beside it"),

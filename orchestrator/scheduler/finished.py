@@ -1,0 +1,50 @@
+"""Whether nothing of a sweep is left, from a local store and the journals alone: without MLflow and without Ray."""
+
+from orchestrator.console.errors import RefusedError
+from orchestrator.results.study import Replicate
+from orchestrator.scheduler.admission import Admission
+from orchestrator.scheduler.task import Task, journals
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking import sqlite_reader
+from orchestrator.tracking.study_cache import cache_folder
+
+
+def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replicate, ...]:
+    """Every replicate that the factory's sweep asks for, where all are recorded complete; else none.
+
+    None, too, where only a driver can tell: of a search or seeds by need, with a remote store, or where a run of the
+    sweep has not ended well, because then something may still have to be written.
+
+    Raises:
+        InputError: if the sweep's data are missing or broken.
+    """
+    sweep, settings = factory.sweep, factory.settings
+    if sweep.search or sweep.sequential or settings.storage:
+        return ()
+    study = sqlite_reader.read_ended_study(settings.tracking_uri, sweep.name, cache_folder())
+    if study is None or len(study.replicates) < sweep.num_conditions() * len(sweep.seeds):
+        return ()
+    admission, found = Admission(study, accept_code), []
+    for task, journal in journals(_tasks(factory)):
+        try:
+            admission.check(task, journal)
+        except RefusedError:  # the driver says why
+            return ()
+        if task.condition is None:
+            continue
+        known = admission.by_key.get(task.work.key)
+        if known is None or known.state != "complete" or not task.evaluations <= known.evaluations:
+            return ()
+        found.append(known)
+    return tuple(found)
+
+
+def _tasks(factory: TaskFactory) -> list[Task]:
+    """Prerequisites and replicates of every condition."""
+    sweep = factory.sweep
+    tasks: dict[str, Task] = {}
+    for condition in sweep.conditions:
+        prerequisites = factory.prerequisites(condition)
+        replicates = [factory.replicate(condition, seed, prerequisites) for seed in sweep.seeds]
+        tasks |= {task.work.key: task for task in [*prerequisites.values(), *replicates]}
+    return list(tasks.values())
