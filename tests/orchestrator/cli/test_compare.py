@@ -159,9 +159,9 @@ def test_of_many_the_decided_ones_are_shown_first(workplace, monkeypatch, printe
 @pytest.mark.parametrize(
     ("names", "reason"),
     [
-        (["nobody"], "has no results of the condition 'nobody'; there are random, surprisal, always_big"),
+        (["nobody"], "has no results of the condition 'nobody'; its conditions are random, surprisal, always_big"),
         (["surprisal", "nobody@greedy"], "has no results of the condition 'nobody'"),
-        (["surprisal@slow"], "has no evaluation 'slow'; there are greedy, stochastic"),
+        (["surprisal@slow"], "has no evaluation 'slow'; it has greedy, stochastic"),
         (["@greedy"], "has no results of the condition '@greedy'"),
         (["random"], "must differ, but both are random; name another B"),
         (["random@greedy"], "must differ, but both are random@greedy; name another B"),

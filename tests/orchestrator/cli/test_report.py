@@ -16,7 +16,6 @@ from orchestrator.cli import report_summary
 from orchestrator.cli.report import report
 from orchestrator.cli.verify import verify
 from orchestrator.results.study import Study
-from orchestrator.tracking import load
 from orchestrator.tracking.client import Tracking
 from search_spaces import find
 from tests.orchestrator.recorded import Store, replicate
@@ -160,7 +159,7 @@ def test_the_folder_and_the_bundle_go_where_they_are_asked_to(stored):
 def test_places_that_cannot_be_written_are_refused_before_any_work(stored, monkeypatch):
     Path("file").write_text("")
     Path("folder").mkdir()
-    monkeypatch.setattr(load, "load_study", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: pytest.fail("work was done"))
     with pytest.raises(InputError, match="--output must be a folder, but file is a file"):
         report("asr.demo", output=Path("file"))
     with pytest.raises(InputError, match="--bundle must be a file, but folder is a folder"):
@@ -188,7 +187,7 @@ def test_a_search_without_listed_conditions_is_reported_too(workplace, monkeypat
         for i in range(4)
         for seed in (1, 2, 3)
     ]
-    monkeypatch.setattr(load, "load_study", lambda *_: Study(name, tuple(replicates)))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study(name, tuple(replicates)))
     Store(workplace / "runs" / "mlflow.db", name)
     found = call("report", name, "--bundle", "it.zip")
     assert found.exit_code == 0, found

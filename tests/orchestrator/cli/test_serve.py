@@ -42,7 +42,7 @@ def call(monkeypatch, *arguments: str) -> int:
     ("arguments", "variables", "expected"),
     [
         (["--artifacts", "gs://bucket"], {}, "`--artifacts` must be a folder or s3://"),
-        (["--artifacts", "s3://key:sesame@bucket"], {}, "keys of a bucket"),
+        (["--artifacts", "s3://key:sesame@bucket"], {}, "keys in AWS_"),
         ([], {"PONDERAY_SERVER_STORE": "mysql://me:sesame@h/d"}, "`PONDERAY_SERVER_STORE` must be postgresql://"),
         ([], {"PONDERAY_SERVER_USERS_STORE": "postgresql://me:sesame@h/d"}, "goes with PONDERAY_SERVER_STORE"),
         (["--host", "192.0.2.1"], {}, "192.0.2.1"),
@@ -63,7 +63,7 @@ def test_a_port_that_is_taken_and_a_missing_package_are_refused(tmp_path, monkey
         taken.listen()
         port = str(taken.getsockname()[1])
         assert call(monkeypatch, "--folder", str(tmp_path / "f"), "--port", port) == 2
-    assert f"Port {port} of 127.0.0.1 is taken" in capsys.readouterr().err
+    assert f"Port {port} of 127.0.0.1 is in use" in capsys.readouterr().err
     monkeypatch.setattr(serve_command, "PACKAGES", {"no_such_module": "mlflow[auth]"})
     assert call(monkeypatch, "--folder", str(tmp_path / "f")) == 2
     assert "pip install 'ponderay[cluster]'" in capsys.readouterr().err
@@ -81,7 +81,7 @@ def test_one_serves_from_a_folder_and_is_known_while_it_does(tmp_path):
     with folder.held("127.0.0.1", 5000):
         found = folder.serving()
         assert found and found.pid == os.getpid() and found.link == "http://127.0.0.1:5000" and not found.is_ready
-        with pytest.raises(InputError, match=r"runs already at http://127.0.0.1:5000 .*--stop"), folder.held("x", 1):
+        with pytest.raises(InputError, match=r"already runs at http://127.0.0.1:5000 .*--stop"), folder.held("x", 1):
             pass
         state = folder.path / "server.json"
         written = state.read_text()
