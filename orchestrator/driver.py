@@ -23,7 +23,7 @@ from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.retry import TaskRuns
 from orchestrator.scheduler.scheduler import Scheduler, StartQueue
-from orchestrator.scheduler.stopping import StoppedError, Stopping, stop_on_sigterm
+from orchestrator.scheduler.stop_request import StoppedError, Stopping, stop_on_sigterm
 from orchestrator.scheduler.task import TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.scheduler.watchdog import Watchdog

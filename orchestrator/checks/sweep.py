@@ -14,7 +14,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.tracking import store as tracking_probe
+from orchestrator.tracking import store as tracking_store
 from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Resources, Sweep
 from trainables.errors import InputError
@@ -87,22 +87,22 @@ def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
 
 def check_tracking(settings: Settings) -> Check:
     """Whether the tracking store is one that is supported, and answers within seconds."""
-    uri, shown = settings.tracking_uri, tracking_probe.redacted(settings.tracking_uri)
-    kind = tracking_probe.store_kind(uri)
+    uri, shown = settings.tracking_uri, tracking_store.redacted(settings.tracking_uri)
+    kind = tracking_store.store_kind(uri)
     if not kind:
         return Check("tracking", "failed", f"{shown!r} is not a supported tracking store", OTHER_STORE)
     if kind == "sqlite":
-        fault = _folder_fault(tracking_probe.sqlite_file(uri).parent)
+        fault = _folder_fault(tracking_store.sqlite_file(uri).parent)
         if fault:
             return Check("tracking", "failed", f"{shown} cannot be written: {fault}", OTHER_STORE)
-        if _goes_with_job(tracking_probe.sqlite_file(uri)):
+        if _goes_with_job(tracking_store.sqlite_file(uri)):
             remedy = (
                 "Set PONDERAY_TRACKING_URI on the cluster's machines, or by `submit --env PONDERAY_TRACKING_URI=URL`."
             )
             return Check("tracking", "failed", f"{shown} {OF_COPY}", remedy)
-    if not tracking_probe.has_store(uri):
+    if not tracking_store.has_store(uri):
         return _warn_of_network(uri, f"{shown}, which the first run creates")
-    fault = tracking_probe.fault(uri)
+    fault = tracking_store.fault(uri)
     if fault:
         remedy = (
             "Start the server, or name another store with PONDERAY_TRACKING_URI." if kind != "sqlite" else OTHER_STORE
@@ -114,8 +114,8 @@ def check_tracking(settings: Settings) -> Check:
 
 
 def _warn_of_network(uri: str, found: str) -> Check:
-    if tracking_probe.store_kind(uri) == "sqlite":
-        system = file_system(tracking_probe.sqlite_file(uri))
+    if tracking_store.store_kind(uri) == "sqlite":
+        system = file_system(tracking_store.sqlite_file(uri))
         if system.startswith(NETWORK_FILE_SYSTEMS):
             remedy = "Put it on a local disk, or use a server: its locks do not hold over a network."
             return Check("tracking", "warning", f"{found}, is on a network file system ({system})", remedy)
@@ -282,7 +282,7 @@ def _folder_fault(folder: Path) -> str:
 
 def _read_study(sweep: Sweep, settings: Settings) -> Study | None:
     """What the sweep has produced so far; None where it has not run."""
-    if not tracking_probe.has_store(settings.tracking_uri):
+    if not tracking_store.has_store(settings.tracking_uri):
         return None
     from orchestrator.tracking.client import Tracking
 

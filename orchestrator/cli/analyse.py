@@ -59,7 +59,8 @@ def analyse(
     """
     question = _question(sentences, suite, agreement, theorems, step)
     from orchestrator.environment.settings import read_settings
-    from orchestrator.report import analysis, analysis_figure
+    from orchestrator.report import analysis
+    from orchestrator.report.figure.analysis import draw
     from orchestrator.tracking.client import Tracking
     from search_spaces.find import find_sweep
 
@@ -77,7 +78,7 @@ def analyse(
     options = {"against": against, "evaluation": evaluation, "step": step}
     chosen = [f"{option}={value}" for option, value in options.items() if value is not None]
     label = ".".join([sweep.name, condition, *chosen])
-    path = analysis_figure.draw(rows, question.columns, question.kind, label, settings.figures)
+    path = draw(rows, question.columns, question.kind, label, settings.figures)
     Tracking(settings).store_figures(sweep.name, [path])
     out.print(f"Figure: {path}", soft_wrap=True, markup=False)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from orchestrator.cli import data as data_commands
+from orchestrator.cli import data
 from orchestrator.cli.analyse import analyse
 from orchestrator.cli.compare import compare
 from orchestrator.cli.doctor import doctor
@@ -45,7 +45,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(data_commands.app, name="data")
+app.add_typer(data.app, name="data")
 _shown_warnings: set[str] = set()
 
 
@@ -105,7 +105,7 @@ def run(
     from orchestrator.environment.settings import read_settings
     from orchestrator.results.outcome import Outcome
     from orchestrator.scheduler.finished import finished_replicates
-    from orchestrator.scheduler.stopping import StoppedError
+    from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
 
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
@@ -136,7 +136,7 @@ def train(
     from orchestrator.checks.sweep import read_fingerprints
     from orchestrator.driver import run_without_ray
     from orchestrator.environment.settings import read_settings
-    from orchestrator.scheduler.stopping import StoppedError
+    from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
 
     settings, sweep = read_settings(), find(name, smoke, None, None)

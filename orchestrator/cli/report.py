@@ -48,7 +48,7 @@ def report(
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.answer_tables import tables
-    from orchestrator.report.bundle import write_bundle, write_files
+    from orchestrator.report.bundle.write import write_bundle, write_files
     from orchestrator.tracking.client import Tracking
 
     settings, sweep = read_settings(), find(name, smoke, values, None)

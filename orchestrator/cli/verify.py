@@ -12,7 +12,7 @@ from orchestrator.console.printing import Format, OutputFormat, out, to_csv
 from orchestrator.console.spinner import spinner
 
 if TYPE_CHECKING:
-    from orchestrator.report.verify import Verification
+    from orchestrator.report.bundle.verify import Verification
 
 MAX_ROWS: Final = 50
 
@@ -27,7 +27,7 @@ def verify(
     object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, differences, and
     versions that are not installed here. csv lists the differences: member, row, column, written, found.
     """
-    from orchestrator.report.verify import verify as verified
+    from orchestrator.report.bundle.verify import verify as verified
 
     with spinner(f"Making the tables of {bundle} again"):
         found = verified(bundle)

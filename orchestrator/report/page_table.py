@@ -35,11 +35,12 @@ class PageTable:
 
     Attributes:
         id: of its element, and the start of its rows' ids.
+        file: that has the whole table.
         num_rows: of the whole table.
     """
 
     id: str
-    name: str
+    file: str
     title: str
     columns: tuple[Column, ...]
     rows: tuple[PageRow, ...]
@@ -53,7 +54,7 @@ def page_table(table: Table, id: str, shown: Sequence[int] | None = None) -> Pag
     keys = [table.columns.index(column.by) for column in columns]
     numbers = range(len(table.rows)) if shown is None else shown
     rows = tuple(_row(table, columns, keys, i) for i in numbers)
-    return PageTable(id, table.name, table.title, columns, rows, len(table.rows), table.notes)
+    return PageTable(id, f"{table.name}.csv", table.title, columns, rows, len(table.rows), table.notes)
 
 
 def _row(table: Table, columns: Sequence[Column], keys: Sequence[int], i: int) -> PageRow:

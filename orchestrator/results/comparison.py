@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from orchestrator.results.points import Point
 from orchestrator.statistics import shape, student
-from orchestrator.statistics import warnings as cautions
+from orchestrator.statistics import warnings as noise_warnings
 from orchestrator.statistics.intervals import Interval
 from orchestrator.statistics.pairwise import LEVEL, MOST_ORDERS, Groups, Test
 from orchestrator.statistics.significance import holm
@@ -262,15 +262,15 @@ def _warnings(batch: _Batch, family: _Family) -> list[tuple[str, ...]]:
     """Of each comparison, those about its seeds first."""
     groups, is_certain, is_constant = batch.groups, batch.is_certain(), batch.groups.is_constant()
     can_decide = any(family.can_decide[place] for place in batch.places.tolist())
-    of_metric = batch.warnings if family.has_orders else (*batch.warnings, cautions.NO_ORDERS)
-    of_test = cautions.of_seeds(groups, family.test, can_decide, family.num_tests) + of_metric
+    of_metric = batch.warnings if family.has_orders else (*batch.warnings, noise_warnings.NO_ORDERS)
+    of_test = noise_warnings.of_seeds(groups, family.test, can_decide, family.num_tests) + of_metric
     has_one_difference = groups.is_paired & (groups.estimates(family.test).standard_error == 0)
     found = []
     for i in range(len(batch.pairs)):
         if is_certain[i]:
-            found.append((cautions.NO_SPREAD, *of_metric))
+            found.append((noise_warnings.NO_SPREAD, *of_metric))
         elif is_constant[i]:
-            found.append((cautions.HIDDEN_SPREAD, *of_test))
+            found.append((noise_warnings.HIDDEN_SPREAD, *of_test))
         else:
-            found.append((cautions.ONE_DIFFERENCE, *of_test) if has_one_difference[i] else of_test)
+            found.append((noise_warnings.ONE_DIFFERENCE, *of_test) if has_one_difference[i] else of_test)
     return found

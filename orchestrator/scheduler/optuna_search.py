@@ -19,8 +19,8 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.scheduler.outage import Outage
-from orchestrator.scheduler.stopping import StoppedError
-from orchestrator.tracking import store as database
+from orchestrator.scheduler.stop_request import StoppedError
+from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.store import reason_of, redacted
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
@@ -152,11 +152,11 @@ class SearchedConditions:
 
 def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minimize", "maximize"]]) -> optuna.Study:
     """Waits for an SQLite file that another process writes; asks whether a server's connection still lives."""
-    uri = database.address(store)
+    uri = tracking_store.address(store)
     is_file = uri.startswith("sqlite:")
     options: dict[str, Any] = {"connect_args": {"timeout": 60}} if is_file else {"pool_pre_ping": True}
     try:
-        with database.made_once(uri, lock):
+        with tracking_store.made_once(uri, lock):
             storage = RDBStorage(uri, engine_kwargs=options)
             return optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
     except (*AWAY, ImportError, ValueError) as error:

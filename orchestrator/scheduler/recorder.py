@@ -17,9 +17,7 @@ from orchestrator.results.curves import Curve, mean_curves
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.tracking import checkout as provenance
-from orchestrator.tracking import names
-from orchestrator.tracking import notes as descriptions
+from orchestrator.tracking import checkout, names, notes
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.mlflow_internals import NOTE, PARENT
 from orchestrator.tracking.names import stored_name
@@ -54,7 +52,7 @@ class Recorder:
         self._unwritten: dict[str, dict[int, Replicate]] = {}
         self._lock = threading.Lock()
         queue.put("description", self._describe_sweep)
-        diff = provenance.git_diff()
+        diff = checkout.git_diff()
         queue.put("diff", partial(tracking.store_diff, factory.sweep.name, factory.attempt, diff))
 
     @cached_property
@@ -163,7 +161,7 @@ class Recorder:
 
     def _place(self, seed: int, condition: Condition) -> dict[str, str]:
         parent = self._condition_run(condition)
-        note = descriptions.of_replicate(seed, condition.name, self._factory.sweep.name, self._experiment, parent)
+        note = notes.of_replicate(seed, condition.name, self._factory.sweep.name, self._experiment, parent)
         return {PARENT: parent, NOTE: note}
 
     def _write_states(self, condition: Condition) -> None:
@@ -184,7 +182,7 @@ class Recorder:
         run_id = self._condition_run(condition)
         sweep, experiment = self._factory.sweep, self._experiment
         listed = [replace(one, run_id=self._run_of(one)) for one in replicates]
-        note = descriptions.of_condition(sweep.description, experiment, run_id, listed)
+        note = notes.of_condition(sweep.description, experiment, run_id, listed)
         tags = {NOTE: note} | ({names.DECISION: decision} if decision else {})
         self._tracking.log(run_id, tags=tags)
         self._tracking.write_curves(run_id, self._curves(condition, replicates))
@@ -215,7 +213,7 @@ class Recorder:
         words = zip(("error", "cost"), ranked, strict=False)
         limits = {word: one.metric for word, one in words if one.is_smaller_better}
         filters = [one.filled(limits) for one in FILTERS]
-        note = descriptions.of_experiment(sweep.name, sweep.description, self._experiment, filters)
+        note = notes.of_experiment(sweep.name, sweep.description, self._experiment, filters)
         views = view_tags(ranked, changed_settings(sweep))
         self._tracking.describe(self._experiment, views | {NOTE: note})
 
@@ -227,7 +225,7 @@ class Recorder:
             tags = {
                 names.SWEEP: sweep.name,
                 names.CONDITION: condition.name,
-                NOTE: descriptions.opening(sweep.description),
+                NOTE: notes.opening(sweep.description),
             }
             run_id = self._tracking.open_run(self._experiment, "condition", key, condition.name, tags)
             self._tracking.log(run_id, params=flatten(config))
@@ -241,9 +239,9 @@ class Recorder:
             names.SEED: str(task.seed),
             names.CODE_VERSION: task.work.code_version,
             names.DATA_FINGERPRINT: task.fingerprint,
-            names.GIT_COMMIT: provenance.git_commit(),
-            names.PACKAGES: provenance.package_versions(),
-            names.COMMAND: provenance.command(),
+            names.GIT_COMMIT: checkout.git_commit(),
+            names.PACKAGES: checkout.package_versions(),
+            names.COMMAND: checkout.command(),
         }
 
     def _end_tags(self, task: Task) -> dict[str, str]:

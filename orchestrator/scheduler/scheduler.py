@@ -16,7 +16,7 @@ from orchestrator.scheduler.capacity import Capacity, fits
 from orchestrator.scheduler.intake import Intake
 from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.retry import TaskRuns, unwritten
-from orchestrator.scheduler.stopping import Stopping
+from orchestrator.scheduler.stop_request import Stopping
 from orchestrator.scheduler.task import Task, TaskList, folder_of
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import StoreLease

@@ -19,18 +19,14 @@ from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import Record
 from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
-from orchestrator.tracking import condition_metrics as tracking_curves
-from orchestrator.tracking import condition_metrics as tracking_summaries
-from orchestrator.tracking import names
-from orchestrator.tracking import runs as tracking_batches
-from orchestrator.tracking import store as database
+from orchestrator.tracking import condition_metrics, names
 from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX
 from orchestrator.tracking.mlflow_reader import RecordedSweep, read_study, recorded_sweeps
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, open_registry
-from orchestrator.tracking.runs import RUNNING, KeyedRuns, matching
-from orchestrator.tracking.store import reason_of, redacted, store_kind
+from orchestrator.tracking.runs import RUNNING, KeyedRuns, matching, plain, write
+from orchestrator.tracking.store import address, made_once, reason_of, redacted, store_kind
 from orchestrator.tracking.study_cache import cache_folder
 from trainables.errors import InputError
 
@@ -60,9 +56,9 @@ class Tracking:
         self._settings = settings
         self._books: dict[str, Registry] = {}
         self._revision = 0
-        uri = database.address(settings.tracking_uri)
+        uri = address(settings.tracking_uri)
         try:
-            with database.made_once(uri, settings.runs / "mlflow.lock"):
+            with made_once(uri, settings.runs / "mlflow.lock"):
                 self._client = MlflowClient(tracking_uri=uri)
                 self._client.search_experiments(max_results=1)
         except (MlflowException, SQLAlchemyError, ImportError, ValueError) as error:  # a database needs its own package
@@ -149,7 +145,7 @@ class Tracking:
             for record in records
             for name, value in _metrics(record).items()
         ]
-        tracking_batches.write(self._client, run_id, metrics, tags, self._new_params(run_id, params or {}))
+        write(self._client, run_id, metrics, tags, self._new_params(run_id, params or {}))
 
     def _new_params(self, run_id: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if not params or self._runs.is_new(run_id):
@@ -160,7 +156,7 @@ class Tracking:
     def finish(self, run_id: str, state: str, traceback: str = "", artifacts: Path | None = None) -> None:
         """Ends a run, complete, failed or stopped, with its files; a traceback becomes an artifact."""
         if traceback:
-            self._client.log_text(run_id, tracking_batches.plain(traceback), "traceback.txt")
+            self._client.log_text(run_id, plain(traceback), "traceback.txt")
         if artifacts and artifacts.is_dir():
             self._client.log_artifacts(run_id, str(artifacts))
         self._client.set_tag(run_id, names.STATE, state)
@@ -185,14 +181,14 @@ class Tracking:
         return self._revision
 
     def summarise_condition(self, run_id: str, replicates: Sequence[Replicate]) -> None:
-        """Writes what its replicates come to, as `tracking_summaries` says, and ends the condition's run."""
-        tracking_summaries.write_summaries(self._client, run_id, replicates, _now_ms())
+        """Writes what its replicates come to, as `condition_metrics` says, and ends the condition's run."""
+        condition_metrics.write_summaries(self._client, run_id, replicates, _now_ms())
         complete = all(replicate.state == "complete" for replicate in replicates)
         self.finish(run_id, "complete" if complete else "failed")
 
     def write_curves(self, run_id: str, curves: Sequence[Curve]) -> None:
         """Writes learning curves into the run of their condition; twice is as good as once."""
-        tracking_curves.write_curves(self._client, run_id, curves)
+        condition_metrics.write_curves(self._client, run_id, curves)
 
     def read_curves(self, sweep: str, conditions: Sequence[str]) -> tuple[Curve, ...]:
         """The learning curves of these conditions, each over the most replicates for which there are any.
@@ -200,7 +196,7 @@ class Tracking:
         Raises:
             InputError: if the sweep has not run.
         """
-        return tracking_curves.read_curves(self._client, self.find_experiment(sweep).experiment_id, conditions)
+        return condition_metrics.read_curves(self._client, self.find_experiment(sweep).experiment_id, conditions)
 
     def sweep_run(self, sweep: str) -> str:
         """The sweep's own run, named as the sweep, for what belongs to no condition."""
@@ -228,14 +224,14 @@ class Tracking:
         for file in files:
             self._client.log_artifact(run_id, str(file), folder)
         logged = [Metric(stored_name(name), value, now_ms, 0) for name, value in metrics.items()]
-        tracking_batches.write(self._client, run_id, logged, tags)
+        write(self._client, run_id, logged, tags)
         self.finish(run_id, "complete")
 
     def store_diff(self, sweep: str, name: str, diff: str) -> None:
         """Stores what was changed and not committed when the driver `name` started."""
         if diff:
             run_id = self.sweep_run(sweep)
-            self._client.log_text(run_id, tracking_batches.plain(diff), f"uncommitted/{name}.diff")
+            self._client.log_text(run_id, plain(diff), f"uncommitted/{name}.diff")
             self.finish(run_id, "complete")
 
     def unfinished_conditions(self, experiment_id: str) -> set[str]:

@@ -14,10 +14,10 @@ from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.intervals import mean_interval
 from orchestrator.statistics.summary import summarise
 from orchestrator.tracking import names
-from orchestrator.tracking import runs as tracking_batches
 from orchestrator.tracking.names import MAX_LENGTH, mean_curve, read_mean_curve, std_curve, stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.replicate_tags import decode
+from orchestrator.tracking.runs import write
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -40,7 +40,7 @@ def write_summaries(client: "MlflowClient", run_id: str, replicates: Sequence[Re
             for end, number in numbers.items()
             if math.isfinite(number) and len(metric + end) <= MAX_LENGTH
         ]
-    tracking_batches.write(client, run_id, metrics)
+    write(client, run_id, metrics)
 
 
 def _numbers(values: Sequence[float]) -> dict[str, float]:
@@ -71,7 +71,7 @@ def write_curves(client: "MlflowClient", run_id: str, curves: Sequence[Curve]) -
         for step, value in zip(curve.steps, values, strict=True)
         if math.isfinite(value) and len(name) <= MAX_LENGTH
     ]
-    tracking_batches.write(client, run_id, metrics)
+    write(client, run_id, metrics)
 
 
 def read_curves(client: "MlflowClient", experiment_id: str, conditions: Sequence[str]) -> tuple[Curve, ...]:

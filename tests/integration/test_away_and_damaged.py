@@ -9,7 +9,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.scheduler import intake, scheduler
-from orchestrator.scheduler.stopping import StoppedError
+from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.checks import listening_sockets as listeners
+from orchestrator.checks import listening_sockets
 from orchestrator.checks import nodes as preflight_nodes
 from orchestrator.checks.check import Check
 from orchestrator.cli import doctor
@@ -18,7 +18,7 @@ def alone(workplace, tmp_path_factory, monkeypatch) -> None:
     """A home without secrets, on a machine where nothing else listens; the token is that of the tests' cluster."""
     monkeypatch.setenv("RAY_AUTH_TOKEN", ray_token.token())
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-    monkeypatch.setattr(listeners, "listeners", lambda: iter(()))
+    monkeypatch.setattr(listening_sockets, "listeners", lambda: iter(()))
 
 
 def test_a_named_cluster_answers_and_its_nodes_report(ray_instance, workplace, monkeypatch):

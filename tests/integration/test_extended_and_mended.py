@@ -13,7 +13,7 @@ from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.retry import TaskRuns
 from orchestrator.scheduler.scheduler import Scheduler, StartQueue
-from orchestrator.scheduler.stopping import StoppedError
+from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper, StoreLease
 from orchestrator.tracking.registry import Registry

@@ -13,7 +13,7 @@ from rich.console import Console
 from orchestrator.console.errors import RefusedError
 from orchestrator.driver import run_on_ray
 from orchestrator.environment.settings import read_settings
-from orchestrator.scheduler.stopping import StoppedError
+from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.sweep import Condition, Objective, Resources

@@ -12,8 +12,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from orchestrator.checks import exposure, store_access
-from orchestrator.checks import listening_sockets as listeners
+from orchestrator.checks import exposure, listening_sockets, store_access
 from orchestrator.checks.listening_sockets import ListeningSocket, check_listening_socket, program
 from orchestrator.checks.listening_sockets import listeners as real_listeners
 from orchestrator.checks.unauthenticated_probe import EXPERIMENTS, JOBS, status_of
@@ -65,10 +64,10 @@ def test_a_plain_laptop_is_one_row(settings):
 def test_a_node_of_an_open_cluster_is_named(monkeypatch):
     monkeypatch.setattr(cluster_address, "other_instances", lambda: ["10.0.0.1:6379", "127.0.0.1:1"])
     monkeypatch.setattr(ray_token, "ask", lambda address: "let in")
-    (check,) = listeners.check_listening_sockets()
+    (check,) = listening_sockets.check_listening_sockets()
     assert check.state == "warning" and "10.0.0.1:6379" in check.found
     monkeypatch.setattr(ray_token, "ask", lambda address: "turned away")
-    assert listeners.check_listening_sockets() == []
+    assert listening_sockets.check_listening_sockets() == []
 
 
 def test_a_stranger_shows_nothing_and_follows_nothing(monkeypatch):
@@ -124,7 +123,7 @@ def test_only_sockets_beyond_loopback_are_looked_at(monkeypatch):
 
     seen = [socket(1, "0.0.0.0"), socket(2, "127.0.0.1"), socket(3, "::1"), socket(None, "::"), socket(4, "::", "NONE")]
     monkeypatch.setattr(psutil, "net_connections", lambda kind: seen)
-    monkeypatch.setattr(listeners, "_program_of", lambda pid: f"program {pid}")
+    monkeypatch.setattr(listening_sockets, "_program_of", lambda pid: f"program {pid}")
     assert list(real_listeners()) == [ListeningSocket("program 1", "0.0.0.0", 5000)]
 
 

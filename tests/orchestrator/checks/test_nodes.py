@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.checks import nodes as preflight_nodes
+from orchestrator.checks import nodes
 from orchestrator.cluster import address as cluster_address
 from orchestrator.environment.settings import read_settings
 from tests.orchestrator.checks.test_sweep import closed_port
@@ -43,7 +43,7 @@ def test_the_cluster_must_be_the_only_one_or_be_named(workplace, monkeypatch, ad
     monkeypatch.setattr(cluster_address, "other_instances", lambda: others)
     if address is not None:
         monkeypatch.setenv("RAY_ADDRESS", address)
-    check = preflight_nodes.check_ray()
+    check = nodes.check_ray()
     assert check.state == state
     assert bool(check.remedy) == (state != "ok")
     assert all(other in check.found for other in others if address != "local")
@@ -54,7 +54,7 @@ def test_an_address_where_nothing_listens_is_tried_once_and_not_by_ray(workplace
     tried, create = [], socket.create_connection
     monkeypatch.setattr(socket, "create_connection", lambda *place: tried.append(place) or create(*place))
     monkeypatch.setattr("orchestrator.cluster.address.subprocess.run", lambda *_, **__: pytest.fail("Ray is asked"))
-    check = preflight_nodes.check_ray()
+    check = nodes.check_ray()
     assert len(tried) == 1
     assert check.state == "failed"
     assert "Connection refused" in check.found
@@ -67,7 +67,7 @@ def test_a_listener_that_is_not_ray_is_not_waited_for():
 
 
 def test_upload_is_what_a_runtime_environment_names(tmp_path):
-    assert preflight_nodes.check_upload({"env_vars": {"A": "1"}}).found == "nothing is uploaded"
+    assert nodes.check_upload({"env_vars": {"A": "1"}}).found == "nothing is uploaded"
     for name, num_bytes in (
         ("a", 600_000),
         ("sub/b", 400_000),
@@ -78,12 +78,12 @@ def test_upload_is_what_a_runtime_environment_names(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         with (tmp_path / name).open("wb") as file:
             file.truncate(num_bytes)
-    check = preflight_nodes.check_upload({"working_dir": str(tmp_path)})
+    check = nodes.check_upload({"working_dir": str(tmp_path)})
     assert check.state == "ok" and check.found.startswith("1.0 MB")
     with (tmp_path / "large").open("wb") as file:
         file.truncate(100_000_001)
-    assert preflight_nodes.check_upload({"py_modules": [str(tmp_path)]}).state == "warning"
-    assert preflight_nodes.check_upload({"working_dir": "s3://bucket/code.zip"}).state == "ok"
+    assert nodes.check_upload({"py_modules": [str(tmp_path)]}).state == "warning"
+    assert nodes.check_upload({"working_dir": "s3://bucket/code.zip"}).state == "ok"
 
 
 def report(fault: str = "", **versions: str) -> dict[str, object]:
@@ -93,39 +93,37 @@ def report(fault: str = "", **versions: str) -> dict[str, object]:
 def test_all_nodes_must_have_the_same_versions():
     here = {"python": "3.11.1", "torch": "2.11"}
     same = {"a": report(python="3.11.1", torch="2.11"), "b": report(python="3.11.1", torch="2.11")}
-    assert preflight_nodes.check_versions(here, same).state == "ok"
-    assert preflight_nodes.check_versions(here, {"a": same["a"]}).found == "one machine"
-    check = preflight_nodes.check_versions(here, same | {"c": report(python="3.11.1", torch="2.10")})
+    assert nodes.check_versions(here, same).state == "ok"
+    assert nodes.check_versions(here, {"a": same["a"]}).found == "one machine"
+    check = nodes.check_versions(here, same | {"c": report(python="3.11.1", torch="2.10")})
     assert check.state == "failed"
     assert check.found == "c has torch 2.10 (here 2.11)"
-    assert "c has torch not at all" in preflight_nodes.check_versions(here, {"c": report(python="3.11.1")}).found
-    assert (
-        preflight_nodes.check_versions(here, same | {"c": report("No module named 'orchestrator'")}).state == "failed"
-    )
+    assert "c has torch not at all" in nodes.check_versions(here, {"c": report(python="3.11.1")}).found
+    assert nodes.check_versions(here, same | {"c": report("No module named 'orchestrator'")}).state == "failed"
 
 
 def test_all_nodes_must_write_the_same_folder(tmp_path):
     mark = tmp_path / "mark"
-    assert "is not the folder that the driver writes" in preflight_nodes._storage_fault(mark, "")
+    assert "is not the folder that the driver writes" in nodes._storage_fault(mark, "")
     mark.touch()
-    assert preflight_nodes._storage_fault(mark, "") == ""
+    assert nodes._storage_fault(mark, "") == ""
     assert list(tmp_path.iterdir()) == [mark]
-    assert preflight_nodes.check_shared_storage(tmp_path, {"a": report(), "b": report()}).state == "ok"
-    check = preflight_nodes.check_shared_storage(tmp_path, {"a": report(), "b": report("no answer within 60 s")})
+    assert nodes.check_shared_storage(tmp_path, {"a": report(), "b": report()}).state == "ok"
+    check = nodes.check_shared_storage(tmp_path, {"a": report(), "b": report("no answer within 60 s")})
     assert (check.state, check.found) == ("failed", "b: no answer within 60 s")
 
 
 def test_with_a_bucket_each_node_has_a_folder_of_its_own_and_must_write_the_bucket(tmp_path):
     mark = tmp_path / "runs" / "mark"
-    assert preflight_nodes._storage_fault(mark, "memory://bucket/runs") == ""
+    assert nodes._storage_fault(mark, "memory://bucket/runs") == ""
     assert mark.parent.is_dir()
     (tmp_path / "file").touch()
-    assert preflight_nodes._storage_fault(mark, f"file://{tmp_path}/file/runs")
+    assert nodes._storage_fault(mark, f"file://{tmp_path}/file/runs")
 
 
 def test_sqlite_beside_several_nodes_is_a_warning(workplace):
     settings = read_settings()
-    assert preflight_nodes.check_shared_tracking(settings, 1).state == "ok"
-    assert preflight_nodes.check_shared_tracking(settings, 2).state == "warning"
+    assert nodes.check_shared_tracking(settings, 1).state == "ok"
+    assert nodes.check_shared_tracking(settings, 2).state == "warning"
     server = replace(settings, tracking_uri="http://server:5000")
-    assert preflight_nodes.check_shared_tracking(server, 2).state == "ok"
+    assert nodes.check_shared_tracking(server, 2).state == "ok"

@@ -15,7 +15,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.tracking import store as tracking_probe
+from orchestrator.tracking import store
 from search_spaces.distributions import Integer, Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
 from tests.integration import tiny as tiny_trainable
@@ -89,13 +89,13 @@ def test_a_server_that_is_away_is_asked_once(settings, monkeypatch):
 def test_a_server_that_is_silent_is_not_waited_for(settings):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        assert tracking_probe.fault(uri, limit_s=0.5) == "no answer within 0.5 s"
+        assert store.fault(uri, limit_s=0.5) == "no answer within 0.5 s"
 
 
 def test_limits_on_requests_end_with_the_check(monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "77")
     monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
-    tracking_probe.fault(f"http://127.0.0.1:{closed_port()}")
+    store.fault(f"http://127.0.0.1:{closed_port()}")
     import os
 
     assert os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "77"
@@ -152,7 +152,7 @@ def test_the_file_system_is_the_one_of_the_longest_mount():
     ],
 )  # fmt: skip
 def test_passwords_are_masked(uri, shown):
-    assert tracking_probe.redacted(uri) == shown
+    assert store.redacted(uri) == shown
 
 
 # Storage and disk

@@ -8,8 +8,7 @@ import sys
 import pytest
 import typer
 
-from orchestrator.checks import listening_sockets as listeners
-from orchestrator.checks import sweep as preflight
+from orchestrator.checks import listening_sockets, sweep
 from orchestrator.cli import doctor
 from orchestrator.cluster import address as cluster_address
 from tests.orchestrator.checks.test_sweep import closed_port
@@ -23,9 +22,9 @@ def alone(monkeypatch, tmp_path_factory) -> None:
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
     for name in ("RAY_AUTH_MODE", "RAY_API_SERVER_ADDRESS", "PONDERAY_SEARCH_URI", "PONDERAY_STORAGE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(listeners, "listeners", lambda: iter(()))
+    monkeypatch.setattr(listening_sockets, "listeners", lambda: iter(()))
     monkeypatch.setattr(cluster_address, "other_instances", list)
-    monkeypatch.setattr(preflight, "has_nvidia_driver", lambda: False)
+    monkeypatch.setattr(sweep, "has_nvidia_driver", lambda: False)
 
 
 def call(monkeypatch, *arguments: str) -> int:

@@ -13,7 +13,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from orchestrator.cli import jobs as job_commands
-from orchestrator.cluster import job_api as ray_jobs
+from orchestrator.cluster import job_api
 from orchestrator.cluster.jobs import Job
 from orchestrator.cluster.submission import Submission
 from orchestrator.console.errors import RefusedError
@@ -55,7 +55,7 @@ class Cluster:
 @pytest.fixture
 def cluster(workplace, monkeypatch) -> Cluster:
     found = Cluster()
-    monkeypatch.setattr(ray_jobs, "connect", lambda address: found)
+    monkeypatch.setattr(job_api, "connect", lambda address: found)
     monkeypatch.setattr(job_commands, "POLL_S", 0.0)
     return found
 

@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from orchestrator.cli import plan as plan_command
+from orchestrator.cli import plan
 from orchestrator.cli.options import find
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
@@ -42,7 +42,7 @@ FOR_CHILD = (
 def shipped(workplace, monkeypatch):
     """The sweeps above, as if they were shipped; here and in the processes started from here."""
     monkeypatch.setattr("search_spaces.find.sweep_functions", lambda: SHIPPED)
-    monkeypatch.setattr(plan_command, "TRAIN", (sys.executable, "-c", FOR_CHILD, "train"))
+    monkeypatch.setattr(plan, "TRAIN", (sys.executable, "-c", FOR_CHILD, "train"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
@@ -55,7 +55,7 @@ def planned(sweep: Sweep, num_cpus: int = 2, num_gpus: int = 0, accept_code: boo
 def call(*arguments: str) -> str:
     """What `ponderay plan ARGUMENTS` prints."""
     app = typer.Typer()
-    app.command()(plan_command.plan)
+    app.command()(plan.plan)
     result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout

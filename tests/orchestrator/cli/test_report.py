@@ -234,7 +234,7 @@ def test_a_bundle_that_differs_exits_with_1_and_says_where(bundle):
     assert found.exit_code == 1
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in found.stdout.splitlines()]
     assert ["tables/asr.demo.replicates.csv", "1 (random)", "key", "[b]?/1", "random/1"] in rows
-    assert "Differences: 2 in 1 of " in found.stdout and "Written with numpy 0." in found.stdout
+    assert "Differences: 2 in 1 of " in found.stdout and "The bundle was written with numpy 0." in found.stdout
     listed = list(csv.DictReader(io.StringIO(call("verify", bundle, "--format", "csv").stdout)))
     assert [(one["column"], one["written"]) for one in listed[1:]] == [("key", "[b]\x1b/1")]
     content = json.loads(call("verify", bundle, "--format", "json").stdout)

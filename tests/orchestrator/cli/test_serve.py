@@ -16,7 +16,7 @@ from orchestrator.cli import main as cli
 from orchestrator.cli import serve as serve_command
 from orchestrator.environment.credentials import Credentials, administrator, hand_to_client, secret_in
 from orchestrator.machine.network import allowed_hosts, allowed_origins, free_port, is_loopback, link
-from orchestrator.server import background as server_background
+from orchestrator.server import background
 from orchestrator.server.environment import environment
 from orchestrator.server.folder import ServerFolder, Serving
 from orchestrator.server.serve import TrackingServer, answers
@@ -131,12 +131,12 @@ def test_a_server_at_all_newer_addresses_alone_is_asked_at_one_of_them():
 IN_BACKGROUND = """
 import sys
 from pathlib import Path
-from orchestrator.server import background as server_background
+from orchestrator.server import background
 from orchestrator.server.folder import ServerFolder
 from orchestrator.server.serve import TrackingServer
 def run(self, console): raise RuntimeError("broken")
 TrackingServer.run = run
-server_background.start(TrackingServer(ServerFolder(Path(sys.argv[1])), "127.0.0.1", 1, ""))
+background.start(TrackingServer(ServerFolder(Path(sys.argv[1])), "127.0.0.1", 1, ""))
 """
 
 
@@ -150,7 +150,7 @@ def test_what_breaks_in_the_background_is_in_the_log(tmp_path):
 def test_one_that_runs_already_says_that_options_change_nothing(tmp_path, monkeypatch, capsys, home):
     (tmp_path / "f").mkdir()
     running = Serving(1, "", "", "127.0.0.1", free_port(), is_ready=True)
-    monkeypatch.setattr(server_background, "start", lambda server: (running, False))
+    monkeypatch.setattr(background, "start", lambda server: (running, False))
     assert call(monkeypatch, "--background", "--folder", str(tmp_path / "f"), "--port", "9") == 0
     said = capsys.readouterr().out
     assert "runs already with its earlier options; `ponderay serve --stop` ends it" in said

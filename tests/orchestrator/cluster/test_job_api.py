@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cluster import job_api as ray_jobs
+from orchestrator.cluster import job_api
 from orchestrator.cluster.jobs import ClusterAwayError
 from orchestrator.cluster.submission import Submission
 from orchestrator.console.errors import RefusedError
@@ -104,33 +104,33 @@ def serve() -> Iterator[Any]:
 
 def test_a_cluster_that_answers_without_a_token_is_refused(serve):
     with pytest.raises(RefusedError, match=r"lists its jobs to anybody\. Start it with RAY_AUTH_MODE=token"):
-        ray_jobs.connect(serve(to_strangers=200).address)
+        job_api.connect(serve(to_strangers=200).address)
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_wrong_token_is_one_line_without_it(serve, status):
     with pytest.raises(InputError, match=r"does not accept the token in .*token") as raised:
-        ray_jobs.connect(serve(to_users=status).address)
+        job_api.connect(serve(to_users=status).address)
     assert "\n" not in str(raised.value) and "sesame" not in str(raised.value)
 
 
 def test_whoever_does_without_a_token_is_refused(serve, monkeypatch, tmp_path):
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     with pytest.raises(RefusedError, match="RAY_AUTH_MODE=disabled; unset it"):
-        ray_jobs.connect(serve().address)
+        job_api.connect(serve().address)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "nothing"))
     with pytest.raises(InputError, match="nothing holds none"):
-        ray_jobs.connect(serve().address)
+        job_api.connect(serve().address)
 
 
 def test_what_is_no_cluster_is_said_with_the_remedy(serve):
     with pytest.raises(
         ClusterAwayError, match=r"No Ray cluster answers at http://127\.0\.0\.1:\d+ .*`ray dashboard cluster\.yaml`"
     ):
-        ray_jobs.connect(f"http://127.0.0.1:{closed_port()}")
+        job_api.connect(f"http://127.0.0.1:{closed_port()}")
     with pytest.raises(InputError, match="is not a Ray dashboard: its /api/jobs/ answers 404"):
-        ray_jobs.connect(serve(to_strangers=404).address)
+        job_api.connect(serve(to_strangers=404).address)
 
 
 @pytest.mark.parametrize(
@@ -139,24 +139,24 @@ def test_what_is_no_cluster_is_said_with_the_remedy(serve):
 )
 def test_an_address_is_of_a_dashboard(address):
     with pytest.raises(InputError, match="--address must be http://HOST:PORT or https://HOST:PORT"):
-        ray_jobs.connect(address)
+        job_api.connect(address)
 
 
 def test_a_token_goes_to_no_other_machine_unencrypted(monkeypatch):
     asked = []
-    monkeypatch.setattr(ray_jobs, "_refuse_open", asked.append)
-    monkeypatch.setattr(ray_jobs, "RayJobs", asked.append)
+    monkeypatch.setattr(job_api, "_refuse_open", asked.append)
+    monkeypatch.setattr(job_api, "RayJobs", asked.append)
     with pytest.raises(RefusedError, match=r"go to head unencrypted\. .*`ssh -N -L 8265:127\.0\.0\.1:8265 head`"):
-        ray_jobs.connect("http://head:8265")
+        job_api.connect("http://head:8265")
     assert not asked
     for address in ("https://head:8265", "http://localhost:8265", "http://[::1]:8265"):
-        ray_jobs.connect(address)
+        job_api.connect(address)
         assert asked.pop() == asked.pop() == address
 
 
 def test_an_address_holds_no_password():
     with pytest.raises(InputError, match="no user or password") as raised:
-        ray_jobs.connect("http://me:sesame@head:8265")
+        job_api.connect("http://me:sesame@head:8265")
     assert "sesame" not in str(raised.value)
 
 
@@ -164,12 +164,12 @@ def test_the_address_is_the_option_then_the_variable(serve, monkeypatch):
     open_one, closed_one = serve(to_strangers=200), serve()
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", open_one.address)
     with pytest.raises(RefusedError):
-        ray_jobs.connect(None)
-    ray_jobs.connect(closed_one.address + "/").jobs()
+        job_api.connect(None)
+    job_api.connect(closed_one.address + "/").jobs()
 
 
 def test_jobs_come_newest_first_with_one_line_each(serve):
-    found = ray_jobs.connect(serve().address).jobs()
+    found = job_api.connect(serve().address).jobs()
     assert [(job.name, job.sweep, job.state) for job in found] == [
         ("asr.demo-2", "asr.demo", "PENDING"), ("asr.demo-1", "asr.demo", "FAILED"), ("01000000", "", "RUNNING"),
     ]  # fmt: skip
@@ -180,7 +180,7 @@ def test_jobs_come_newest_first_with_one_line_each(serve):
 
 def test_a_job_is_sent_whole_and_a_name_that_is_taken_meanwhile_is_refused(serve, tmp_path):
     dashboard = serve()
-    api = ray_jobs.connect(dashboard.address)
+    api = job_api.connect(dashboard.address)
     (tmp_path / "sources.zip").write_bytes(b"PK")
     submission = Submission("asr.demo", "python -m orchestrator run asr.demo", {"A": "b"})
     api.submit(submission, "asr.demo-3", tmp_path / "sources.zip")
@@ -195,7 +195,7 @@ def test_a_job_is_sent_whole_and_a_name_that_is_taken_meanwhile_is_refused(serve
 
 
 def test_a_cluster_that_has_just_come_up_is_asked_again_but_not_for_ever(serve, tmp_path, monkeypatch):
-    api = ray_jobs.connect(serve().address)
+    api = job_api.connect(serve().address)
     submission, answers = Submission("asr.demo", "python -m orchestrator run asr.demo", {}), ["not yet", "not yet"]
 
     def answer(*_: object) -> None:
@@ -203,11 +203,11 @@ def test_a_cluster_that_has_just_come_up_is_asked_again_but_not_for_ever(serve, 
             raise InputError("The cluster answers: No available agent to submit job, please try again later.")
 
     monkeypatch.setattr(api, "_submit", answer)
-    monkeypatch.setattr(ray_jobs.time, "sleep", lambda _s: None)
+    monkeypatch.setattr(job_api.time, "sleep", lambda _s: None)
     answers.insert(0, "")
     api.submit(submission, "asr.demo-3", tmp_path)
     assert not answers
     answers.append("not yet")
-    monkeypatch.setattr(ray_jobs, "READY_S", -1.0)
+    monkeypatch.setattr(job_api, "READY_S", -1.0)
     with pytest.raises(InputError, match="No available agent"):
         api.submit(submission, "asr.demo-3", tmp_path)

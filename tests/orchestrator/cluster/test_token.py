@@ -10,8 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from orchestrator.checks import exposure
-from orchestrator.checks import nodes as preflight_nodes
+from orchestrator.checks import exposure, nodes
 from orchestrator.cluster import token as ray_token
 from tests.orchestrator.checks.test_sweep import closed_port
 from trainables.errors import InputError
@@ -169,7 +168,7 @@ def test_a_cluster_that_turns_the_user_away_is_one_line_at_once(monkeypatch, mod
             ray_token.prepare(address)
         assert "\n" not in str(raised.value) and TOKEN not in str(raised.value)
         monkeypatch.setenv("RAY_ADDRESS", address)
-        check = preflight_nodes.check_ray()
+        check = nodes.check_ray()
         assert check.state == "failed" and "token" in check.found and check.remedy
 
 

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.cluster import upload
 from orchestrator.cluster.upload import find_upload, packed
 from orchestrator.environment.settings import Settings
-from orchestrator.tracking import checkout as provenance
+from orchestrator.tracking import checkout
 from trainables.errors import InputError
 
 SENT = {"pyproject.toml", "orchestrator/__init__.py", "orchestrator/credentials.py", "trainables/lm/data/words.txt"}
@@ -108,7 +108,7 @@ def test_equal_contents_make_equal_packages_with_every_byte(project):
         before = package.read_bytes()
         with zipfile.ZipFile(package) as opened:
             contents = {name: opened.read(name).decode() for name in opened.namelist()}
-    assert {name: contents.pop(name) for name in provenance.to_bring()} == provenance.to_bring()
+    assert {name: contents.pop(name) for name in checkout.to_bring()} == checkout.to_bring()
     assert contents == {name: name for name in SENT}
     assert not package.exists()
     for name in SENT:

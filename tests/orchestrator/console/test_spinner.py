@@ -4,13 +4,13 @@ import io
 
 from rich.console import Console
 
-from orchestrator.console import spinner as steps
+from orchestrator.console import spinner
 
 
 def said(monkeypatch, **options):
     text = io.StringIO()
-    monkeypatch.setattr(steps, "err", Console(file=text, width=80, **options))
-    with steps.step("Reading [b]it[/b]"):
+    monkeypatch.setattr(spinner, "err", Console(file=text, width=80, **options))
+    with spinner.step("Reading [b]it[/b]"):
         pass
     return text.getvalue()
 

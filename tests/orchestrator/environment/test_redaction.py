@@ -9,7 +9,7 @@ from orchestrator.environment.redaction import (
     redacted_traceback,
     without_secrets,
 )
-from orchestrator.tracking import checkout as provenance
+from orchestrator.tracking import checkout
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_what_may_not_travel_with_a_job_is_masked_too(name, monkeypatch):
 
 def test_what_is_recorded_of_the_command_and_of_changes_has_no_secrets(monkeypatch):
     monkeypatch.setattr("sys.argv", ["/bin/ponderay", "run", "asr.demo", "--set", "data.token=hunter2"])
-    assert provenance.command() == "ponderay run asr.demo --set data.token=***"
-    monkeypatch.setattr(provenance, "_git", lambda *_: "+password = 'hunter2'")
-    provenance.git_diff.cache_clear()
+    assert checkout.command() == "ponderay run asr.demo --set data.token=***"
+    monkeypatch.setattr(checkout, "_git", lambda *_: "+password = 'hunter2'")
+    checkout.git_diff.cache_clear()
     try:
-        assert provenance.git_diff() == "+password = ***"
+        assert checkout.git_diff() == "+password = ***"
     finally:
-        provenance.git_diff.cache_clear()
+        checkout.git_diff.cache_clear()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import fsspec
 import pytest
 
-from orchestrator.journal import bucket_writer as shared_writer
+from orchestrator.journal import bucket_writer
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.bucket_writer import SupersededError
 from orchestrator.journal.folder import ReplicateFolder, looked_at
@@ -217,8 +217,8 @@ def test_a_session_that_could_not_begin_leaves_the_journal_as_it_is(monkeypatch)
 def test_metrics_without_a_checkpoint_are_sent_together_and_soon(sent, monkeypatch):
     later: list[Callable[[], None]] = []
     timer = SimpleNamespace(start=lambda: None, cancel=lambda: None)
-    monkeypatch.setattr(shared_writer.threading, "Timer", lambda wait_s, call: later.append(call) or timer)
-    monkeypatch.setattr(shared_writer, "INTERVAL_S", 600.0)
+    monkeypatch.setattr(bucket_writer.threading, "Timer", lambda wait_s, call: later.append(call) or timer)
+    monkeypatch.setattr(bucket_writer, "INTERVAL_S", 600.0)
     folder = session("a")
     folder._writer._sent_s = float("-inf")
     del sent[:]

@@ -17,7 +17,7 @@ from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.retry import TaskRuns
 from orchestrator.scheduler.scheduler import Scheduler, StartQueue
-from orchestrator.scheduler.stopping import Stopping
+from orchestrator.scheduler.stop_request import Stopping
 from orchestrator.scheduler.task import Task, TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Condition, Sweep

@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.scheduler import outage as outage
 from orchestrator.scheduler.optuna_search import SearchedConditions
-from orchestrator.scheduler.stopping import StoppedError
+from orchestrator.scheduler.stop_request import StoppedError
 from tests.integration.sweeps import searched
 
 STORE = "sqlite:///optuna.db"

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from orchestrator.machine.processes import start_time
-from orchestrator.scheduler import watchdog as watch
+from orchestrator.scheduler import watchdog
 from orchestrator.scheduler.watchdog import Watchdog, end_process, where_it_hung
 
 HANGS = """
@@ -37,11 +37,11 @@ def test_of_a_process_that_said_nothing_nothing_is_made_up():
 
 
 def test_work_that_finds_no_place_is_told_once(monkeypatch):
-    monkeypatch.setattr(watch, "LOOK_S", 0.01)
+    monkeypatch.setattr(watchdog, "LOOK_S", 0.01)
     resources = SimpleNamespace(report_timeout_s=1.0)
     work = SimpleNamespace(key="0123", attempt="driver.1", label="a seed 1", shared="", resources=resources)
     placed = SimpleNamespace(work=SimpleNamespace(**vars(work) | {"key": "4567"}), heard_s=0.0, running_s=0.0)
-    waits = SimpleNamespace(work=work, heard_s=time.monotonic() - watch.PLACE_S - 1, running_s=0.0)
+    waits = SimpleNamespace(work=work, heard_s=time.monotonic() - watchdog.PLACE_S - 1, running_s=0.0)
     placed.heard_s = time.monotonic()
     scheduler = SimpleNamespace(
         device_s=lambda: 0.0, hear=lambda task: None, tasks=SimpleNamespace(live={"0123": waits, "4567": placed})
@@ -56,8 +56,8 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
 
 
 def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
-    monkeypatch.setattr(watch, "LOOK_S", 0.01)
-    monkeypatch.setattr(watch, "JOIN_S", 0.1)
+    monkeypatch.setattr(watchdog, "LOOK_S", 0.01)
+    monkeypatch.setattr(watchdog, "JOIN_S", 0.1)
     looks, is_back, ended = threading.Event(), threading.Event(), []
     work = SimpleNamespace(key="0123", attempt="driver.1", label="a seed 1", shared="", resources=None)
     work.resources = SimpleNamespace(report_timeout_s=0.0)
@@ -78,8 +78,8 @@ def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
 
 
 def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monkeypatch):
-    monkeypatch.setattr(watch, "LOOK_S", 0.01)
-    monkeypatch.setattr(watch, "JOIN_S", 0.1)
+    monkeypatch.setattr(watchdog, "LOOK_S", 0.01)
+    monkeypatch.setattr(watchdog, "JOIN_S", 0.1)
     begun, ended = threading.Event(), []
     work = SimpleNamespace(key="0123", resources=SimpleNamespace(report_timeout_s=0.0))
     task = SimpleNamespace(work=work, heard_s=0.0, running_s=1.0, lost_because="silent", started="work", driving="Ray")

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import Engine, create_engine, inspect, text
 
-from orchestrator.server import schema as tracking_schema
+from orchestrator.server import schema
 from orchestrator.server.schema import check_users, upgrade_store
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.store import LOCK
@@ -81,7 +81,7 @@ def test_who_makes_the_tables_is_waited_for_so_long_and_leaves_no_lock_behind(po
     )  # a pooler's connections outlive its clients
     check_users(uri)
     monkeypatch.undo()
-    for module in (tracking_schema, tracking_store):
+    for module in (schema, tracking_store):
         monkeypatch.setattr(module, "LOCK_S", 0.2)
     check_users(uri)
     with create_engine(uri).connect() as other:

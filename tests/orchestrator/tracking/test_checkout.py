@@ -2,22 +2,22 @@
 
 import subprocess
 
-from orchestrator.tracking import checkout as provenance
+from orchestrator.tracking import checkout
 
 
 def test_uploaded_sources_say_the_commit_and_the_changes_of_where_they_came_from(tmp_path, monkeypatch):
     for name, text in {"commit": "0123abc+", "diff": "diff --git a/x b/x"}.items():
-        file = tmp_path / provenance.BROUGHT / name
+        file = tmp_path / checkout.BROUGHT / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
-    monkeypatch.setattr(provenance, "SOURCE", tmp_path)
-    assert provenance.git_commit.__wrapped__() == "0123abc+"
-    assert provenance.git_diff.__wrapped__() == "diff --git a/x b/x"
+    monkeypatch.setattr(checkout, "SOURCE", tmp_path)
+    assert checkout.git_commit.__wrapped__() == "0123abc+"
+    assert checkout.git_diff.__wrapped__() == "diff --git a/x b/x"
 
 
 def test_sources_of_nowhere_have_no_commit(tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "SOURCE", tmp_path)
-    assert (provenance.git_commit.__wrapped__(), provenance.git_diff.__wrapped__()) == ("unknown", "")
+    monkeypatch.setattr(checkout, "SOURCE", tmp_path)
+    assert (checkout.git_commit.__wrapped__(), checkout.git_diff.__wrapped__()) == ("unknown", "")
 
 
 def test_recorded_changes_hold_nothing_of_files_that_do_not_go_with_a_job(tmp_path, monkeypatch):
@@ -31,6 +31,6 @@ def test_recorded_changes_hold_nothing_of_files_that_do_not_go_with_a_job(tmp_pa
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"hunter2 of {name}\n")
     git("add", "-A")
-    monkeypatch.setattr(provenance, "SOURCE", tmp_path)
-    diff = provenance.git_diff.__wrapped__()
+    monkeypatch.setattr(checkout, "SOURCE", tmp_path)
+    diff = checkout.git_diff.__wrapped__()
     assert [line for line in diff.splitlines() if "hunter2" in line] == ["+hunter2 of model.py"]

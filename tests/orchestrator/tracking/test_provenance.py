@@ -6,7 +6,7 @@ import pytest
 from mlflow.entities import Param
 
 from orchestrator.results.study import Study
-from orchestrator.tracking import provenance as tracking_provenance
+from orchestrator.tracking import provenance
 from orchestrator.tracking.provenance import read_provenance
 from tests.orchestrator.recorded import Store, replicate
 
@@ -77,8 +77,8 @@ def test_a_command_with_both_kinds_of_quotes_ends_the_list_and_that_is_said(stor
 
 
 def test_of_many_conditions_the_wanted_ones_are_read_first(store, record, monkeypatch):
-    monkeypatch.setattr(tracking_provenance, "MOST_CONFIGS", 2)
-    monkeypatch.setattr(tracking_provenance, "MOST_VALUES", 1)
+    monkeypatch.setattr(provenance, "MOST_CONFIGS", 2)
+    monkeypatch.setattr(provenance, "MOST_VALUES", 1)
     study = Study("asr.demo", tuple(record(name, 1) for name in "abcd"))
     found = read_provenance(store.client, study, conditions=["d"])
     assert list(found.configs) == ["d", "a"]
@@ -87,7 +87,7 @@ def test_of_many_conditions_the_wanted_ones_are_read_first(store, record, monkey
 
 
 def test_each_diff_comes_once_by_the_name_of_a_session_and_very_large_ones_are_left_out(store, record, monkeypatch):
-    monkeypatch.setattr(tracking_provenance, "MOST_DIFF_BYTES", 20)
+    monkeypatch.setattr(provenance, "MOST_DIFF_BYTES", 20)
     tags = {"ponderay.kind": "sweep"}
     run_id = store.client.create_run(store.experiment_id, 1, tags, "asr.demo").info.run_id
     store.client.log_text(run_id, "-old\n+new ü\n", "uncommitted/5e5510.diff")

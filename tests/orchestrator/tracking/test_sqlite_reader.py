@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from orchestrator.tracking import mlflow_reader as tracking_reader
-from orchestrator.tracking import sqlite_reader
+from orchestrator.tracking import mlflow_reader, sqlite_reader
 from tests.orchestrator.recorded import Store, replicate
 
 
@@ -21,7 +20,7 @@ def both(store, cache):
     """The study as both read it."""
     found = sqlite_reader.read_study(store.uri, "asr.demo", cache)
     assert found is not None
-    through_mlflow = tracking_reader.read_study(store.client, "asr.demo", store.experiment_id, None)
+    through_mlflow = mlflow_reader.read_study(store.client, "asr.demo", store.experiment_id, None)
     assert repr(found) == repr(through_mlflow)
     return found
 
@@ -45,7 +44,7 @@ def test_both_go_on_from_one_cache(store, tmp_path):
     store.write([replicate("a", 1)], revision=1)
     sqlite_reader.read_study(store.uri, "asr.demo", tmp_path)
     store.write([replicate("b", 1)], revision=2, start_ms=2)
-    expected = tracking_reader.read_study(store.client, "asr.demo", store.experiment_id, tmp_path)
+    expected = mlflow_reader.read_study(store.client, "asr.demo", store.experiment_id, tmp_path)
     store.write([replicate("b", 2)], revision=3)
     assert [(r.condition, r.seed) for r in sqlite_reader.read_study(store.uri, "asr.demo", tmp_path).replicates] == [
         *((r.condition, r.seed) for r in expected.replicates),

@@ -15,7 +15,7 @@ from platform import python_version
 from typing import Final
 
 from orchestrator.report.answers import Answers
-from orchestrator.report.bundle_records import provenance_json, question_json, study_json
+from orchestrator.report.bundle.records import provenance_json, question_json, study_json
 from orchestrator.report.table import Table, to_csv, to_latex, to_markdown
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.tracking.checkout import git_commit

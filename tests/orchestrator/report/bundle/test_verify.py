@@ -10,11 +10,11 @@ import zipfile
 
 import pytest
 
-from orchestrator.report import bundle_reading
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
-from orchestrator.report.bundle import write_bundle
-from orchestrator.report.verify import verify
+from orchestrator.report.bundle import read
+from orchestrator.report.bundle.verify import verify
+from orchestrator.report.bundle.write import write_bundle
 from tests.orchestrator.report.studies import PROVENANCE, question, small_study
 from trainables.errors import InputError
 
@@ -235,7 +235,7 @@ def test_a_bundle_cut_short_or_with_a_flipped_byte_is_refused(whole, tmp_path):
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(bundle_reading, "size_limit", lambda _: 1_000_000)
+    monkeypatch.setattr(read, "size_limit", lambda _: 1_000_000)
     file = tmp_path / "bomb.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("study.json", b"0" * 1_000_001)
@@ -245,8 +245,8 @@ def test_a_bomb_is_refused_before_it_is_unpacked(whole, tmp_path, monkeypatch):
 
 
 def test_a_bomb_of_many_members_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(bundle_reading, "TOTAL_LIMIT", 1000)
-    monkeypatch.setattr(bundle_reading, "MOST_MEMBERS", 20)
+    monkeypatch.setattr(read, "TOTAL_LIMIT", 1000)
+    monkeypatch.setattr(read, "MOST_MEMBERS", 20)
     file = tmp_path / "bomb.zip"
     for number, reason in ((21, "has 21 members, more than 20"), (11, "has 1,100 bytes, more than 1,000")):
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

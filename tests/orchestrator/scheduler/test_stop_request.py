@@ -3,12 +3,12 @@
 import os
 import signal
 
-from orchestrator.scheduler.stopping import Stopping
+from orchestrator.scheduler.stop_request import Stopping
 
 
 def test_it_is_asked_once_and_the_first_reason_stands(monkeypatch):
     sent = []
-    monkeypatch.setattr("orchestrator.scheduler.stopping.os.kill", lambda *signalled: sent.append(signalled))
+    monkeypatch.setattr("orchestrator.scheduler.stop_request.os.kill", lambda *signalled: sent.append(signalled))
     stopping = Stopping()
     stopping.stop("the limit")
     stopping.lose("the lease")

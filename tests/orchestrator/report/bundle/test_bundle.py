@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.report import bundle
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
-from orchestrator.report.bundle import safe_name, write_bundle
-from orchestrator.report.bundle_records import read_question, read_study, study_json
+from orchestrator.report.bundle import write as bundle
+from orchestrator.report.bundle.records import read_question, read_study, study_json
+from orchestrator.report.bundle.write import safe_name, write_bundle
 from orchestrator.report.table import Table
 from orchestrator.results.study import Study
 from tests.orchestrator.recorded import replicate

@@ -7,7 +7,7 @@ import pytest
 from orchestrator.pareto.membership import uncertain_front
 from orchestrator.report.answers import Answers
 from orchestrator.report.figure.front import Published
-from orchestrator.report.front_page import draw_front
+from orchestrator.report.front_files import draw_front
 from orchestrator.results.question import Question
 from tests.orchestrator.pareto.made_up import ERROR_COST, ERROR_COST_LATENCY, study_of
 
@@ -56,7 +56,7 @@ def test_many_points_are_thinned_out_and_the_caption_says_so(crowd, drawn):
     found = marks(text)
     assert len(set(found)) == len(found) == 150 and {"0", "1", "100", "1000"} <= set(found)
     assert re.findall(r'<text class="label".*?>(.*?)</text>', text) == ["c0"]
-    assert len(text) < 300_000
+    assert len(text) < 300_000 and "150 of 1,001 shown; all are in f.json" in text
 
 
 def test_few_points_are_all_drawn(drawn):

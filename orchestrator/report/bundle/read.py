@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from orchestrator.report.bundle import (
+from orchestrator.report.bundle.records import parse, validated
+from orchestrator.report.bundle.write import (
     FORMAT,
     LIMITS,
     MANIFEST,
@@ -21,7 +22,6 @@ from orchestrator.report.bundle import (
     Manifest,
     size_limit,
 )
-from orchestrator.report.bundle_records import parse, validated
 from trainables.errors import InputError
 
 COMPRESSION: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

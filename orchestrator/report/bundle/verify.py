@@ -10,9 +10,9 @@ from typing import Final
 
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
-from orchestrator.report.bundle import Manifest, member_of, table_member, versions
-from orchestrator.report.bundle_reading import read_bundle
-from orchestrator.report.bundle_records import read_question, read_study
+from orchestrator.report.bundle.read import read_bundle
+from orchestrator.report.bundle.records import read_question, read_study
+from orchestrator.report.bundle.write import Manifest, member_of, table_member, versions
 from orchestrator.report.table import Table, to_csv
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study

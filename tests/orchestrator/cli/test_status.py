@@ -1,0 +1,107 @@
+"""`status` on recorded studies, small and large."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from orchestrator.cli.status import _disk, status
+from orchestrator.console.printing import Format
+from orchestrator.results.study import Study
+from orchestrator.tracking import load
+from tests.orchestrator.recorded import replicate
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """A study that `load` finds: 100 conditions of 2 seeds, 80 replicates failed, two versions of the code."""
+    replicates = [
+        replicate(
+            f"c{i:03}",
+            seed,
+            state="failed" if i < 80 and seed == 2 else "complete",
+            error=f"cause {i}" if i < 80 and seed == 2 else "",
+            code_version="old" if i < 7 else "new",
+            metrics={"per@e": 0.5 + i / 1000, "macs_per_frame@e": 1e6},
+            duration_s=1800.0,
+            peak_host_bytes=1_000_000 * (i + 1),
+        )
+        for i in range(100)
+        for seed in (1, 2)
+    ]
+    study = Study("asr.demo", tuple(replicates), {f"c{i:03}": 1_700_000_000_000 + i for i in range(100)})
+    monkeypatch.setattr(load, "load_study", lambda *_: study)
+    return study
+
+
+def test_few_replicates_are_shown_one_by_one(store, printed):
+    store.write([replicate("a", 1), replicate("a", 2, state="failed", error="[why] it failed")], revision=1)
+    folder = Path("runs/replicates/asr.demo/x")
+    folder.mkdir(parents=True)
+    (folder / "step.pt").write_bytes(b"0" * 2_500_000)
+    shown = printed(status)
+    (row,) = [line for line in shown.splitlines() if "[why] it failed" in line]
+    assert [cell.strip() for cell in row.strip("│").split("│")] == ["a", "2", "failed", "[why] it failed"]
+    assert "1 complete, 1 failed; 2.5 MB of checkpoints and journals\n" in shown
+    assert "versions" not in shown and "Peak memory" not in shown
+
+
+def test_many_are_shown_by_condition_those_that_changed_last(large, printed, workplace):
+    shown = printed(status)
+    lines = shown.splitlines()
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│ c")]
+    conditions = [row for row in rows if len(row) == 6]
+    assert [row[0] for row in conditions] == [f"c{i:03}" for i in range(40, 100)]
+    assert conditions[0][1:5] == ["1", "1", "0.5400", "1:00:00"]
+    assert conditions[-1][1:5] == ["2", "", "0.5990 ± 0.0000", "1:00:00"]
+    assert conditions[0][5].startswith("2023-11-1")
+    assert "the 60 of 100 conditions that changed last" in shown
+    failures = [row for row in rows if len(row) == 3]
+    assert failures == [[f"c{i:03}", "2", f"cause {i}"] for i in range(50)]
+    assert "30 more; --format csv lists all." in shown
+
+
+def test_versions_disk_and_memory_are_said(large, printed, workplace):
+    shown = printed(status)
+    assert "Results of 2 versions of the trainable's code" in shown
+    assert "  old: c000; c001; c002; c003; c004 and 2 more\n" in shown
+    assert "  new: c007; c008; c009; c010; c011 and 88 more\n" in shown
+    assert "120 complete, 80 failed; 200.0 MB of checkpoints and journals, as recorded" in shown
+    assert "Peak memory: 100 MB of a process (c099 seed 1)\n" in shown
+
+
+def test_json_and_csv_list_every_replicate(large, printed, workplace):
+    rows = json.loads(printed(status, format=Format.json))
+    assert [(row["condition"], row["seed"]) for row in rows] == [(r.condition, r.seed) for r in large.replicates]
+    assert rows[1]["error"] == "cause 0" and rows[1]["key"] == "c000/2" and rows[1]["peak_host_bytes"] == 1_000_000
+    listed = list(csv.DictReader(io.StringIO(printed(status, format=Format.csv))))
+    assert [list(row) for row in listed[:1]] == [list(rows[0])]
+    assert [row["error"] for row in listed] == [row["error"] for row in rows]
+
+
+def test_an_experiment_without_a_replicate_says_so(store, printed):
+    assert printed(status) == "asr.demo: no replicate is recorded yet\n"
+    assert json.loads(printed(status, format=Format.json)) == []
+
+
+def test_the_command_takes_what_it_took(large, workplace):
+    app = typer.Typer()
+    app.command()(status)
+    found = CliRunner().invoke(app, ["asr.demo", "--smoke", "--format", "json"])
+    assert found.exit_code == 0 and len(json.loads(found.stdout)) == 200
+
+
+def test_a_bucket_that_is_away_hides_no_study(workplace, monkeypatch, capsys):
+    from orchestrator.environment.settings import Settings
+    from orchestrator.journal.bucket import SharedFolder
+
+    def away(*_arguments, **_named):
+        raise OSError("s3://bucket cannot be reached")
+
+    monkeypatch.setattr(SharedFolder, "sizes", away)
+    settings = Settings(workplace / "runs", "sqlite:///x.db", storage="memory://bucket")
+    assert _disk(Study("asr.demo", ()), settings) == "unknown: s3://bucket cannot be reached"
