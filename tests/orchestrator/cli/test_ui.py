@@ -75,7 +75,7 @@ def test_a_port_that_is_taken_is_refused_with_another(workplace, monkeypatch, ca
         port = taken.getsockname()[1]
         assert call(monkeypatch, "--port", str(port)) == 2
     message = capsys.readouterr().err
-    assert f"Port {port} of 127.0.0.1 is in use" in message and "--port" in message.partition("taken")[2]
+    assert f"Port {port} of 127.0.0.1 is in use" in message and "--port" in message.partition("another")[2]
     assert message.count("\n") == 1
     assert not started
 

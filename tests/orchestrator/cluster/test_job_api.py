@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.machine import waiting
 from orchestrator.cluster import job_api
 from orchestrator.cluster.jobs import ClusterAwayError
 from orchestrator.cluster.submission import Submission
@@ -116,7 +117,7 @@ def test_a_wrong_token_is_one_line_without_it(serve, status):
 
 def test_whoever_does_without_a_token_is_refused(serve, monkeypatch, tmp_path):
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    with pytest.raises(RefusedError, match="RAY_AUTH_MODE=disabled; unset it"):
+    with pytest.raises(RefusedError, match="RAY_AUTH_MODE is disabled; unset it"):
         job_api.connect(serve().address)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "nothing"))
@@ -146,7 +147,7 @@ def test_a_token_goes_to_no_other_machine_unencrypted(monkeypatch):
     asked = []
     monkeypatch.setattr(job_api, "_refuse_open", asked.append)
     monkeypatch.setattr(job_api, "RayJobs", asked.append)
-    with pytest.raises(RefusedError, match=r"go to head unencrypted\. .*`ssh -N -L 8265:127\.0\.0\.1:8265 head`"):
+    with pytest.raises(RefusedError, match=r"travel to head unencrypted\. .*`ssh -N -L 8265:127\.0\.0\.1:8265 head`"):
         job_api.connect("http://head:8265")
     assert not asked
     for address in ("https://head:8265", "http://localhost:8265", "http://[::1]:8265"):
@@ -190,7 +191,7 @@ def test_a_job_is_sent_whole_and_a_name_that_is_taken_meanwhile_is_refused(serve
     assert sent["runtime_env"]["working_dir"].startswith("gcs://_ray_pkg_")
     variables = sent["runtime_env"]["env_vars"]
     assert variables == {"A": "b", "RAY_JOB_STOP_WAIT_TIME_S": "60", "RAY_OVERRIDE_JOB_RUNTIME_ENV": "1"}
-    with pytest.raises(RefusedError, match=r"run by the job asr\.demo-2 already"):
+    with pytest.raises(RefusedError, match=r"already run by the job asr\.demo-2"):
         api.submit(submission, "asr.demo-2", tmp_path / "sources.zip")
 
 
@@ -203,7 +204,7 @@ def test_a_cluster_that_has_just_come_up_is_asked_again_but_not_for_ever(serve, 
             raise InputError("The cluster answers: No available agent to submit job, please try again later.")
 
     monkeypatch.setattr(api, "_submit", answer)
-    monkeypatch.setattr(job_api.time, "sleep", lambda _s: None)
+    monkeypatch.setattr(waiting.time, "sleep", lambda _s: None)
     answers.insert(0, "")
     api.submit(submission, "asr.demo-3", tmp_path)
     assert not answers

@@ -24,7 +24,7 @@ def test_jobs_of_a_sweep_are_numbered_whatever_else_the_cluster_has():
 def test_a_sweep_with_a_job_gets_no_other(state):
     known = [job("asr.demo-2", state), job("asr.demo-1")]
     with pytest.raises(
-        RefusedError, match=r"run by the job asr\.demo-2 already; .*logs asr\.demo-2 --follow.*stop asr"
+        RefusedError, match=r"already run by the job asr\.demo-2; .*logs asr\.demo-2 --follow.*stop asr"
     ):
         next_name(known, "asr.demo")
     assert next_name(known, "asr.budget") == "asr.budget-1"

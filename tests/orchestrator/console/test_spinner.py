@@ -10,7 +10,7 @@ from orchestrator.console import spinner
 def said(monkeypatch, **options):
     text = io.StringIO()
     monkeypatch.setattr(spinner, "err", Console(file=text, width=80, **options))
-    with spinner.step("Reading [b]it[/b]"):
+    with spinner.spinner("Reading [b]it[/b]"):
         pass
     return text.getvalue()
 

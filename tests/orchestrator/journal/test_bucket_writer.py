@@ -166,7 +166,7 @@ def test_a_session_that_another_has_followed_writes_nothing_more(sent):
         first.close,
     ):
         first._writer._sent_s = float("-inf")
-        with pytest.raises(SupersededError, match=r"by process \d+ on .*, attempt driver\.2"):
+        with pytest.raises(SupersededError, match=r"by another session, process \d+ on .*, attempt driver\.2"):
             write()
     assert (sent, SharedFolder(URL).sizes()) == ([], before)
 

@@ -46,7 +46,7 @@ def test_every_broken_file_is_named_and_the_rest_is_read(corpus):
     said = "\n".join(found["train"].problems)
     for problem in (
         "1-7-0001.flac cannot be read as audio",
-        "2-7-0001.flac, but that file is not there",
+        "2-7-0001.flac, but that file is missing",
         "1-7-0002.TextGrid must be a TextGrid",
         "3-7.trans.txt must be UTF-8",
         "3-7-0009.flac has no line in a transcript",

@@ -145,7 +145,7 @@ def test_bad_data_is_one_line_that_names_the_file(corpus: LibriSpeech, spoil: st
     match spoil:
         case "missing":
             audio.unlink()
-            said = "2-7.trans.txt has a line for 2-7-0001.flac, but that file is not there"
+            said = "2-7.trans.txt has a line for 2-7-0001.flac, but that file is missing"
         case "broken":
             audio.write_bytes(b"fLaC but no more")
         case "truncated":
