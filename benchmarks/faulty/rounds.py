@@ -29,7 +29,7 @@ STRANGE: Final = (
     *(f"RAY_{name}" for name in ("ADDRESS", "AUTH_MODE", "TMPDIR")),
 )
 AWAY: Final = ("tracking_away", "database_away")
-SAID_AWAY: Final = "The tracking store is away"
+SAID_AWAY: Final = "The tracking store is unavailable"
 
 
 @dataclass

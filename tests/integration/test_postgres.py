@@ -153,7 +153,7 @@ def check_through_a_crash(databases, away_s: float, monkeypatch) -> None:
 
     times = during(2, crash, monkeypatch)
     outcome, log = told_of(searched(3))
-    assert "The tracking store is away" in log and "The tracking store is available again" in log
+    assert "The tracking store is unavailable" in log and "The tracking store is available again" in log
     check_search(outcome, monkeypatch)
 
 

@@ -53,10 +53,10 @@ def test_while_the_store_is_away_everything_waits_and_nothing_is_lost(queue, tol
     assert queue.drain(5) == 0
     assert done == ["a", "b", "c"]
     assert not queue.is_unavailable
-    assert told[0].endswith(" meanwhile (no answer of http://me:***@lab:5000).")
-    assert [text.split(" (")[0][:30] for text in told] == [
-        "The tracking store is away; wh",
-        "The tracking store is available again aft",
+    assert told[0].endswith(" keep all results (no answer of http://me:***@lab:5000).")
+    assert [text.partition(";")[0].partition(" after")[0] for text in told] == [
+        "The tracking store is unavailable",
+        "The tracking store is available again",
     ]
     assert "story" not in told[0]
 
