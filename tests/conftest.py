@@ -12,6 +12,11 @@ os.environ |= {
     "DO_NOT_TRACK": "1",
     "OMP_NUM_THREADS": "1",
 }
+for name in (
+    "COLUMNS",
+    "LINES",
+):  # pytest-xdist sets them; a rich console made meanwhile would keep that width for good
+    os.environ.pop(name, None)
 
 import hypothesis
 import torch

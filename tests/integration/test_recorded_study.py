@@ -36,9 +36,10 @@ def runs(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(StoreLease.__init__, "__defaults__", (0.2, 0.05))
     folder = read_settings().runs
     with zipfile.ZipFile(ARCHIVE) as archive:
-        archive.extractall(workplace)
-    for journal in folder.rglob("journal.jsonl"):
-        journal.write_text(journal.read_text().replace(PLACE, str(folder)))
+        for name in archive.namelist():
+            file, content = workplace / name, archive.read(name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content.replace(PLACE.encode(), bytes(folder)) if file.suffix == ".jsonl" else content)
     (folder / "mlflow.db").unlink(missing_ok=True)
     with sqlite3.connect(folder / "mlflow.db") as database:
         database.executescript((workplace / "store.sql").read_text().replace(PLACE, str(folder)))

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.machine import waiting
 from orchestrator.cluster import job_api
 from orchestrator.cluster.jobs import ClusterAwayError
 from orchestrator.cluster.submission import Submission
 from orchestrator.console.errors import RefusedError
+from orchestrator.machine import waiting
 from tests.orchestrator.checks.test_sweep import closed_port
 from trainables.errors import InputError
 
