@@ -12,11 +12,6 @@ os.environ |= {
     "DO_NOT_TRACK": "1",
     "OMP_NUM_THREADS": "1",
 }
-for name in (
-    "COLUMNS",
-    "LINES",
-):  # pytest-xdist sets them; a rich console made meanwhile would keep that width for good
-    os.environ.pop(name, None)
 
 import hypothesis
 import torch
@@ -45,6 +40,8 @@ hypothesis.settings.register_profile("same", deadline=None, derandomize=True)  #
 hypothesis.settings.load_profile("same")
 install_import_hook(MODULE_NAMES, "beartype.beartype")
 torch.set_num_threads(1)
+for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and a rich console made then keeps that width for good
+    os.environ.pop(name, None)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script; tests interrupt commands
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
