@@ -11,6 +11,7 @@ from typing import Final
 from rich.console import Console
 
 from orchestrator.console.errors import RefusedError
+from orchestrator.environment.redaction import redacted_uri
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.outcome import Outcome
 from orchestrator.scheduler.admission import Admission
@@ -29,7 +30,7 @@ from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.scheduler.watchdog import Watchdog
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper
-from orchestrator.tracking.store import reason_of, redacted
+from orchestrator.tracking.store import reason_of
 from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Condition
 from trainables.errors import InputError
@@ -227,7 +228,7 @@ def _at_hand(uri: str) -> Iterator[None]:
         if not Tracking.is_unavailable(error):
             raise
         reason = reason_of(error, uri)
-        raise InputError(f"The tracking store {redacted(uri)} cannot be used: {reason}") from None
+        raise InputError(f"The tracking store {redacted_uri(uri)} cannot be used: {reason}") from None
 
 
 def _source(factory: TaskFactory, capacity: Capacity, tell: Callable[[str], None]) -> ConditionSource:

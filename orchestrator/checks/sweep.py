@@ -10,6 +10,8 @@ from typing import Final
 
 from orchestrator.checks.check import Check
 from orchestrator.cluster.address import names_cluster
+from orchestrator.cluster.ray_internals import JOB_VARIABLE
+from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
 from orchestrator.results.study import Study
@@ -34,9 +36,6 @@ NETWORK_FILE_SYSTEMS: Final = (
     "9p",
     "fuse.",
 )
-OF_JOB: Final = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-"""A variable that Ray sets for the drivers of submitted jobs."""
-
 OF_COPY: Final = "is in the job's own copy of the sources, which Ray removes"
 OTHER_STORE: Final = (
     "Set PONDERAY_TRACKING_URI to sqlite:///FILE or to a server: http(s)://, postgresql:// or mysql://."
@@ -87,7 +86,7 @@ def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
 
 def check_tracking(settings: Settings) -> Check:
     """Whether the tracking store is one that is supported, and answers within seconds."""
-    uri, shown = settings.tracking_uri, tracking_store.redacted(settings.tracking_uri)
+    uri, shown = settings.tracking_uri, redacted_uri(settings.tracking_uri)
     kind = tracking_store.store_kind(uri)
     if not kind:
         return Check("tracking", "failed", f"{shown!r} is not a supported tracking store", OTHER_STORE)
@@ -123,7 +122,7 @@ def _warn_of_network(uri: str, found: str) -> Check:
 
 
 def _goes_with_job(place: Path) -> bool:
-    return OF_JOB in os.environ and place.is_relative_to(Path.cwd())
+    return JOB_VARIABLE in os.environ and place.is_relative_to(Path.cwd())
 
 
 def check_storage(settings: Settings) -> Check:

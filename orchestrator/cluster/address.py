@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
 
 CONNECT_S: Final = 3.0
@@ -33,7 +34,7 @@ def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
     except (OSError, ValueError) as error:
         return str(error)
-    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    command = [sys.executable, "-m", ray_internals.COMMANDS, "health-check", "--address", address]
     as_here = os.environ | {ray_token.MODE: ray_token.mode()}
     try:
         done = subprocess.run(  # noqa: S603

@@ -18,12 +18,10 @@ import yaml  # type: ignore[import-untyped]
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 
 from orchestrator.cluster.address import names_cluster
+from orchestrator.cluster.ray_internals import DESCRIPTION
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.scheduler import Scheduler
 from search_spaces.sweep import ResolvedResources
-
-CONFIG: Final = Path("~/ray_bootstrap_config.yaml")
-"""Where `ray up` puts the cluster's description on its head."""
 
 LOOK_S: Final = 1.0
 MAX_ASKED: Final = 64
@@ -58,7 +56,7 @@ class GrowingCapacity:
             has joined a cluster.
     """
 
-    def __init__(self, present: Callable[[], Capacity], config: Path = CONFIG) -> None:
+    def __init__(self, present: Callable[[], Capacity], config: Path = DESCRIPTION) -> None:
         file = config.expanduser()
         is_described = names_cluster() and file.is_file()
         self._present = present

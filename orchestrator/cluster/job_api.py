@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from orchestrator.cluster.jobs import SWEEP_TAG, ClusterAwayError, Job, already_running
+from orchestrator.cluster.jobs import ClusterAwayError, Job, already_running
 from orchestrator.cluster.submission import OF_JOBS, Submission
 from orchestrator.cluster.token import REMEDY, token, token_file
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.redaction import redacted_text
 from orchestrator.machine.network import is_loopback, tunnel
 from orchestrator.machine.waiting import wait_until
+from orchestrator.tracking import names
 from trainables.errors import InputError
 
 ADDRESS_VARIABLE: Final = "RAY_API_SERVER_ADDRESS"
@@ -141,7 +142,7 @@ class RayJobs:
                 entrypoint=submission.entrypoint,
                 submission_id=name,
                 runtime_env={"working_dir": str(package), "env_vars": dict(submission.variables) | dict(OF_JOBS)},
-                metadata={SWEEP_TAG: submission.sweep},
+                metadata={names.SWEEP: submission.sweep},
             )
 
     def stop(self, name: str) -> None:
@@ -207,7 +208,7 @@ def _job(details: Any) -> Job:
     variables = (details.runtime_env or {}).get("env_vars") or {}
     return Job(
         name=details.submission_id or details.job_id or "",
-        sweep=(details.metadata or {}).get(SWEEP_TAG, ""),
+        sweep=(details.metadata or {}).get(names.SWEEP, ""),
         state=details.status.value,
         entrypoint=details.entrypoint,
         started_ms=details.start_time or 0,

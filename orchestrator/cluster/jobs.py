@@ -8,7 +8,6 @@ from typing import Final, Protocol
 from orchestrator.console.errors import RefusedError
 from trainables.errors import InputError
 
-SWEEP_TAG: Final = "ponderay.sweep"
 SUCCEEDED: Final = "SUCCEEDED"
 ENDED: Final = (SUCCEEDED, "FAILED", "STOPPED")
 

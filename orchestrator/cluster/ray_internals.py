@@ -3,11 +3,25 @@
 `tests/orchestrator/cluster/test_ray_internals.py` fails where a later Ray has moved one, and names it.
 """
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from ray.util.placement_group import PlacementGroup
+if TYPE_CHECKING:
+    from ray.util.placement_group import PlacementGroup
 
-STREAM_HANDLER = "ray_print_logs"
+CLUSTER_ID: Final = "/ray.rpc.NodeInfoGcsService/GetClusterId"
+"""A call of the cluster's head that any client makes first, and that takes nothing."""
+
+JOB_VARIABLE: Final = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Ray sets it for the drivers of submitted jobs."""
+
+DESCRIPTION: Final = Path("~/ray_bootstrap_config.yaml")
+"""Where `ray up` puts the cluster's description on its head."""
+
+COMMANDS: Final = "ray.scripts.scripts"
+"""The module behind the command `ray`."""
+
+STREAM_HANDLER: Final = "ray_print_logs"
 """Under this name Ray's driver prints what raylet and workers say."""
 
 
@@ -33,9 +47,10 @@ def quieten_raylet() -> None:
     global_worker_stdstream_dispatcher.remove_handler(STREAM_HANDLER)
 
 
-def placement_group_of(name: str) -> PlacementGroup:
+def placement_group_of(name: str) -> "PlacementGroup":
     """The placement group whose id `placement_group_table` gives as `name`, in hexadecimal digits."""
     from ray._raylet import PlacementGroupID
+    from ray.util.placement_group import PlacementGroup
 
     return PlacementGroup(PlacementGroupID(bytes.fromhex(name)))
 
@@ -47,3 +62,10 @@ def autoscaling_coordinator() -> Any:
     )
 
     return get_or_create_autoscaling_coordinator()  # type: ignore[no-untyped-call]
+
+
+def trainer_without_process_group() -> type[Any]:
+    """Ray Train's trainer under that of torch: it loads no torch in the processes that only look on."""
+    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+
+    return DataParallelTrainer

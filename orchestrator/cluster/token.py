@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 from typing import Final, Literal
 
+from orchestrator.cluster import ray_internals
 from orchestrator.machine.atomic_create import create_atomically
 from trainables.errors import InputError
 
 MODE: Final = "RAY_AUTH_MODE"
 PLACE: Final = re.compile(r"[^/\s]+:\d+")
 ANSWER_S: Final = 3.0
-QUESTION: Final = "/ray.rpc.NodeInfoGcsService/GetClusterId"
 REMEDY: Final = "Copy ~/.ray/auth_token from the cluster's head to this machine and `chmod 600 ~/.ray/auth_token`."
 
 
@@ -43,9 +43,7 @@ def prepare(address: str) -> None:
     os.environ.setdefault(MODE, mode())
     ray = sys.modules.get("ray")
     if ray is not None and not ray.is_initialized():
-        from orchestrator.cluster.ray_internals import read_mode_again
-
-        read_mode_again()
+        ray_internals.read_mode_again()
 
 
 def mode() -> str:
@@ -92,7 +90,7 @@ def ask(address: str, shown: str = "") -> Literal["let in", "turned away", "unkn
     proof = [("authorization", f"Bearer {shown}")] if shown else None
     with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
         try:
-            channel.unary_unary(QUESTION)(b"", timeout=ANSWER_S, metadata=proof)
+            channel.unary_unary(ray_internals.CLUSTER_ID)(b"", timeout=ANSWER_S, metadata=proof)
         except grpc.RpcError as error:
             return "turned away" if error.code() is grpc.StatusCode.UNAUTHENTICATED else "unknown"
     return "let in"

@@ -14,9 +14,9 @@ from typing import Any, Final
 import ray
 import ray.train
 from ray import tune
-from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 from ray.tune import PlacementGroupFactory
 
+from orchestrator.cluster.ray_internals import trainer_without_process_group
 from orchestrator.journal.folder import HUNG_FILE, Record, ReplicateFolder
 from orchestrator.machine.processes import start_time
 from orchestrator.machine.shared_folder_check import read_mark
@@ -56,7 +56,7 @@ def trial_resources(params: dict[str, str]) -> PlacementGroupFactory:
 def _trainer_type(num_workers: int) -> Any:
     """One worker needs no process group; without it neither trial nor controller loads torch, which takes seconds."""
     if num_workers == 1:
-        return DataParallelTrainer
+        return trainer_without_process_group()
     from ray.train.torch import TorchTrainer
 
     return TorchTrainer

@@ -25,6 +25,8 @@ _EXPORTED: Final = re.compile(
 _BEARER: Final = re.compile(r"\b((?:bearer|basic)\s+)[\w.~+/=\-]{8,}", re.IGNORECASE)
 _SIGNATURE: Final = re.compile(r"([?&](?:sig|signature|auth|key|x-amz-[a-z-]+)=)[^\s&\"']+", re.IGNORECASE)
 _OF_URI: Final = re.compile(r"(\b[\w+.\-]+://[^\s:/@\"']*):([^\s\"']+)@")
+_PASSWORD: Final = re.compile(r"(://[^:/@]*):.*@")
+_PASSWORD_OPTION: Final = re.compile(r"((?:password|passwd|pwd|token)=)[^&\s]*", re.IGNORECASE)
 _LONE_USER: Final = re.compile(r"(\bhttps?://)[^\s:/@\"']+@", re.IGNORECASE)
 _LITERAL: Final = re.compile(rf"""({_SECRET}\w*["']?\s*[:=]\s*)("[^"]+"|'[^']+')""", re.IGNORECASE)
 _FORM: Final = re.compile(
@@ -63,6 +65,11 @@ def without_secrets(command: str) -> str:
 def redacted_setting(path: str, value: str) -> str:
     """The value of the setting `path`: *** where its name or what it holds is a secret."""
     return _without_secret(f"{path}={value}")[len(path) + 1 :]
+
+
+def redacted_uri(uri: str) -> str:
+    """The address of a store with *** for its password, which may hold any sign, an @ too."""
+    return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", uri))
 
 
 def redacted_text(text: str) -> str:

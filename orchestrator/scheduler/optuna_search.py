@@ -18,10 +18,11 @@ from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
+from orchestrator.environment.redaction import redacted_uri
 from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking import store as tracking_store
-from orchestrator.tracking.store import reason_of, redacted
+from orchestrator.tracking.store import reason_of
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
 from trainables.config import content_hash
@@ -80,7 +81,7 @@ class SearchedConditions:
             found = self._more()
         except AWAY as error:
             reason = reason_of(error.__cause__ or error, self._store)
-            stopped = StoppedError(f"Optuna's database {redacted(self._store)} does not answer: {reason}.")
+            stopped = StoppedError(f"Optuna's database {redacted_uri(self._store)} does not answer: {reason}.")
             self._outage.tolerate(stopped, is_idle=not self._open)
             return []
         self._outage.is_over()
@@ -163,7 +164,7 @@ def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minim
         reason = reason_of(error.__cause__ or error, store)
     except RuntimeError as error:  # Optuna's word on tables that are not those of its version
         reason = f"{error} Optuna needs its own database, not MLflow's."
-    raise InputError(f"Optuna's database {redacted(store)} cannot be opened: {reason}")
+    raise InputError(f"Optuna's database {redacted_uri(store)} cannot be opened: {reason}")
 
 
 def _identity(sweep: Sweep, fingerprint: str, evaluation: str) -> str:

@@ -15,6 +15,7 @@ from mlflow.entities import Experiment, Metric
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
+from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import Record
 from orchestrator.results.curves import Curve
@@ -26,7 +27,7 @@ from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, open_registry
 from orchestrator.tracking.runs import RUNNING, KeyedRuns, matching, plain, write
-from orchestrator.tracking.store import address, made_once, reason_of, redacted, store_kind
+from orchestrator.tracking.store import address, made_once, reason_of, store_kind
 from orchestrator.tracking.study_cache import cache_folder
 from trainables.errors import InputError
 
@@ -64,7 +65,7 @@ class Tracking:
         except (MlflowException, SQLAlchemyError, ImportError, ValueError) as error:  # a database needs its own package
             reason = reason_of(error, settings.tracking_uri)
             raise InputError(
-                f"The tracking store {redacted(settings.tracking_uri)} cannot be opened: {reason}"
+                f"The tracking store {redacted_uri(settings.tracking_uri)} cannot be opened: {reason}"
             ) from None
         self._runs = KeyedRuns(self._client, self.registry)
 
@@ -104,9 +105,8 @@ class Tracking:
         """
         found = self._client.get_experiment_by_name(name)
         if found is None:
-            raise InputError(
-                f"{name} has not run here yet ({redacted(self._settings.tracking_uri)}); `ponderay run {name}` runs it."
-            )
+            store = redacted_uri(self._settings.tracking_uri)
+            raise InputError(f"{name} has not run here yet ({store}); `ponderay run {name}` runs it.")
         return found
 
     def describe(self, experiment_id: str, tags: Mapping[str, str]) -> None:

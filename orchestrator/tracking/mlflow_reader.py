@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.environment.redaction import redacted_uri
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.replicate_tags import decode
 from orchestrator.tracking.runs import all_pages
-from orchestrator.tracking.store import redacted
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def read_study(client: "MlflowClient", name: str, experiment_id: str, cache: Pat
         cache: folder of what was read before; None: everything is read.
     """
     experiment = client.get_experiment(experiment_id)
-    origin = Origin(redacted(client.tracking_uri), str(experiment_id), int(experiment.creation_time or 0))
+    origin = Origin(redacted_uri(client.tracking_uri), str(experiment_id), int(experiment.creation_time or 0))
     before = study_cache.load(cache, origin)
     snapshot = _read(client, experiment_id, before)
     if snapshot != before:

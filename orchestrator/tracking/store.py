@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
+from orchestrator.environment.redaction import redacted_uri
 from orchestrator.machine.process_lock import held
 
 if TYPE_CHECKING:
@@ -103,17 +104,10 @@ CONNECT_LIMITS: Final = {
     "postgresql": {"connect_timeout": 5},
     "mysql": {"connect_timeout": 5},
 }
-PASSWORD: Final = re.compile(r"(://[^:/@]*):.*@")
 PART_OF_PASSWORD: Final = re.compile(r'"[^"\s]*@')
 """What is taken for a part of the host's name where a password holds an @ that is not written %40."""
 
 NO_ADDRESS: Final = "it is not a valid address (write %40 for @ and %2F for / in a password)"
-PASSWORD_OPTION: Final = re.compile(r"((?:password|passwd|pwd|token)=)[^&\s]*", re.IGNORECASE)
-
-
-def redacted(uri: str) -> str:
-    """`uri` with *** for its password."""
-    return PASSWORD_OPTION.sub(r"\1***", PASSWORD.sub(r"\1:***@", uri))
 
 
 def store_kind(uri: str) -> str:
@@ -213,4 +207,4 @@ def _without_password(text: str, uri: str) -> str:
         password = None
     for secret in {password, unquote(password)} if password else ():
         text = text.replace(secret, "***")
-    return redacted(PART_OF_PASSWORD.sub('"***@', text))
+    return redacted_uri(PART_OF_PASSWORD.sub('"***@', text))

@@ -12,6 +12,7 @@ import pytest
 from orchestrator.checks import sweep as preflight
 from orchestrator.checks.check import Check, refuse_failed
 from orchestrator.console.errors import RefusedError
+from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task_factory import TaskFactory
@@ -152,7 +153,7 @@ def test_the_file_system_is_the_one_of_the_longest_mount():
     ],
 )  # fmt: skip
 def test_passwords_are_masked(uri, shown):
-    assert store.redacted(uri) == shown
+    assert redacted_uri(uri) == shown
 
 
 # Storage and disk

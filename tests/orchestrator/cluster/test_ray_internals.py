@@ -1,5 +1,8 @@
 """The parts of Ray that are Ray's own are where they were read; what a later Ray has moved is named here."""
 
+import inspect
+from importlib.util import find_spec
+
 import ray
 
 from orchestrator.cluster import ray_internals
@@ -52,3 +55,25 @@ def test_the_coordinator_of_elastic_training_is_made_by_a_function_of_rays_data(
     from ray.data._internal.cluster_autoscaler import default_autoscaling_coordinator
 
     assert callable(default_autoscaling_coordinator.get_or_create_autoscaling_coordinator)
+
+
+def test_the_command_of_ray_is_a_module():
+    assert find_spec(ray_internals.COMMANDS) is not None
+
+
+def test_the_variable_of_submitted_jobs_is_the_one_that_ray_sets():
+    from ray._private.runtime_env import constants
+
+    assert ray_internals.JOB_VARIABLE == constants.RAY_JOB_CONFIG_JSON_ENV_VAR
+
+
+def test_the_description_lies_where_ray_up_puts_it():
+    from ray.tune.execution import cluster_info
+
+    assert f'"{ray_internals.DESCRIPTION}"' in inspect.getsource(cluster_info)
+
+
+def test_torchs_trainer_is_the_one_without_a_process_group_and_more():
+    from ray.train.torch import TorchTrainer
+
+    assert issubclass(TorchTrainer, ray_internals.trainer_without_process_group())

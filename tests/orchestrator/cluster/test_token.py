@@ -11,6 +11,7 @@ import grpc
 import pytest
 
 from orchestrator.checks import exposure, nodes
+from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
 from tests.orchestrator.checks.test_sweep import closed_port
 from trainables.errors import InputError
@@ -31,7 +32,7 @@ def cluster(token: str) -> Iterator[str]:
 
     with futures.ThreadPoolExecutor(1) as threads:
         server = grpc.server(threads)
-        service, method = ray_token.QUESTION.strip("/").split("/")
+        service, method = ray_internals.CLUSTER_ID.strip("/").split("/")
         handler = grpc.unary_unary_rpc_method_handler(get_cluster_id)
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, {method: handler})])
         port = server.add_insecure_port("127.0.0.1:0")
