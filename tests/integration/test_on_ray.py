@@ -134,6 +134,7 @@ def test_faults_in_one_of_two_train_workers_end_the_other_too():
     check_faults(Resources(num_workers=2))
 
 
+@pytest.mark.slow
 def test_a_search_is_drawn_and_told_under_ray():
     outcome = run_with_ray(searched(num_trials=4))
     assert [r.state for r in outcome.replicates] == ["complete"] * 8

@@ -288,6 +288,7 @@ def test_a_learnt_tau_moves_as_its_formula_says():
     assert time_penalty.next_tau(Fixed(), 0.0, 1.0) == time_penalty.first_tau(Fixed()) == 0.0
 
 
+@pytest.mark.slow
 def test_a_budget_holds_where_the_task_alone_would_exceed_it(tmp_path):
     found = {}
     for name, tau in {"free": 0.0, "budget": LearntTau(mean_updates=1.6, rate=0.02, start=1e-2)}.items():
