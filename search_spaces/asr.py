@@ -45,9 +45,7 @@ def demo(size: Size = "full") -> Sweep:
     else:
         config = laptop(Synthetic(), num_epochs=10, num_pretraining_epochs=4, keep_every=3)
         config = config.with_value("training.batch_size", 8).with_value("training.learning_rate", 4e-3)
-    always_small, always_big = ALWAYS
-    one_worker = Condition(always_big.name, always_big.values, Resources(num_workers=1))
-    conditions = (Condition("surprisal"), *_random(config), always_small, one_worker)
+    conditions = (Condition("surprisal"), *_random(config), *ALWAYS)
     about = "Surprisal, random and fixed routing on synthetic speech; laptop sizes, 2 seeds."
     return _sweep("demo", size, about, config, conditions, reference="random", seeds=(1, 2), smoke_seeds=(1, 2))
 

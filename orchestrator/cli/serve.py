@@ -121,7 +121,7 @@ def _start_in_background(server: "TrackingServer") -> None:
 
     serving, is_new = start(server)
     if not is_new:
-        said = "The server runs already with its earlier options; `ponderay serve --stop` ends it."
+        said = "The server already runs with its earlier options; `ponderay serve --stop` ends it."
         out.print(said, markup=False, soft_wrap=True)
     replace(server, host=serving.host, port=serving.port).describe(out)
     out.print("`ponderay serve --stop` ends it; add `--folder` if you gave it.", markup=False, soft_wrap=True)

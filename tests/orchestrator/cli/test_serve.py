@@ -153,7 +153,7 @@ def test_one_that_runs_already_says_that_options_change_nothing(tmp_path, monkey
     monkeypatch.setattr(background, "start", lambda server: (running, False))
     assert call(monkeypatch, "--background", "--folder", str(tmp_path / "f"), "--port", "9") == 0
     said = capsys.readouterr().out
-    assert "runs already with its earlier options; `ponderay serve --stop` ends it" in said
+    assert "already runs with its earlier options; `ponderay serve --stop` ends it" in said
     assert f"PONDERAY_TRACKING_URI={running.link}" in said and "127.0.0.1:9\n" not in said
 
 
