@@ -21,6 +21,9 @@ ON_RAY: Final = frozenset(
 )  # fmt: skip
 """Files with tests that start Ray or use the tests' own."""
 
+LONGEST: Final = frozenset({"tests/cluster/test_cluster.py", "tests/trainables/act/test_train.py"})
+"""Files that begin first, for one that begins last would keep a single worker busy."""
+
 
 class FilesToWorkers(LoadScopeScheduling):
     """Gives workers file after file."""
@@ -43,6 +46,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuses a file that uses Ray and is not named above."""
+    """Refuses a file that uses Ray and is not named above; puts the longest files first."""
     on_ray = {item.location[0] for item in items if "ray_instance" in getattr(item, "fixturenames", ())}
     assert on_ray <= ON_RAY, f"add to ON_RAY in tests/workers.py: {sorted(on_ray - ON_RAY)}"
+    items.sort(key=lambda item: item.location[0] not in LONGEST)
