@@ -159,7 +159,10 @@ def test_resources_that_cannot_be_are_refused(wrong, rule):
 
 
 def test_resources_are_given_to_conditions_with_their_own_too():
-    sweep = find_sweep("asr.demo").with_resources({"gpus_per_worker": 0.25, "num_workers": (1, 2)})
+    demo = find_sweep("asr.demo")
+    first, *others = demo.conditions
+    sweep = replace(demo, conditions=(replace(first, resources=Resources(num_workers=1)), *others))
+    sweep = sweep.with_resources({"gpus_per_worker": 0.25, "num_workers": (1, 2)})
     own = [condition.resources for condition in sweep.conditions if condition.resources]
     assert own and {resources.gpus_per_worker for resources in [*own, sweep.resources]} == {0.25}
     resolved = sweep.resources.resolve(num_gpus=1)
