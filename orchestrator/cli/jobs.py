@@ -202,10 +202,15 @@ def _wait(api: JobLogs, name: str) -> Job:
     from orchestrator.cluster.submission import STOP_S
 
     limit_s = STOP_S + MORE_STOP_S
-    wait_until(lambda: find_job(api.jobs(), name).has_ended, limit_s, POLL_S)
-    job = find_job(api.jobs(), name)
-    if not job.has_ended:
-        raise InputError(f"{name} was asked to stop {limit_s:.0f} s ago, but is still {job.state}.")
+
+    def ended() -> Job | None:
+        job = find_job(api.jobs(), name)
+        return job if job.has_ended else None
+
+    job = wait_until(ended, limit_s, POLL_S)
+    if job is None:
+        state = find_job(api.jobs(), name).state
+        raise InputError(f"{name} was asked to stop {limit_s:.0f} s ago, but is still {state}.")
     return job
 
 

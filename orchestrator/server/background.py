@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 import traceback
 from typing import Final
 
@@ -27,20 +28,20 @@ def start(server: TrackingServer) -> tuple[Serving, bool]:
             upgrading its tables.
     """
     server.folder.make()
-    starting = Lease(server.folder.path / "start.lock")
+    starting, deadline_s = Lease(server.folder.path / "start.lock"), time.monotonic() + ANSWER_S
     try:
         starting.wait(ANSWER_S)
     except TimeoutError:
         raise InputError(f"Another process is still starting the server of {server.folder.path}.") from None
     try:
         child = 0 if server.folder.serving() else _detach(server, starting)
-        return _wait(server.folder, child), child != 0
+        return _wait(server.folder, child, deadline_s - time.monotonic()), child != 0
     finally:
         starting.release()
 
 
-def _wait(folder: ServerFolder, child: int) -> Serving:
-    serving = wait_until(lambda: _answering(folder, child), ANSWER_S)
+def _wait(folder: ServerFolder, child: int, limit_s: float) -> Serving:
+    serving = wait_until(lambda: _answering(folder, child), limit_s)
     if serving is None:
         raise InputError(f"The server does not answer within {ANSWER_S:.0f} s, but still runs; see {folder.log}.")
     return serving

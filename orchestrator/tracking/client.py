@@ -55,7 +55,7 @@ class Tracking:
         for name, value in CLIENT.items():
             os.environ.setdefault(name, value)
         self._settings = settings
-        self._books: dict[str, Registry] = {}
+        self._registries: dict[str, Registry] = {}
         self._revision = 0
         uri = address(settings.tracking_uri)
         try:
@@ -79,9 +79,9 @@ class Tracking:
 
     def registry(self, name: str) -> Registry:
         """The one registry called `name`."""
-        if name not in self._books:
-            self._books[name] = open_registry(self._client, name)
-        return self._books[name]
+        if name not in self._registries:
+            self._registries[name] = open_registry(self._client, name)
+        return self._registries[name]
 
     def open_experiment(self, name: str) -> str:
         """The id of the experiment `name`, made where it is not there."""

@@ -65,7 +65,7 @@ class KeyedRuns:
         given = {tag: plain(value) for tag, value in tags.items()} | identity | {names.STATE: "running"}
         made = self._client.create_run(experiment_id, tags=given, run_name=plain(name)[:NAME_LIMIT])
         mine = str(made.info.run_id)
-        runs[claim] = self._book_of(experiment_id).enter(claim, mine)
+        runs[claim] = self._registry_of(experiment_id).enter(claim, mine)
         self._begun.discard((experiment_id, claim))
         if runs[claim] == mine:
             self._new.add(mine)
@@ -85,7 +85,7 @@ class KeyedRuns:
     def known(self, experiment_id: str) -> dict[str, str]:
         """Ids of runs by what they were claimed for."""
         if experiment_id not in self._runs:
-            self._runs[experiment_id] = self._book_of(experiment_id).entries()
+            self._runs[experiment_id] = self._registry_of(experiment_id).entries()
         return self._runs[experiment_id]
 
     def remove_unentered(self, experiment_id: str, identity: Mapping[str, str] | None = None) -> None:
@@ -93,7 +93,7 @@ class KeyedRuns:
 
         For the holder of the lease, or once the registry has the run for these tags: others in the making are in vain.
         """
-        entered = set(self._book_of(experiment_id).entries().values())
+        entered = set(self._registry_of(experiment_id).entries().values())
         for run in list(matching(self._client, experiment_id, RUNNING)):
             if run.info.run_id not in entered and (identity or {}).items() <= run.data.tags.items():
                 self._client.delete_run(run.info.run_id)
@@ -104,7 +104,7 @@ class KeyedRuns:
         self._new.discard(run_id)
         return is_new
 
-    def _book_of(self, experiment_id: str) -> Registry:
+    def _registry_of(self, experiment_id: str) -> Registry:
         return self._registry(f"runs of experiment {experiment_id}")
 
     def _reopen(self, run_id: str) -> bool:

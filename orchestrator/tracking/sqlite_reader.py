@@ -1,6 +1,6 @@
 """Reads studies from a local SQLite store without MLflow, whose import alone takes seconds.
 
-It reads four of MLflow's tables and writes none. What it does not understand it leaves to `tracking_reader`.
+It reads four of MLflow's tables and writes none. What it does not understand it leaves to `mlflow_reader`.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 
 def read_study(store: str, name: str, cache: Path | None) -> Study | None:
-    """The study of the sweep `name`, as `tracking_reader.read_study` gives it.
+    """The study of the sweep `name`, as `mlflow_reader.read_study` gives it.
 
     None where the store is no SQLite file that can be read, or has no such sweep.
     """
