@@ -4,7 +4,7 @@
 
 One window of T = 35 steps and B = 64 streams, 2 layers, forward and backward in training, forward in evaluation, no
 dropout. "fused" is `nn.LSTM` with two layers, `nn.Embedding` and `nn.Linear`; every ratio is over it. "autograd" takes
-the gradient of surprisal at every step with `torch.autograd.grad`, on `nn.LSTMCell`, as is plainest. "products" is the
+the gradient of surprisal at every step with `torch.autograd.grad`, on the cell of `nn.LSTMCell` written out. "products" is the
 floor of surprisal: its matrix products and nothing else, in their sizes, those of a step one step after the other. All
 rows are timed in turns in one process with one torch thread; medians. "MACs" is the ratio of multiply-accumulates
 alone, no bound of time: "fused" multiplies all steps at once, and a step's 64 rows read all weights for little work.
@@ -72,6 +72,14 @@ class Fused(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), window.targets.flatten())
 
 
+def lstm_step(cell: nn.LSTMCell, value: Tensor, hidden: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+    """What `cell` computes; its own kernel on a GPU gives a hidden state that has no gradient for the new memory."""
+    gates = F.linear(value, cell.weight_ih, cell.bias_ih) + F.linear(hidden, cell.weight_hh, cell.bias_hh)
+    entry, keep, new, out = gates.chunk(4, dim=-1)
+    memory = keep.sigmoid() * memory + entry.sigmoid() * new.tanh()
+    return out.sigmoid() * memory.tanh(), memory
+
+
 class ByAutograd(nn.Module):
     """Surprisal recoding with a graph of every step."""
 
@@ -89,7 +97,7 @@ class ByAutograd(nn.Module):
             value, parts = self.embedding(tokens), []
             with torch.enable_grad():
                 for cell, (hidden, memory) in zip(self.cells, states, strict=True):
-                    value, memory = cell(value, (hidden, memory))
+                    value, memory = lstm_step(cell, value, hidden, memory)
                     parts += [value, memory]
                 loss = F.cross_entropy(self.decoder(value), targets, reduction="none")
                 gradients = torch.autograd.grad(loss.sum(), parts, retain_graph=True)

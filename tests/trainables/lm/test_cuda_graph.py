@@ -62,8 +62,13 @@ def test_a_replayed_window_equals_an_unrecorded_one(name):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("recoder", [None, Recoder(), Recoder(signal=McDropout(num_samples=3))], ids=str)
-def test_a_gpu_trains_as_a_cpu_does_and_half_precision_comes_close(recoder, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("recoder", "tolerance"),
+    [(None, 1e-3), (Recoder(), 1e-3), (Recoder(signal=McDropout(num_samples=3), step=FixedStep(size=0.05)), 2e-2)],
+    ids=["none", "surprisal", "mc_dropout"],
+)
+def test_a_gpu_trains_as_a_cpu_does_and_half_precision_comes_close(recoder, tolerance, tmp_path, monkeypatch):
+    """Masks of MC dropout come from another stream on a GPU: by small steps the losses still agree."""
     config = LmConfig(
         data=Data(vocabulary=Vocabulary(max_size=300), num_train_tokens=3000, num_validation_tokens=500),
         embedding_size=16,
@@ -77,5 +82,5 @@ def test_a_gpu_trains_as_a_cpu_does_and_half_precision_comes_close(recoder, tmp_
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     train.train(config, on_cpu := FolderTrial(tmp_path / "cpu"))
     last = on_cpu.reports[2]["valid_loss_nats"]
-    assert on_gpu.reports[2]["valid_loss_nats"] == pytest.approx(last, rel=1e-2)
+    assert on_gpu.reports[2]["valid_loss_nats"] == pytest.approx(last, rel=tolerance)
     assert half.reports[2]["valid_loss_nats"] == pytest.approx(last, rel=5e-2)
