@@ -4,7 +4,7 @@
 
 One window of T = 35 steps and B = 64 streams, 2 layers, forward and backward in training, forward in evaluation, no
 dropout. "fused" is `nn.LSTM` with two layers, `nn.Embedding` and `nn.Linear`; every ratio is over it. "autograd" takes
-the gradient of surprisal at every step with `torch.autograd.grad`, on the cell of `nn.LSTMCell` written out. "products" is the
+the gradient of surprisal at every step with `torch.autograd.grad`, on a written-out `nn.LSTMCell`. "products" is the
 floor of surprisal: its matrix products and nothing else, in their sizes, those of a step one step after the other. All
 rows are timed in turns in one process with one torch thread; medians. "MACs" is the ratio of multiply-accumulates
 alone, no bound of time: "fused" multiplies all steps at once, and a step's 64 rows read all weights for little work.
