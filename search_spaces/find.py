@@ -1,27 +1,180 @@
-"""Shipped sweeps by name: `asr.demo` is `demo` among the sweeps of `search_spaces.asr`."""
+"""Sweeps by name: an import path `mylab.sweeps:toy`, a file `sweeps.py:toy`, or an entry point of an installed package.
 
-from typing import Final
+An entry point in the group `ponderay.sweeps` names a sweep, a function that builds one, or a mapping of such by name:
+`asr = "search_spaces.asr:SWEEPS"` gives `asr.demo`. Only the module that is asked for is imported.
+"""
 
-from search_spaces import act, asr, lm
-from search_spaces.size import plain_name, size_of
+import inspect
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from search_spaces.size import Size, plain_name, size_of
 from search_spaces.sweep import Sweep, SweepFunction
 from trainables.errors import InputError
+from trainables.importing import import_module, put_first, said_at
 
-FAMILIES: Final = {"asr": asr.SWEEPS, "act": act.SWEEPS, "lm": lm.SWEEPS}
+GROUP: Final = "ponderay.sweeps"
+DISTRIBUTION: Final = "ponderay"
 
 
-def sweep_functions() -> dict[str, SweepFunction]:
-    """Every shipped sweep's function by the sweep's name."""
-    return {f"{family}.{name}": sweeps[name] for family, sweeps in FAMILIES.items() for name in sorted(sweeps)}
+@dataclass(frozen=True)
+class Listed:
+    """A sweep that can be named; `sweep` is None where its module was not imported."""
+
+    name: str
+    sweep: Sweep | None
 
 
 def find_sweep(name: str, smoke: bool = False) -> Sweep:
-    """The sweep `name`, in its small size if `smoke`; that one is a sweep of its own, `NAME.smoke`.
+    """The sweep called `name`, in its small size if `smoke`; that one is a sweep of its own, `NAME.smoke`.
 
     Raises:
-        InputError: if there is none of that name.
+        InputError: if there is none of that name, or it cannot be built.
     """
-    functions = sweep_functions()
-    if plain_name(name) not in functions:
-        raise InputError(f"There is no sweep {name!r}; the sweeps are {', '.join(functions)}.")
-    return functions[plain_name(name)]("smoke" if smoke else size_of(name))
+    size: Size = "smoke" if smoke else size_of(name)
+    place = _place(plain_name(name))
+    return _built(_declared(place), place, size)
+
+
+def sweeps_at(place: str) -> list[Listed]:
+    """The sweeps of a file, an import path or an entry point.
+
+    Raises:
+        InputError: if there is nothing of that name.
+    """
+    found = {entry.name: entry for entry in _entries()}
+    if place in found:
+        return _of_entry(found[place])
+    module = _module(place)
+    return [Listed(name, _built(one, f"{place}:{name}", "full")) for name, one in _in_module(module).items()]
+
+
+def sweep_functions() -> dict[str, SweepFunction]:
+    """The function of every sweep that Ponderay ships, by the sweep's name."""
+    shipped = ((entry.name, _declared(entry.value)) for entry in _entries() if _is_ours(entry))
+    return {f"{family}.{key}": functions[key] for family, functions in shipped for key in sorted(functions)}
+
+
+def installed_sweeps() -> list[Listed]:
+    """Those that Ponderay ships, and the names alone of other packages' entry points."""
+    others = [Listed(entry.name, None) for entry in _entries() if not _is_ours(entry)]
+    return [Listed(name, function("full")) for name, function in sweep_functions().items()] + others
+
+
+def _of_entry(entry: EntryPoint) -> list[Listed]:
+    target = _declared(entry.value)
+    if not isinstance(target, Mapping):
+        return [Listed(entry.name, _built(target, entry.value, "full"))]
+    places = {key: f"{entry.value}.{key}" for key in sorted(target)}
+    return [Listed(f"{entry.name}.{key}", _built(target[key], place, "full")) for key, place in places.items()]
+
+
+def _is_ours(entry: EntryPoint) -> bool:
+    return entry.dist is not None and entry.dist.name == DISTRIBUTION
+
+
+@cache
+def _entries() -> tuple[EntryPoint, ...]:
+    """Ours first; a checkout whose folder is on the path may show its entry points twice."""
+    found = {(entry.name, entry.value): entry for entry in entry_points(group=GROUP)}
+    return tuple(sorted(found.values(), key=lambda entry: (not _is_ours(entry), entry.name)))
+
+
+def _place(name: str) -> str:
+    """Where the sweep is declared: `module:ATTRIBUTE`, or `module:ATTRIBUTE.KEY` in a mapping."""
+    if ":" in name:
+        return name
+    entries = {entry.name: entry for entry in _entries()}
+    family, dot, key = name.partition(".")
+    if name in entries:
+        return entries[name].value
+    if dot and family in entries:
+        return f"{entries[family].value}.{key}"
+    raise InputError(_unknown(name))
+
+
+def _unknown(name: str) -> str:
+    if name.endswith(".py") or "/" in name:
+        return f"A file of sweeps is named with the sweep in it: {name}:NAME, but got {name!r}."
+    others = [entry.name for entry in _entries() if not _is_ours(entry)]
+    known = ", ".join([*sweep_functions(), *others]) or "none, because no package with sweeps is installed"
+    return f"There is no sweep {name!r}; the sweeps are {known}. One of your own is FILE.py:NAME or MODULE:NAME."
+
+
+def _declared(place: str) -> Any:
+    """What stands at the place: a sweep, a function, or a mapping of such."""
+    where, _, path = place.rpartition(":")
+    attribute, dot, key = path.partition(".")
+    module = _module(where)
+    found = getattr(module, attribute, None)
+    if found is None:
+        raise InputError(f"{where} has no {attribute!r}; its sweeps are {_names(_in_module(module))}.")
+    if not dot:
+        return found
+    if not isinstance(found, Mapping) or key not in found:
+        known = _names(found) if isinstance(found, Mapping) else "none: it is no mapping"
+        raise InputError(f"There is no sweep {key!r} in {where}:{attribute}; there are {known}.")
+    return found[key]
+
+
+def _names(found: Iterable[str]) -> str:
+    return ", ".join(sorted(found)) or "none"
+
+
+def _in_module(module: ModuleType) -> dict[str, Any]:
+    return {name: value for name, value in vars(module).items() if isinstance(value, Sweep)}
+
+
+def _built(declared: Any, place: str, size: Size) -> Sweep:
+    """The sweep itself, in a size; it remembers where it is declared."""
+    if isinstance(declared, Sweep):
+        sweep, takes_size = declared, False
+    elif callable(declared):
+        takes_size = bool(inspect.signature(declared).parameters)
+        try:
+            sweep = declared(size) if takes_size else declared()
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"The sweep {place} cannot be built: {said_at(error)}") from error
+    else:
+        raise InputError(f"{place} must be a Sweep, or a function that returns one, but it is {declared!r}.")
+    if not isinstance(sweep, Sweep):
+        raise InputError(f"{place} must return a Sweep, but it returned {sweep!r}.")
+    if size == "smoke" and not takes_size:
+        raise InputError(f"{place} has no small size; make it a function of `size`, which is 'full' or 'smoke'.")
+    return replace(sweep, declared_at=place)
+
+
+def _module(where: str) -> ModuleType:
+    """The module in a file, or at an import path; the folder it is in comes first on the path, as for a script."""
+    if where.endswith(".py"):
+        return _of_file(Path(where))
+    if not where or not all(part.isidentifier() for part in where.split(".")):
+        raise InputError(f"A sweep is named FILE.py:NAME or MODULE:NAME, but got {where!r} before the colon.")
+    top = where.partition(".")[0]
+    if top not in sys.modules and find_spec(top) is None:
+        put_first(str(Path.cwd()))
+        if find_spec(top) is None:
+            raise InputError(f"There is no module {top!r}, installed or in this folder, {Path.cwd()}.")
+    return import_module(where, where)
+
+
+def _of_file(file: Path) -> ModuleType:
+    path = file.resolve()
+    if not path.is_file():
+        raise InputError(f"There is no file {file}.")
+    if not path.stem.isidentifier():
+        raise InputError(f"A file of sweeps must be named as a module is, with letters, digits and _, but got {file}.")
+    put_first(str(path.parent))
+    module = import_module(path.stem, str(file))
+    if Path(getattr(module, "__file__", None) or "").resolve() != path:
+        raise InputError(f"{file} has the name of another module, {path.stem!r}; rename the file.")
+    return module

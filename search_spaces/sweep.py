@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 from search_spaces.distributions import Distribution, listed
 from search_spaces.size import Size
-from trainables.config import Config, content_hash
+from trainables.config import AnyConfig, content_hash, with_value
 from trainables.errors import InputError
 
 CONDITION_NAME = re.compile(r"^[A-Za-z0-9][\w.,=+\- ]*$")
@@ -175,20 +175,21 @@ class Sweep:
 
     Attributes:
         name: `family.name`.
-        trainable: import path of a module with `train`, `evaluate`, `fingerprint`, `selection` and `num_steps`.
-        base: the config that every condition changes.
+        trainable: import path of a module with `train(config, trial)`; `__name__` where the sweep stands beside it.
+        base: the config that conditions change: a `Config`, a frozen pydantic model or a dataclass, with a `seed`.
         conditions: listed ones; empty where `search` draws them.
         objectives: metrics without the name of an evaluation, the first one ranked by.
         seeds: of every condition; with `sequential`, those that may be given.
         reference: the condition that others are compared with.
         test: the comparison with the reference that it promises; the seeds must suffice for it to say anything.
         keep_last: keep the last checkpoints of a completed replicate beside the best ones.
+        declared_at: where it was found, `module:NAME` or `file.py:NAME`.
     """
 
     name: str
     description: str
     trainable: str
-    base: Config
+    base: AnyConfig
     objectives: tuple[Objective, ...]
     conditions: tuple[Condition, ...] = ()
     search: Search | None = None
@@ -199,6 +200,7 @@ class Sweep:
     prerequisites: tuple[Prerequisite, ...] = ()
     resources: Resources = Resources()
     keep_last: bool = False
+    declared_at: str = ""
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -207,12 +209,12 @@ class Sweep:
         """Those listed, or as many as the search draws."""
         return self.search.num_settings() if self.search else len(self.conditions)
 
-    def config(self, condition: Condition, seed: int) -> Config:
+    def config(self, condition: Condition, seed: int) -> AnyConfig:
         """The whole config of one replicate."""
         config = self.base
         for path, value in condition.values.items():
-            config = config.with_value(path, value)
-        return config.with_value("seed", seed)
+            config = with_value(config, path, value)
+        return with_value(config, "seed", seed)
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
         """The sweep with `values` in its base; a condition whose setting they change is another one, and named so.
@@ -224,7 +226,7 @@ class Sweep:
             raise InputError("`seed` is not part of a setting; `--seeds N` asks for seeds 1 to N.")
         changed = self
         for path, value in values.items():
-            before, changed = changed, replace(changed, base=changed.base.with_value(path, value))
+            before, changed = changed, replace(changed, base=with_value(changed.base, path, value))
             _check_effect(before, changed, path)
             names = {c.name: c.name + before._suffix(changed, c, path, value) for c in before.conditions}
             conditions = tuple(replace(c, name=names[c.name]) for c in before.conditions)
@@ -315,7 +317,7 @@ def _validate(sweep: Sweep) -> None:
         settings[setting] = condition.name
     for path, distribution in (sweep.search.space if sweep.search else {}).items():
         for value in distribution.ends():
-            sweep.base.with_value(path, value)
+            with_value(sweep.base, path, value)
     if sweep.search and sweep.search.num_settings() < 1:
         raise InputError(f"{sweep.name}: `num_trials` must be at least 1, but got {sweep.search.num_trials}.")
     _validate_seeds(sweep)

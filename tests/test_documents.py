@@ -15,7 +15,7 @@ import typer
 from orchestrator.cli.main import app
 from orchestrator.cli.options import find
 from orchestrator.environment.settings import NAMES
-from search_spaces.find import FAMILIES, sweep_functions
+from search_spaces.find import sweep_functions
 
 ROOT = Path(__file__).parent.parent
 README, COMMANDS, RESULTS = ROOT / "README.md", ROOT / "docs/commands.md", ROOT / "RESULTS.md"
@@ -138,7 +138,7 @@ def sweeps_of(document: Path) -> set[str]:
     return {name.replace("TASK", task) for name in found for task in (TASKS if "TASK" in name else ("",))}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["asr", "act", "lm"])
 def test_the_page_of_a_family_lists_all_its_sweeps(family):
     shipped = {name for name in sweep_functions() if name.startswith(f"{family}.")}
     assert shipped <= sweeps_of(ROOT / f"docs/{family}.md")

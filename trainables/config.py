@@ -1,12 +1,13 @@
-"""Frozen, closed configs: values by path, and the part of them that identifies a replicate."""
+"""Configs of any kind: values by path, and the part of them that identifies a replicate."""
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Protocol, Self, TypeVar
+from typing import Annotated, Any, Final, Protocol, Self, TypeVar, cast, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from trainables.errors import InputError
 
@@ -32,34 +33,82 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    def fields(self) -> dict[str, Any]:
-        """Its values by name, one level deep."""
-        return {name: getattr(self, name) for name in type(self).model_fields}
-
     def with_value(self, path: str, value: object) -> Self:
         """A copy whose field at `path` ("training.learning_rate") is `value`, validated whole.
 
         Raises:
             InputError: if there is no such path, or the value is out of its range.
         """
-        return _with_value(self, path, value, path)
+        return with_value(self, path, value)
 
 
-C = TypeVar("C", bound=Config)
+AnyConfig = Any
+"""A `Config`, another frozen pydantic model, or a dataclass."""
+
+C = TypeVar("C")
+_adapters: dict[Any, TypeAdapter[Any]] = {}
+
+
+def is_config(value: object) -> bool:
+    """Whether it is a pydantic model or a dataclass with values of its own."""
+    return isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type))
+
+
+def fields_of(config: AnyConfig) -> dict[str, Any]:
+    """Its values by name, one level deep."""
+    return {name: getattr(config, name) for name in _annotations(type(config))}
+
+
+def as_json(config: AnyConfig) -> dict[str, Any]:
+    """JSON-ready values by name, at every depth."""
+    values: dict[str, Any] = _adapter(type(config)).dump_python(config, mode="json")
+    return values
+
+
+def from_values(kind: type[C], values: Mapping[str, Any]) -> C:
+    """The config of type `kind` with these values.
+
+    Raises:
+        ValidationError: if one is missing or out of its range.
+    """
+    return cast(C, _adapter(kind).validate_python(dict(values)))
+
+
+def with_value(config: C, path: str, value: object) -> C:
+    """A copy of any config whose field at `path` ("training.learning_rate") is `value`, validated whole.
+
+    Raises:
+        InputError: if there is no such path, or the value is out of its range.
+    """
+    return _with_value(config, path, value, path)
 
 
 def _with_value(config: C, path: str, value: object, whole_path: str) -> C:
     name, _, rest = path.partition(".")
-    values = config.fields()
+    values = fields_of(config)
     if name not in values:
         raise InputError(f"`{whole_path}` is not a config path: {name!r} is not one of {', '.join(sorted(values))}.")
-    if rest and not isinstance(values[name], Config):
+    if rest and not is_config(values[name]):
         raise InputError(f"`{whole_path}` is not a config path: `{name}` has no fields of its own.")
     values[name] = _with_value(values[name], rest, value, whole_path) if rest else value
     try:
-        return type(config).model_validate(values)
+        return from_values(type(config), values)
     except ValidationError as error:
         raise InputError(explain(error, whole_path)) from None
+
+
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
+
+
+def _annotations(kind: Any) -> Mapping[str, Sequence[object]]:
+    """What is noted of each field, such as `NOT_IN_KEY`."""
+    if issubclass(kind, BaseModel):
+        return {name: field.metadata for name, field in kind.model_fields.items()}
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: getattr(hints[field.name], "__metadata__", ()) for field in fields(kind)}
 
 
 def explain(error: ValidationError, path: str = "") -> str:
@@ -90,29 +139,29 @@ def names_differ(evaluations: Evaluations) -> Evaluations:
     return evaluations
 
 
-def key_content(config: Config) -> dict[str, Any]:
+def key_content(config: AnyConfig) -> dict[str, Any]:
     """The JSON-ready values of `config` without those marked `NOT_IN_KEY`."""
     content: dict[str, Any] = {}
-    dumped = config.model_dump(mode="json")
-    for name, field in type(config).model_fields.items():
-        if NOT_IN_KEY not in field.metadata:
+    dumped = as_json(config)
+    for name, notes in _annotations(type(config)).items():
+        if NOT_IN_KEY not in notes:
             value = getattr(config, name)
-            content[name] = key_content(value) if isinstance(value, Config) else dumped[name]
+            content[name] = key_content(value) if is_config(value) else dumped[name]
     return content
 
 
 def content_hash(*parts: object) -> str:
     """16 hexadecimal digits that name the content of JSON-ready values and configs."""
-    ready = [key_content(part) if isinstance(part, Config) else part for part in parts]
+    ready = [key_content(part) if is_config(part) else part for part in parts]
     text = json.dumps(ready, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def flatten(config: Config, prefix: str = "") -> dict[str, Any]:
+def flatten(config: AnyConfig, prefix: str = "") -> dict[str, Any]:
     """Leaf values by dotted path, as a table or a tracker shows them."""
     flat: dict[str, Any] = {}
-    for name, value in config.fields().items():
-        if isinstance(value, Config):
+    for name, value in fields_of(config).items():
+        if is_config(value):
             flat |= flatten(value, f"{prefix}{name}.")
         else:
             flat[prefix + name] = value

@@ -9,9 +9,21 @@ class Metric:
     """One number that a trainable reports."""
 
     name: str
-    unit: str
-    direction: Literal["minimize", "maximize", "none"]
-    definition: str
+    unit: str = ""
+    direction: Literal["minimize", "maximize", "none"] = "none"
+    definition: str = ""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The checkpoint with the lowest, or highest, value of a metric."""
+
+    metric: str
+    direction: Literal["minimize", "maximize"] = "minimize"
+
+    def cost(self, value: float) -> float:
+        """Lower where `value` is better."""
+        return -value if self.direction == "maximize" else value
 
 
 def lower(unit: str, **definitions: str) -> list[Metric]:

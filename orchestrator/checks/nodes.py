@@ -16,6 +16,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
 from orchestrator.tracking.store import store_kind
 from orchestrator.worker.code_version import code_version
+from trainables.importing import put_first, root_of
 
 UPLOAD_BYTES: Final = 100_000_000
 NOT_UPLOADED: Final = {".git", "runs", "data", ".venv"}
@@ -56,7 +57,7 @@ def on_nodes(settings: Settings, trainable: str | None) -> list[Check]:
     mark = settings.runs / f".ponderay-{uuid.uuid4().hex}"
     mark.write_bytes(b"ponderay")
     try:
-        answers = _ask(list(nodes), str(mark), settings.storage, trainable)
+        answers = _ask(list(nodes), str(mark), settings.storage, trainable, root_of(trainable) if trainable else "")
     finally:
         mark.unlink()
     reports = {nodes[node]: answer for node, answer in answers.items()}
@@ -134,14 +135,15 @@ def versions(trainable: str | None) -> dict[str, str]:
     return found | ({f"code of {trainable}": code_version(trainable)} if trainable else {})
 
 
-def _ask(nodes: list[str], mark: str, storage: str, trainable: str | None) -> dict[str, dict[str, Any]]:
+def _ask(nodes: list[str], mark: str, storage: str, trainable: str | None, root: str) -> dict[str, dict[str, Any]]:
     """The report of each node by its id; one that does not answer is a fault."""
-    answers = cluster_address.ask_nodes(_report, (mark, storage, trainable), nodes)
+    answers = cluster_address.ask_nodes(_report, (mark, storage, trainable, root), nodes)
     return {node: {"fault": said, "versions": {}} if isinstance(said, str) else said for node, said in answers.items()}
 
 
-def _report(mark: str, storage: str, trainable: str | None) -> dict[str, Any]:
+def _report(mark: str, storage: str, trainable: str | None, root: str) -> dict[str, Any]:
     """On a node: whether it sees the file that the driver has written, can write beside it, and what it has."""
+    put_first(root)
     return {"fault": _storage_fault(Path(mark), storage), "versions": versions(trainable)}
 
 

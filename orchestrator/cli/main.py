@@ -4,7 +4,7 @@ import math
 import shlex
 import sys
 import warnings
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -50,16 +50,29 @@ _shown_warnings: set[str] = set()
 
 
 @app.command(epilog=example("sweeps --format json"))
-def sweeps(format: OutputFormat = Format.table) -> None:
-    """List the shipped sweeps."""
-    from search_spaces.find import sweep_functions
+def sweeps(
+    place: Annotated[
+        str | None,
+        typer.Argument(metavar="[PLACE]", help="A file, an import path or a family, such as asr."),
+    ] = None,
+    format: OutputFormat = Format.table,
+) -> None:
+    """List the shipped sweeps and the names of those that other packages bring; or all sweeps of a place."""
+    from search_spaces.find import installed_sweeps, sweeps_at
 
-    found = [function("full") for function in sweep_functions().values()]
-    rows = [
-        {"sweep": s.name, "conditions": s.num_conditions(), "seeds": len(s.seeds), "about": s.description}
-        for s in found
-    ]
+    found = sweeps_at(place) if place else installed_sweeps()
+    rows = [_listed(one.name, one.sweep) for one in found]
+    if not rows:
+        raise InputError(f"{place} declares no sweep: nothing at the top of the module is a ponderay.Sweep.")
     print_rows(rows, format, title="Sweeps", whole=("sweep",))
+
+
+def _listed(name: str, sweep: "Sweep | None") -> dict[str, Any]:
+    if sweep is None:
+        about = f"of another package; `ponderay sweeps {name}` says more"
+        return {"sweep": name, "conditions": None, "seeds": None, "about": about}
+    about = sweep.description
+    return {"sweep": name, "conditions": sweep.num_conditions(), "seeds": len(sweep.seeds), "about": about}
 
 
 @app.command(epilog=example("show asr.demo --set training.num_epochs=3"))

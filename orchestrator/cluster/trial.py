@@ -22,6 +22,7 @@ from orchestrator.machine.processes import start_time
 from orchestrator.machine.shared_folder_check import read_mark
 from orchestrator.worker.code_version import code_version
 from orchestrator.worker.work import Work
+from trainables.importing import put_first
 
 TRIAL_CPUS: Final = 0.0001
 """What a trial that drives workers holds: the least that Ray knows of."""
@@ -120,6 +121,7 @@ def _run_here(work: Work, is_train_worker: bool) -> None:
 def machine_fault(work: Work) -> str:
     """Why this machine, which may have come after the sweep began, cannot do the work; empty where it can."""
     here = socket.gethostname()
+    put_first(work.root)
     if not work.shared and read_mark(work.folder.parent) != work.mark:
         return (
             f"{work.folder.parent} on {here} is not the folder that the driver writes. Set PONDERAY_RUNS to one that "

@@ -158,6 +158,8 @@ def _whole_from_steps(sessions: Sequence[Sequence[Mapping[str, Any]]], num_steps
     heads = [(session[0], steps[0]) for session, steps in zip(sessions, reported, strict=True) if steps]
     if not heads:
         return None
+    if num_steps == 0:  # not known before
+        return None
     head_s, head_step = _seconds(*heads[0]), heads[0][1]["step"]
     if num_done > 0:
         step_s = sum(_seconds(first, last) for first, last in spans) / num_done

@@ -15,6 +15,7 @@ from orchestrator.scheduler.capacity import Capacity, check_capacity
 from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Condition, Sweep
+from trainables.config import from_values
 from trainables.errors import InputError
 
 State = Literal["complete", "failed", "partly done", "to do"]
@@ -120,7 +121,7 @@ def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
     for name, first, folder in zip(study.conditions, firsts, looked_at(folders), strict=True):
         configs = [record["config"] for record in folder.records() if record["kind"] == "started"]
         if configs and sweep.search:
-            config = type(sweep.base).model_validate(configs[-1])
+            config = from_values(type(sweep.base), configs[-1])
             drawn = {path: reduce(getattr, path.split("."), config) for path in sweep.search.space}
             condition = Condition(name, drawn)
             task = factory.replicate(condition, first.seed, factory.prerequisites(condition))
@@ -130,12 +131,13 @@ def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
 
 def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> RunStatus:
     records, checkpoints, sizes = folder.records(), folder.checkpoints(), folder.checkpoint_sizes()
-    timing = time_journal(records, task.work.num_steps)
+    timing = time_journal(records, task.work.planned_steps)
     if timing.whole_s is None and known and known.state == "complete" and known.duration_s > 0:
         timing = Timing(known.duration_s, known.duration_s)
     done = folder.evaluations() | (known.evaluations if known else set())
-    is_trained = folder.last_step() >= task.work.num_steps
-    step = task.work.num_steps if is_trained else max(checkpoints, default=0)
+    num_steps, last = task.work.num_steps, folder.last_step()
+    is_over = any(r["kind"] == "trained" for r in records) if num_steps is None else last >= num_steps
+    step = (last if num_steps is None else num_steps) if is_over else max(checkpoints, default=0)
     return RunStatus(
         task=task,
         state=_state(task, folder, known, step),

@@ -52,11 +52,16 @@ def _measurements(standings: Sequence[RunStatus]) -> list[Measurement]:
     for one in standings:
         work, whole_s = one.task.work, one.timing.whole_s if one.timing else None
         if whole_s and one.state != "failed":
-            is_whole = one.state == "complete" or one.step >= work.num_steps
+            is_whole = one.state == "complete" or _is_trained(one)
             size = one.size_bytes if is_whole else one.checkpoint_bytes * max(1, len(one.task.evaluations))
             whole_s /= 1.0 if is_whole else 1.0 - _tail(standings, work.trainable)
-            found.append(Measurement(work.trainable, _group(one), work.num_steps, whole_s, size))
+            found.append(Measurement(work.trainable, _group(one), work.planned_steps, whole_s, size))
     return found
+
+
+def _is_trained(status: RunStatus) -> bool:
+    num_steps = status.task.work.num_steps
+    return num_steps is not None and status.step >= num_steps
 
 
 def _tail(standings: Sequence[RunStatus], kind: str) -> float:
@@ -80,8 +85,8 @@ def _runs(snapshot: Snapshot, num_cpus: float, num_gpus: float, case: str) -> li
         is_optional = one.task.condition and one.task.seed in optional and one.state == "to do"
         if one.is_left and not is_optional:
             tail = _tail(everything, one.task.work.trainable)
-            is_trained = one.step >= one.task.work.num_steps
-            rest = 0.0 if is_trained else (1 - tail) * (1 - one.step / max(1, one.task.work.num_steps))
+            num_steps = one.task.work.planned_steps
+            rest = 0.0 if _is_trained(one) else (1 - tail) * (1 - (one.step / num_steps if num_steps else 0.0))
             run = _run(one.task, one.task.work.key, _group(one), num_cpus, num_gpus)
             runs.append(replace(run, share=rest + tail * one.missing, held_bytes=one.size_bytes))
     return [*runs, *_undrawn_runs(snapshot, num_cpus, num_gpus)]
@@ -103,7 +108,7 @@ def _run(task: Task, key: str, condition: str, num_cpus: float, num_gpus: float)
     """The whole of a run; one that can do with fewer workers takes what there is."""
     work = task.work
     cpus, gpus = min(work.resources.num_cpus, num_cpus), min(work.resources.num_gpus, num_gpus)
-    return PendingRun(key, work.trainable, condition, work.num_steps, cpus, gpus, needs=task.prerequisites)
+    return PendingRun(key, work.trainable, condition, work.planned_steps, cpus, gpus, needs=task.prerequisites)
 
 
 def _numbers(expected: Forecast, settings: Settings) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from typing import Any, Final
 from orchestrator.journal.bucket_reader import SharedReader, fetch_checkpoint, look
 from orchestrator.journal.bucket_writer import SharedWriter, leave_behind
 from orchestrator.journal.file_names import ARTIFACTS, CHECKPOINT, JOURNAL, digest_of, is_plain, is_whole, step_of
+from trainables.metric import Best
 
 Record = dict[str, Any]
 NUM_LAST_KEPT: Final = 2
@@ -37,14 +38,15 @@ class ReplicateFolder:
 
     Args:
         path: the folder; made when first written to.
-        selection: names of checkpoints to keep, each with the metric it minimises; beside them the last two are kept.
+        selection: names of checkpoints to keep, each with what it is the best of, a metric alone being minimised;
+            beside them the last two are kept.
         shared: URL of the folder that all machines see; empty where that is `path` itself. It is only read, until
             `begin`.
     """
 
-    def __init__(self, path: Path, selection: Mapping[str, str], shared: str = "") -> None:
+    def __init__(self, path: Path, selection: Mapping[str, str | Best], shared: str = "") -> None:
         self.path = path
-        self.selection = selection
+        self.selection = {name: Best(one) if isinstance(one, str) else one for name, one in selection.items()}
         self.shared = shared
         self._reader = SharedReader(shared) if shared else None
         self._writer: SharedWriter | None = None
@@ -220,16 +222,20 @@ class ReplicateFolder:
         self._send_checkpoints()
         return newest
 
-    def is_trained(self, num_steps: int) -> bool:
-        """Whether the last step was reported and the best checkpoints are there."""
-        if self.last_step() < num_steps:
+    def is_trained(self, num_steps: int | None) -> bool:
+        """Whether the last step was reported, or `train` returned, and the best checkpoints are there."""
+        last, records = self.last_step(), self.records()
+        is_over = any(r["kind"] == "trained" for r in records) if num_steps is None else last >= num_steps
+        if not is_over:
             return False
-        kept = [r["step"] for r in self.records() if r["kind"] == "metrics" and r.get("kept", True)]
-        needed = set(self._best_steps(num_steps).values()) or {max(kept, default=-1)}
+        kept = [r["step"] for r in records if r["kind"] == "metrics" and r.get("kept", True)]
+        if num_steps is None and not kept:
+            return True
+        needed = set(self._best_steps(last).values()) or {max(kept, default=-1)}
         return needed <= set(self.whole())
 
     def best(self, name: str) -> Path | None:
-        """The checkpoint with the lowest value of the metric that selects `name`, the earliest of equals.
+        """The checkpoint with the best value of the metric that selects `name`, the earliest of equals.
 
         None where no step has a value, or it is damaged.
         """
@@ -250,10 +256,10 @@ class ReplicateFolder:
         """For each name of the selection the best step up to `until` among those that had a checkpoint."""
         rows = [r for r in self.records() if r["kind"] == "metrics" and r["step"] <= until and r.get("kept", True)]
         best = {}
-        for name, metric in self.selection.items():
-            values = {r["step"]: r["metrics"][metric] for r in rows if metric in r["metrics"]}
-            if values:
-                best[name] = min(values, key=lambda step: (values[step], step))
+        for name, wanted in self.selection.items():
+            costs = {r["step"]: wanted.cost(r["metrics"][wanted.metric]) for r in rows if wanted.metric in r["metrics"]}
+            if costs:
+                best[name] = min(costs, key=lambda step: (costs[step], step))
         return best
 
     def _prune(self, num_last: int) -> None:

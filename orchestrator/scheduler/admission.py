@@ -76,7 +76,7 @@ def is_settled(final: Record, work: Work) -> bool:
     One that failed in an evaluation which is no longer asked for would not.
     """
     is_same_code = final.get("code_version", work.code_version) == work.code_version
-    is_asked_for = final.get("evaluation", "") in ("", *evaluation_ids(work.typed_config()))
+    is_asked_for = final.get("evaluation", "") in ("", *evaluation_ids(work.loaded(), work.typed_config()))
     is_own_fault = is_same_code and is_asked_for and not final.get("is_lost") and not final.get("is_input_error")
     return bool(final["state"] == "complete" or (final["state"] == "failed" and is_own_fault))
 

@@ -96,7 +96,10 @@ class ProgressView:
             self._ended.discard(key)
             self._first_run_s = now_s if self._first_run_s is None else self._first_run_s
             self._line_s[key] = self._changed_s = now_s
-            self._event(f"{label}: " + (f"continues after step {step} of {num_steps}" if step > 0 else "started"))
+            self._event(
+                f"{label}: "
+                + (f"continues after step {step}{f' of {num_steps}' if num_steps else ''}" if step > 0 else "started")
+            )
 
     def record(self, key: str, record: Record) -> None:
         """A run reported."""
@@ -200,7 +203,7 @@ class ProgressView:
 
     def _step_text(self, run: LiveRun, metrics: Mapping[str, float]) -> str:
         eta_s = run.eta_s(self._clock())
-        step = f"{run.label}: step {run.step}/{run.num_steps}"
+        step = f"{run.label}: step {run.step_text()}"
         pace = [panel.rate_text(run.steps_per_s()), f"ETA {panel.duration_text(eta_s)}"]
         return "  ".join(filter(None, [step, *pace, panel.metrics_text(metrics)]))
 

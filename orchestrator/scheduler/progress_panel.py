@@ -62,7 +62,13 @@ class LiveRun:
             self.step = record["step"]
             self.first, self.last = self.first or (now_s, self.step), (now_s, self.step)
         metrics = record.get("metrics", {})
-        self.metrics |= {name: value for name, value in metrics.items() if "valid" in name}
+        of_validation = {name: value for name, value in metrics.items() if "valid" in name}
+        self.metrics |= of_validation or metrics
+
+    def step_text(self) -> str:
+        """The last step, of how many where that is known."""
+        step = str(max(self.step, 0))
+        return f"{step}/{self.num_steps}" if self.num_steps else step
 
     def fraction(self) -> float:
         """How much of it is done, 0 to 1."""
@@ -83,7 +89,7 @@ class LiveRun:
     def eta_s(self, now_s: float) -> float | None:
         """Seconds until its last step; between reports it counts down, by at most one step."""
         rate = self.steps_per_s()
-        if rate is None or self.last is None:
+        if rate is None or self.last is None or not self.num_steps:
             return None
         num_left = max(0, self.num_steps - self.last[1])
         return max(0.0, num_left / rate - min(now_s - self.last[0], 1 / rate))
@@ -279,7 +285,7 @@ def _run_rows(runs: Sequence[LiveRun], width: int, now_s: float) -> list[str]:
     """Label, step, bar, rate, ETA, metrics; a narrow screen has neither bar nor rate."""
     columns = [
         [cut(run.label, max(10, width * 2 // 5)) for run in runs],
-        [f"{max(run.step, 0)}/{run.num_steps}" for run in runs],
+        [run.step_text() for run in runs],
         [_bar(run.fraction()) for run in runs] if width >= 78 else [],
         [rate_text(run.steps_per_s()) for run in runs] if width >= 58 else [],
         [f"ETA {duration_text(run.eta_s(now_s))}" for run in runs],

@@ -43,7 +43,7 @@ class TaskRuns:
         task.is_touched = True
         self._tasks.move(task, "live")
         self._recorder.begin(task)
-        self._view.begin(task.work.key, task.work.label, task.work.num_steps, task.summary.step)
+        self._view.begin(task.work.key, task.work.label, task.work.planned_steps, task.summary.step)
         self._view.conditions(self._tasks.states)
 
     def report(self, task: Task, record: Record) -> None:
@@ -70,7 +70,7 @@ class TaskRuns:
         """A task is complete or failed, as `final` says, for as long as this driver runs."""
         work = task.work
         if not task.is_touched:
-            self._view.begin(work.key, work.label, work.num_steps, step=0)
+            self._view.begin(work.key, work.label, work.planned_steps, step=0)
         task.is_touched = True
         self._tasks.move(task, final["state"])
         task.error, task.is_lost = final.get("error", ""), _is_lost(task, final)

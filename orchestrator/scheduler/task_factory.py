@@ -2,16 +2,17 @@
 
 import socket
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.environment.settings import Settings
 from orchestrator.scheduler.task import Task
 from orchestrator.worker.code_version import code_version
-from orchestrator.worker.work import Work, evaluation_ids, import_trainable
+from orchestrator.worker.trainable import load
+from orchestrator.worker.work import Work, config_type, evaluation_ids
 from search_spaces.sweep import Condition, ResolvedResources, Sweep
-from trainables.config import Config, content_hash
+from trainables.config import AnyConfig, as_json, content_hash
+from trainables.importing import root_of
 
 
 @dataclass
@@ -24,6 +25,7 @@ class TaskFactory:
     attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     _fingerprints: dict[str, str] = field(default_factory=dict)
     _versions: dict[str, str] = field(default_factory=dict)
+    _roots: dict[str, str] = field(default_factory=dict)
 
     def replicate(self, condition: Condition, seed: int, prerequisites: dict[str, Task]) -> Task:
         """The task of one condition with one seed, which needs `prerequisites` by name."""
@@ -45,7 +47,7 @@ class TaskFactory:
             seed=seed,
             fingerprint=fingerprint,
             prerequisites=keys,
-            evaluations=evaluation_ids(config),
+            evaluations=evaluation_ids(load(sweep.trainable), config),
         )
 
     def prerequisites(self, condition: Condition) -> dict[str, Task]:
@@ -53,7 +55,7 @@ class TaskFactory:
         config = self.sweep.config(condition, self.sweep.seeds[0])
         tasks = {}
         for wanted in self.sweep.prerequisites:
-            its_config: Config = getattr(config, wanted.config_path)
+            its_config: AnyConfig = getattr(config, wanted.config_path)
             fingerprint = self.fingerprint(wanted.trainable, its_config)
             key = content_hash(wanted.trainable, its_config, fingerprint)
             folder = self.settings.runs / "prerequisites" / key
@@ -65,18 +67,18 @@ class TaskFactory:
     def first_evaluation(self, condition: Condition) -> str:
         """`@NAME` of the evaluation under which the objectives are taken; empty where there is none."""
         config = self.sweep.config(condition, self.sweep.seeds[0])
-        return next((f"@{evaluation.name}" for evaluation in getattr(config, "evaluations", ())), "")
+        return next((f"@{one.name}" for one in load(self.sweep.trainable).evaluations(config)), "")
 
     def objective_names(self, condition: Condition) -> list[str]:
         """The metrics that are the objectives, as a replicate of the condition reports them."""
         end = self.first_evaluation(condition)
         return [objective.metric + end for objective in self.sweep.objectives]
 
-    def fingerprint(self, trainable: str, config: Config) -> str:
-        """Of the data that `trainable` reads under `config`; configs whose fields `data` are equal ask only once."""
-        name = content_hash(trainable, list(_data_fields(config)))
+    def fingerprint(self, trainable: str, config: AnyConfig) -> str:
+        """Of the data that `trainable` reads under `config`; configs that decide it alike ask once."""
+        name = content_hash(trainable, load(trainable).reads(config))
         if name not in self._fingerprints:
-            self._fingerprints[name] = import_trainable(trainable).fingerprint(config)
+            self._fingerprints[name] = load(trainable).fingerprint(config)
         return self._fingerprints[name]
 
     def _work(
@@ -84,19 +86,22 @@ class TaskFactory:
         key: str,
         label: str,
         trainable: str,
-        config: Config,
+        config: AnyConfig,
         folder: Path,
         resources: ResolvedResources,
         needed: dict[str, Work],
     ) -> Work:
         if trainable not in self._versions:
             self._versions[trainable] = code_version(trainable)
+            self._roots[trainable] = root_of(trainable)
         return Work(
             key=key,
             label=label,
             trainable=trainable,
-            config=config.model_dump(mode="json"),
-            num_steps=import_trainable(trainable).num_steps(config),
+            root=self._roots[trainable],
+            config=as_json(config),
+            config_type=config_type(config),
+            num_steps=load(trainable).num_steps(config),
             folder=folder,
             shared=self.settings.shared(folder),
             products={name: work.folder for name, work in needed.items()},
@@ -107,12 +112,3 @@ class TaskFactory:
             host=socket.gethostname(),
             keep_last=self.sweep.keep_last,
         )
-
-
-def _data_fields(config: Config) -> Iterator[str]:
-    """Every field named `data` or `spared`, at any depth, with its paths."""
-    for name, value in config.fields().items():
-        if name in ("data", "spared"):
-            yield f"{name}={value!r}"
-        elif isinstance(value, Config):
-            yield from _data_fields(value)

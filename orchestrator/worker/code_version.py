@@ -11,10 +11,14 @@ from importlib.util import resolve_name
 from pathlib import Path
 from typing import Final
 
+from orchestrator.worker import own_source
 from trainables.errors import InputError
 
 SHARED: Final = "trainables"
 """Belongs to a trainable's code however it is installed, so that all machines find the same version."""
+
+NO_CODE: Final = frozenset({"ponderay", "search_spaces", "orchestrator"})
+"""Declares and runs a trainable, and is no part of it."""
 
 INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 STANDARD_LIBRARY: Final = (Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("platstdlib")))
@@ -36,15 +40,21 @@ def code_version(path: str) -> str:
 def imported_sources(path: str) -> dict[str, bytes]:
     """The sources of the module at `path`, and of all that it imports, directly or not, by module name.
 
-    An import inside a function counts, and so does the package around a module. The standard library and what is
-    installed in site-packages are left out, except `trainables` and the package of `path` itself.
+    An import inside a function counts, and so does the package around a module. The standard library, Ponderay's other
+    packages and what is installed in site-packages are left out, except `trainables` and the package of `path` itself.
+    A trainable that lists `sources` has these files alone. Where it declares sweeps beside itself, only the statements
+    that its functions use are its code.
 
     Raises:
         InputError: if there is no module at `path`.
     """
     modules = _Modules(frozenset({SHARED, path.partition(".")[0]}))
-    if modules.find(path) is None:
+    spec = modules.find(path)
+    if spec is None:
         raise InputError(f"The trainable {path!r} cannot be found.")
+    own = own_source.read(spec)
+    if own.listed:
+        return own_source.files(spec, own.listed)
     sources: dict[str, bytes] = {}
     seen, waiting = {""}, [path]
     while waiting:
@@ -54,11 +64,15 @@ def imported_sources(path: str) -> dict[str, bytes]:
         seen.add(name)
         waiting.append(name.rpartition(".")[0])
         if spec := modules.find(name):
-            sources[name] = Path(spec.origin).read_bytes() if spec.origin and spec.has_location else b""
+            sources[name] = own.source if name == path else _source(spec)
             waiting += _imports(spec, sources[name])
         elif name.endswith(".*"):
             waiting += modules.inside(name.removesuffix(".*"))
     return sources
+
+
+def _source(spec: ModuleSpec) -> bytes:
+    return Path(spec.origin).read_bytes() if spec.origin and spec.has_location else b""
 
 
 class _Modules:
@@ -91,8 +105,9 @@ class _Modules:
             if package is None or package.submodule_search_locations is None:
                 return None
             locations = package.submodule_search_locations
-        spec = _spec(name, locations)
-        return spec if spec and (name.partition(".")[0] in self._own or _is_counted(spec)) else None
+        top = name.partition(".")[0]
+        spec = None if top in NO_CODE and top not in self._own else _spec(name, locations)
+        return spec if spec and (top in self._own or _is_counted(spec)) else None
 
 
 def _spec(name: str, locations: Sequence[str] | None) -> ModuleSpec | None:

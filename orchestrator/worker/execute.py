@@ -13,26 +13,33 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import torch
 
 from orchestrator.environment.redaction import redacted_text, redacted_traceback
+from orchestrator.journal import folder as journal_folder
 from orchestrator.journal.folder import Record, ReplicateFolder, size_bytes
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import forget_peak_memory, peak_memory_bytes
 from orchestrator.worker.system_metrics import SystemMetrics
+from orchestrator.worker.trainable import Trainable
 from orchestrator.worker.work import Work, evaluation_id, evaluation_ids
 from trainables import distributed
-from trainables.config import Config
+from trainables.config import AnyConfig
 from trainables.errors import InputError
+from trainables.metric import Best
 
 LEASE_TIMEOUT_S: Final = 120.0
 """How long to wait for a folder that another machine holds."""
 
 OUTSIDE_CAUSES: Final = (OSError, MemoryError, torch.OutOfMemoryError)
 """What may not happen again: a full disk, a lost mount, a crowded card."""
+
+WRONG_PATHS: Final = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
+"""The trainable's own mistake, but where the replicate's folder is what was lost."""
+
+JOURNAL: Final = Path(journal_folder.__file__).parent
 
 OUT_OF_MEMORY: Final = ("can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 """How torch says so in a RuntimeError."""
@@ -143,14 +150,14 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
     once more would end the same way; it is raised again only to take the other processes of a distributed run down.
     The loss of another process is no fault of the work: it is raised, so that Ray Train starts all of them again.
     """
-    module, config = work.module(), work.typed_config()
-    folder = ReplicateFolder(work.folder, module.selection(config), work.shared)
+    trainable, config = work.loaded(), work.typed_config()
+    folder = ReplicateFolder(work.folder, trainable.selection(config), work.shared)
     forget_peak_memory()
     lease = Lease(work.folder / "in_use")
     if is_writer:
         _take(lease)
     try:
-        _execute(work, module, config, folder, send, is_writer, process)
+        _execute(work, trainable, config, folder, send, is_writer, process)
     finally:
         with contextlib.suppress(OSError, InputError):  # what could not be sent is made again
             folder.close()
@@ -180,8 +187,8 @@ def _free_memory() -> None:
 
 def _execute(
     work: Work,
-    module: ModuleType,
-    config: Config,
+    trainable: Trainable,
+    config: AnyConfig,
     folder: ReplicateFolder,
     send: Send,
     is_writer: bool,
@@ -201,14 +208,16 @@ def _execute(
         if folder.state().get("attempt") == work.attempt:
             return
         trial, done = JournalTrial(folder, work, send, is_writer), folder.evaluations()
-        asked_for = {"evaluations": sorted(evaluation_ids(config))}
+        asked_for = {"evaluations": sorted(evaluation_ids(trainable, config))}
         identity = {"attempt": work.attempt, "code_version": work.code_version, "config": work.config}
         write({"kind": "started"} | identity | asked_for | _place() | dict(process))
         if not folder.is_trained(work.num_steps):
-            module.train(config, trial)
+            trainable.train(config, trial)
+            if work.num_steps is None:
+                write({"kind": "trained"})
             distributed.gather("the writer has kept the last checkpoint")
             folder.look()
-        for evaluation in getattr(config, "evaluations", ()):
+        for evaluation in trainable.evaluations(config):
             if (under_test := evaluation_id(evaluation)) not in done:
                 step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
                 write({"kind": "evaluation", "id": under_test, "step": step, "metrics": metrics})
@@ -240,6 +249,8 @@ def _execute(
 
 
 def _is_outside(error: Exception) -> bool:
+    if isinstance(error, WRONG_PATHS):
+        return any(Path(frame.filename).parent == JOURNAL for frame in traceback.extract_tb(error.__traceback__))
     return isinstance(error, OUTSIDE_CAUSES) or any(text in str(error) for text in OUT_OF_MEMORY)
 
 
@@ -261,20 +272,32 @@ def _evaluate(
 ) -> tuple[int, dict[str, float]]:
     """Tests the checkpoint that was best under `evaluation`; one added later tries every kept checkpoint."""
     name: str = evaluation.name
-    best = folder.best(name)
+    best, selecting = folder.best(name), folder.selection.get(name)
     tried = []
-    for candidate in [best] if best else folder.whole().values():
+    for candidate in [best] if best else _candidates(folder, is_any=selecting is not None):
         trial = EvaluationTrial(folder, work, send, is_writer)
-        work.module().evaluate(work.typed_config(), candidate, evaluation, trial)
+        work.loaded().evaluate(work.typed_config(), candidate, evaluation, trial)
         tried.append(trial.reported)
-    selecting = folder.selection[name].partition("@")[0]
-    step, metrics, artifacts = min(tried, key=lambda reported: reported[1][selecting])
+    step, metrics, artifacts = min(tried, key=lambda one: _cost(one[1], selecting))
     bad = [metric for metric, value in metrics.items() if not math.isfinite(value)]
     if bad:
         raise ArithmeticError(f"The metric {bad[0]}@{name} is {metrics[bad[0]]} at step {step}.")
     if is_writer:
         folder.keep_artifacts(artifacts)
     return step, {f"{metric}@{name}": float(value) for metric, value in metrics.items()}
+
+
+def _cost(metrics: Mapping[str, float], selecting: Best | None) -> float:
+    """Lower for the better of two tests; equal where nothing selects."""
+    return selecting.cost(metrics[selecting.metric.partition("@")[0]]) if selecting else 0.0
+
+
+def _candidates(folder: ReplicateFolder, is_any: bool) -> list[Path]:
+    """Checkpoints that may be tested: all that are there, or the newest alone."""
+    found = list(folder.whole().values())
+    if not found:
+        raise InputError("`evaluate` needs a checkpoint, but `train` reported none; give one to `trial.report`.")
+    return found if is_any else found[-1:]
 
 
 def _in_one_line(error: Exception) -> str:

@@ -2,16 +2,14 @@
 
 import importlib
 from pathlib import Path
-from types import ModuleType
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
+from orchestrator.worker.trainable import Trainable, load
 from search_spaces.sweep import ResolvedResources
-from trainables.config import Config, content_hash
+from trainables.config import AnyConfig, content_hash, from_values
 from trainables.errors import InputError
-
-CONTRACT = ("train", "evaluate", "fingerprint", "selection", "num_steps")
 
 
 class Work(BaseModel):
@@ -20,7 +18,9 @@ class Work(BaseModel):
     Attributes:
         key: hash of everything that decides the result.
         label: for people, `surprisal seed 1`.
-        num_steps: the last step that `train` reports.
+        root: folder from which the trainable is imported, where it is not installed.
+        config_type: `module:NAME` of the config's type; empty where `train` says it.
+        num_steps: the last step that `train` reports; None where it is not known before.
         folder: its journal and checkpoints, on storage that all machines see, or each machine's own copy of `shared`.
         shared: URL at which all machines see them; empty where they see `folder`.
         products: folder of each finished prerequisite by name.
@@ -37,8 +37,10 @@ class Work(BaseModel):
     key: str
     label: str
     trainable: str
+    root: str = ""
     config: dict[str, Any]
-    num_steps: int
+    config_type: str = ""
+    num_steps: int | None
     folder: Path
     shared: str = ""
     products: dict[str, Path] = {}
@@ -50,14 +52,34 @@ class Work(BaseModel):
     mark: str = ""
     keep_last: bool = False
 
-    def module(self) -> ModuleType:
-        """The trainable."""
-        return import_trainable(self.trainable)
+    @property
+    def planned_steps(self) -> int:
+        """`num_steps`; 0 where it is not known."""
+        return self.num_steps or 0
 
-    def typed_config(self) -> Config:
-        """The config as the trainable's own type."""
-        config_type: type[Config] = get_type_hints(self.module().train)["config"]
-        return config_type.model_validate(self.config)
+    def loaded(self) -> Trainable:
+        """The trainable."""
+        return load(self.trainable, self.root)
+
+    def typed_config(self) -> AnyConfig:
+        """The config in its own type."""
+        trainable = self.loaded()
+        if not self.config_type:
+            return from_values(get_type_hints(trainable.module.train)["config"], self.config)
+        module, _, name = self.config_type.partition(":")
+        return from_values(getattr(importlib.import_module(module), name), self.config)
+
+
+def config_type(config: AnyConfig) -> str:
+    """The name by which a worker finds the config's type.
+
+    Raises:
+        InputError: if it has none, because it was made inside a function.
+    """
+    kind = type(config)
+    if getattr(importlib.import_module(kind.__module__), kind.__qualname__, None) is not kind:
+        raise InputError(f"The config {kind.__qualname__} must stand at the top of its module, {kind.__module__}.")
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def evaluation_id(evaluation: Any) -> str:
@@ -65,21 +87,6 @@ def evaluation_id(evaluation: Any) -> str:
     return f"{evaluation.name}.{content_hash(evaluation)}"
 
 
-def evaluation_ids(config: Config) -> frozenset[str]:
+def evaluation_ids(trainable: Trainable, config: AnyConfig) -> frozenset[str]:
     """Those of every evaluation that a config asks for."""
-    return frozenset(evaluation_id(evaluation) for evaluation in getattr(config, "evaluations", ()))
-
-
-def import_trainable(path: str) -> ModuleType:
-    """The module at an import path.
-
-    Raises:
-        InputError: if it cannot be imported or has no `train`.
-    """
-    try:
-        module = importlib.import_module(path)
-    except ModuleNotFoundError as error:
-        raise InputError(f"The trainable {path!r} cannot be imported: {error}.") from None
-    if not hasattr(module, "train"):
-        raise InputError(f"The trainable {path!r} must have {', '.join(CONTRACT)}, but has no train.")
-    return module
+    return frozenset(evaluation_id(evaluation) for evaluation in trainable.evaluations(config))

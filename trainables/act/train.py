@@ -13,12 +13,20 @@ from trainables import checkpoint, distributed, rng
 from trainables.act import figure
 from trainables.act.config import ActConfig, Evaluation
 from trainables.act.evaluation import cross_entropies, score, test_metrics, valid_metrics
+from trainables.act.metrics import METRICS
 from trainables.act.network import Network
 from trainables.act.tasks import data
 from trainables.act.tasks.batch import Batch
 from trainables.act.time_penalty import first_tau, next_tau
 from trainables.errors import DivergedError
 from trainables.trial import Trial
+
+metrics = METRICS
+
+
+def reads(config: ActConfig) -> object:
+    """What of `config` decides the fingerprint."""
+    return config.data
 
 
 def fingerprint(config: ActConfig) -> str:

@@ -21,6 +21,11 @@ SELECTION = "valid_mse"
 """The metric whose lowest value marks the checkpoint to keep."""
 
 
+def reads(config: Pretraining) -> tuple[object, ...]:
+    """What of `config` decides the fingerprint."""
+    return config.data, config.spared
+
+
 def fingerprint(config: Pretraining) -> str:
     """Of the audio that the model learns from."""
     return audio_fingerprint(_data(config), config.spared)

@@ -23,10 +23,18 @@ from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.data.batches import Batch, bucketed, collate
 from trainables.asr.data.examples import Example, Examples, audio_fingerprint, data_fingerprint, load_examples
 from trainables.asr.evaluation import score, test_metrics
+from trainables.asr.metrics import METRICS
 from trainables.asr.recogniser import Output, Recogniser, load_ar
 from trainables.config import content_hash
 from trainables.errors import DivergedError
 from trainables.trial import Trial
+
+metrics = METRICS
+
+
+def reads(config: AsrConfig) -> tuple[object, ...]:
+    """What of `config` decides the fingerprint."""
+    return config.data, config.ar.data, config.ar.spared, getattr(config.controller, "data", None)
 
 
 def fingerprint(config: AsrConfig) -> str:

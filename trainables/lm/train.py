@@ -17,11 +17,19 @@ from trainables.lm.cuda_graph import CudaGraph, Work
 from trainables.lm.evaluation import Score, mine, num_mine, score
 from trainables.lm.learning_rate import learning_rate
 from trainables.lm.meters import Meters
+from trainables.lm.metrics import METRICS
 from trainables.lm.network import AttachedRecoder, Network, Run, attach_recoder
 from trainables.lm.noise import Noise
 from trainables.lm.peak_memory import forget_peak, peak_memory_mb
 from trainables.lm.streams import NO_TARGET, Streams, Window
 from trainables.trial import Trial
+
+metrics = METRICS
+
+
+def reads(config: LmConfig) -> object:
+    """What of `config` decides the fingerprint."""
+    return config.data
 
 
 def fingerprint(config: LmConfig) -> str:

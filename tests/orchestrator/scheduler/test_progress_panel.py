@@ -54,10 +54,10 @@ def test_the_rate_leaves_out_start_up_and_what_was_done_before():
     assert run.steps_per_s() == 0.25, "one step after step 43"
 
 
-@pytest.mark.parametrize("num_steps", [0, 5])
-def test_a_run_that_has_done_all_its_steps_or_has_none_is_no_fault(num_steps):
-    run = a_run(num_steps=num_steps, reports=[(1.0, 5), (1.0, 6), (2.0, 7)])
-    assert run.eta_s(2.0) == 0.0 and run.fraction() == (1.0 if num_steps else 0.0)
+def test_a_run_that_has_done_all_its_steps_or_does_not_know_their_number_is_no_fault():
+    done, unknown = (a_run(num_steps=number, reports=[(1.0, 5), (1.0, 6), (2.0, 7)]) for number in (5, 0))
+    assert (done.eta_s(2.0), done.fraction(), done.step_text()) == (0.0, 1.0, "7/5")
+    assert (unknown.eta_s(2.0), unknown.fraction(), unknown.step_text()) == (None, 0.0, "7")
 
 
 def test_the_eta_of_a_sweep_by_hand():

@@ -1,0 +1,109 @@
+"""What of a trainable's own module is its code: all of it, the files that it lists, or what its functions use."""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Final
+
+from orchestrator.worker.trainable import FUNCTIONS
+from trainables.errors import InputError
+
+DECLARING: Final = frozenset({"ponderay", "search_spaces"})
+"""What a module imports that declares sweeps."""
+
+
+@dataclass(frozen=True)
+class OwnSource:
+    """Of one module.
+
+    Attributes:
+        source: without the sweeps that it declares, if it does.
+        listed: its `sources`.
+    """
+
+    source: bytes
+    listed: tuple[str, ...] = ()
+
+
+def read(spec: ModuleSpec) -> OwnSource:
+    """The source of a trainable's module, which is not imported."""
+    source = Path(spec.origin).read_bytes() if spec.origin and spec.has_location else b""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError):  # its import says what is wrong; until then its bytes count
+        return OwnSource(source)
+    listed = _listed(body, spec.name)
+    if DECLARING.isdisjoint(top for statement in body for top in _imported_tops(statement)):
+        return OwnSource(source, listed)
+    return OwnSource(ast.unparse(ast.Module(_used(body), [])).encode(), listed)
+
+
+def files(spec: ModuleSpec, listed: Sequence[str]) -> dict[str, bytes]:
+    """The contents of the files by name; patterns such as `models/*.py` are from the module's folder.
+
+    Raises:
+        InputError: if a pattern matches nothing.
+    """
+    folder = Path(spec.origin or "").parent
+    found: dict[str, bytes] = {}
+    for pattern in listed:
+        matched = {str(file.relative_to(folder)): file for file in folder.glob(pattern) if file.is_file()}
+        if not matched:
+            raise InputError(f"`sources` of {spec.name} names {pattern!r}, but there is no such file in {folder}.")
+        found |= {name: file.read_bytes() for name, file in matched.items()}
+    return found
+
+
+def _listed(body: Sequence[ast.stmt], module: str) -> tuple[str, ...]:
+    """The value of `sources = [...]`, which must be written out."""
+    for statement in body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "sources" for target in targets):
+            try:
+                return tuple(str(name) for name in ast.literal_eval(statement.value))  # type: ignore[attr-defined]
+            except (ValueError, TypeError):
+                raise InputError(f"`sources` of {module} must be a list of names of files, written out.") from None
+    return ()
+
+
+def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a module that its contract's functions use, directly or not, and those that only act."""
+    defined = [_defined(statement) for statement in body]
+    wanted, used = set(FUNCTIONS), set[int]()
+    while True:
+        new = {
+            i
+            for i, names in enumerate(defined)
+            if i not in used and (names & wanted or (not names and not _is_text(body[i])))
+        }
+        if not new:
+            return [body[i] for i in sorted(used)]
+        used |= new
+        wanted |= {node.id for i in new for node in ast.walk(body[i]) if isinstance(node, ast.Name)}
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """Names that a statement at the top of a module gives a value; none where it acts."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return {statement.name}
+        case ast.Import() | ast.ImportFrom():
+            return {alias.asname or alias.name.partition(".")[0] for alias in statement.names} - {"*"}
+        case ast.Assign() | ast.AnnAssign():
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return set()
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _imported_tops(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.Import):
+        return {alias.name.partition(".")[0] for alias in statement.names}
+    if isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+        return {statement.module.partition(".")[0]}
+    return set()

@@ -1,0 +1,172 @@
+"""A trainable: a module with `train(config, trial)`; whatever else it may have has a plain default here."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from trainables.config import fields_of
+from trainables.errors import InputError
+from trainables.importing import import_module, put_first, said_at
+from trainables.metric import Best, Metric
+from trainables.trial import Trial
+
+FUNCTIONS: Final = {
+    "train": ("config", "trial"),
+    "evaluate": ("config", "checkpoint", "evaluation", "trial"),
+    "reads": ("config",),
+    "fingerprint": ("config",),
+    "selection": ("config",),
+    "num_steps": ("config",),
+}
+"""What a trainable may define, with the arguments of each; only `train` must be there."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The one way of testing, of a trainable whose config lists no `evaluations`."""
+
+    name: str = "test"
+
+
+@dataclass(frozen=True)
+class Trainable:
+    """A module as the orchestrator sees it.
+
+    Attributes:
+        path: its import path.
+    """
+
+    path: str
+    module: ModuleType
+
+    def train(self, config: Any, trial: Trial) -> None:
+        """Trains from the trial's checkpoint, or from the start where it has none."""
+        self.module.train(config, trial)
+
+    def evaluations(self, config: Any) -> tuple[Any, ...]:
+        """Ways of testing: those of the config; one where it has none; none where nothing is evaluated."""
+        if not hasattr(self.module, "evaluate"):
+            return ()
+        return tuple(getattr(config, "evaluations", (Evaluation(),)))
+
+    def evaluate(self, config: Any, checkpoint: Path, evaluation: Any, trial: Trial) -> None:
+        """Tests a checkpoint in one way; what it reports is the result."""
+        self.module.evaluate(config, checkpoint, evaluation, trial)
+
+    def fingerprint(self, config: Any) -> str:
+        """Of the data that are read under `config`; empty where the trainable does not say.
+
+        Raises:
+            InputError: if the data cannot be read.
+        """
+        return str(self._asked("fingerprint", config, str, ""))
+
+    def reads(self, config: Any) -> str:
+        """What of `config` decides the fingerprint, as text; all but seed and evaluations where it does not say."""
+        if hasattr(self.module, "reads"):
+            return repr(self._asked("reads", config, object, None))
+        values = fields_of(config)
+        return repr([(name, values[name]) for name in sorted(values) if name not in ("seed", "evaluations")])
+
+    def selection(self, config: Any) -> dict[str, Best]:
+        """Names of the checkpoints to keep, each with what it is the best of; none means the last checkpoint.
+
+        Raises:
+            InputError: if the trainable names something else than metrics.
+        """
+        named = self._asked("selection", config, Mapping, {})
+        return {str(name): self._best(wanted) for name, wanted in named.items()}
+
+    def num_steps(self, config: Any) -> int | None:
+        """The last step that `train` reports; None where only its return says that it is done."""
+        found: int | None = self._asked("num_steps", config, int, None)
+        return found
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What it reports; empty where it does not say."""
+        return tuple(getattr(self.module, "metrics", ()))
+
+    def _asked(self, name: str, config: Any, kind: type, default: Any) -> Any:
+        function = getattr(self.module, name, None)
+        if function is None:
+            return default
+        try:
+            answer = function(config)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"`{name}` of {self.path} fails: {said_at(error)}") from error
+        if not isinstance(answer, kind) or isinstance(answer, bool):
+            raise InputError(f"`{name}` of {self.path} must return a {NAMES[kind]}, but got {answer!r}.")
+        return answer
+
+    def _best(self, wanted: object) -> Best:
+        if isinstance(wanted, str):
+            return Best(wanted)
+        metric, direction = getattr(wanted, "metric", None), getattr(wanted, "direction", None)
+        if isinstance(metric, str) and direction in ("minimize", "maximize"):
+            return Best(metric, direction)
+        raise InputError(f"`selection` of {self.path} must name a metric or an Objective, but got {wanted!r}.")
+
+
+NAMES: Final[Mapping[type, str]] = {object: "value", str: "text", Mapping: "mapping", int: "whole number"}
+
+
+def load(path: str, root: str = "") -> Trainable:
+    """The trainable at an import path.
+
+    Args:
+        root: folder from which it can be imported, where it is not installed.
+
+    Raises:
+        InputError: if it cannot be imported, or breaks the contract.
+    """
+    put_first(root)
+    return _load(path)
+
+
+@cache
+def _load(path: str) -> Trainable:
+    found = Trainable(path, import_module(path, f"The trainable {path!r}"))
+    for name, arguments in FUNCTIONS.items():
+        _check_function(found, name, arguments)
+    _check_metrics(found)
+    return found
+
+
+def _check_function(found: Trainable, name: str, arguments: Sequence[str]) -> None:
+    function = getattr(found.module, name, None)
+    called = f"{name}({', '.join(arguments)})"
+    if function is None:
+        if name == "train":
+            raise InputError(f"The trainable {found.path!r} must have a function {called}, but has no {name}.")
+        return
+    if not callable(function):
+        raise InputError(f"`{name}` of {found.path} must be a function {called}, but it is {function!r}.")
+    if not _takes(function, len(arguments)):
+        given = inspect.signature(function)
+        raise InputError(f"`{name}` of {found.path} must be called as {called}, but it is {name}{given}.")
+
+
+def _takes(function: Callable[..., Any], num_arguments: int) -> bool:
+    try:
+        inspect.signature(function).bind(*[None] * num_arguments)
+    except TypeError:
+        return False
+    except ValueError:  # of a function written in C nothing is known
+        return True
+    return True
+
+
+def _check_metrics(found: Trainable) -> None:
+    metrics = getattr(found.module, "metrics", ())
+    if not isinstance(metrics, Sequence) or not all(isinstance(one, Metric) for one in metrics):
+        raise InputError(f"`metrics` of {found.path} must be a list of Metric, but it is {metrics!r}.")
+    names = [one.name for one in metrics]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"`metrics` of {found.path} lists {doubled[0]!r} twice.")

@@ -1,0 +1,92 @@
+"""Ponderay's public names: declare a sweep of your own model, run it, and ask what came out.
+
+A trainable is a module with `train(config, trial)`; everything else has a plain default:
+
+    import dataclasses
+    import ponderay
+
+    @dataclasses.dataclass(frozen=True)
+    class Toy:
+        width: int = 8
+        seed: int = 1
+
+    def train(config, trial):
+        trial.report({"loss": 1 / config.width, "macs": config.width**2}, step=1)
+
+    toy = ponderay.Sweep(
+        name="toy",
+        description="A loss that falls with the width.",
+        trainable=__name__,
+        base=Toy(),
+        conditions=ponderay.grid({"width": [4, 8, 16]}),
+        objectives=(ponderay.Objective("loss"), ponderay.Objective("macs")),
+        reference="width=8",
+    )
+
+In `toy.py` it is run by `ponderay run toy.py:toy`, and `ponderay pareto toy.py:toy` draws its front. Importing this
+package loads neither torch nor Ray nor MLflow.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import orchestrator  # noqa: F401  finds our own packages, whatever folders of the same names the user has
+from search_spaces.distributions import Choice, Exponential, Integer, Real
+from search_spaces.sweep import (
+    Condition,
+    Constraint,
+    Objective,
+    Prerequisite,
+    Resources,
+    Search,
+    Sequential,
+    Sweep,
+    grid,
+)
+from trainables.config import NOT_IN_KEY, Config
+from trainables.errors import InputError
+from trainables.metric import Metric
+from trainables.trial import Trial
+
+if TYPE_CHECKING:
+    from orchestrator.notebook import compare, load, pareto, report, run
+    from orchestrator.results.study import Study
+
+__all__ = [
+    "NOT_IN_KEY",
+    "Choice",
+    "Condition",
+    "Config",
+    "Constraint",
+    "Exponential",
+    "InputError",
+    "Integer",
+    "Metric",
+    "Objective",
+    "Prerequisite",
+    "Real",
+    "Resources",
+    "Search",
+    "Sequential",
+    "Study",
+    "Sweep",
+    "Trial",
+    "compare",
+    "grid",
+    "load",
+    "pareto",
+    "report",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs more than declarations is imported when it is asked for."""
+    if name in ("run", "load", "pareto", "compare", "report"):
+        from orchestrator import notebook
+
+        return getattr(notebook, name)
+    if name == "Study":
+        from orchestrator.results.study import Study
+
+        return Study
+    raise AttributeError(f"module 'ponderay' has no attribute {name!r}")

@@ -1,0 +1,71 @@
+"""Modules of the user's: imported by path, from the folder they are in, with one sentence for whatever goes wrong."""
+
+import importlib
+import sys
+import traceback
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from pydantic import ValidationError
+
+from trainables.config import explain
+from trainables.errors import InputError
+
+MACHINERY: Final = ("<frozen ", "/importlib/", "/site-packages/", "/dist-packages/")
+OURS: Final = Path(__file__).parents[1]
+PACKAGES: Final = ("trainables", "search_spaces", "orchestrator", "ponderay")
+
+
+def import_module(path: str, subject: str) -> ModuleType:
+    """The module at an import path.
+
+    Args:
+        subject: begins the sentence that says what its import raised.
+
+    Raises:
+        InputError: if it cannot be imported.
+    """
+    try:
+        return importlib.import_module(path)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{subject} cannot be imported: {said_at(error)}") from error
+
+
+def put_first(folder: str) -> None:
+    """Lets modules in the folder be imported, before others of the same name, as Python does for a script's folder."""
+    if folder and folder not in sys.path:
+        sys.path.insert(0, folder)
+        importlib.invalidate_caches()
+
+
+def root_of(path: str) -> str:
+    """The folder from which the module at an import path is imported; empty where it cannot be found."""
+    try:
+        spec = find_spec(path)
+    except (ImportError, ValueError):
+        return ""
+    if spec is None or spec.origin is None or not spec.has_location:
+        return ""
+    depth = path.count(".") + (spec.submodule_search_locations is not None)
+    return str(Path(spec.origin).resolve().parents[depth])
+
+
+def said_at(error: BaseException) -> str:
+    """Type and text of an exception in one line, and the user's own line of code that raised it."""
+    if isinstance(error, ValidationError):
+        said = explain(error).rstrip(".")
+    else:
+        said = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_of_user(one.filename)]
+    if isinstance(error, SyntaxError) or not frames:
+        return f"{said}."
+    return f"{said} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})."
+
+
+def _is_of_user(file: str) -> bool:
+    is_ours = any(Path(file).is_relative_to(OURS / package) for package in PACKAGES)
+    return not is_ours and not any(part in file for part in MACHINERY)
