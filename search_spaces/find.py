@@ -84,7 +84,7 @@ def _is_ours(entry: EntryPoint) -> bool:
 def _entries() -> tuple[EntryPoint, ...]:
     """Ours first; a checkout whose folder is on the path may show its entry points twice."""
     found = {(entry.name, entry.value): entry for entry in entry_points(group=GROUP)}
-    return tuple(sorted(found.values(), key=lambda entry: (not _is_ours(entry), entry.name)))
+    return tuple(sorted(found.values(), key=lambda entry: not _is_ours(entry)))
 
 
 def _place(name: str) -> str:
@@ -96,7 +96,12 @@ def _place(name: str) -> str:
     if name in entries:
         return entries[name].value
     if dot and family in entries:
-        return f"{entries[family].value}.{key}"
+        place = entries[family].value
+        known = _declared(place)
+        if not isinstance(known, Mapping) or key not in known:
+            listed = ", ".join(f"{family}.{one}" for one in sorted(known)) if isinstance(known, Mapping) else family
+            raise InputError(f"There is no sweep {name!r}; the sweeps of {family} are {listed}.")
+        return f"{place}.{key}"
     raise InputError(_unknown(name))
 
 

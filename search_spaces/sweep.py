@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
+from search_spaces.declaration import check_declaration
 from search_spaces.distributions import Distribution, listed
 from search_spaces.size import Size
 from trainables.config import AnyConfig, content_hash, with_value
@@ -174,7 +175,7 @@ class Sweep:
     """A declared experiment; validated when built.
 
     Attributes:
-        name: `family.name`.
+        name: of the study; letters, digits and any of . _ -, such as `family.name`.
         trainable: import path of a module with `train(config, trial)`; `__name__` where the sweep stands beside it.
         base: the config that conditions change: a `Config`, a frozen pydantic model or a dataclass, with a `seed`.
         conditions: listed ones; empty where `search` draws them.
@@ -203,6 +204,7 @@ class Sweep:
     declared_at: str = ""
 
     def __post_init__(self) -> None:
+        check_declaration(self)
         _validate(self)
 
     def num_conditions(self) -> int:

@@ -24,7 +24,8 @@ Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 Place = Annotated[Path | None, NOT_IN_KEY, AfterValidator(_absolute)]
 """A file or folder; what is in it counts, not where it lies."""
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+NAME: Final = r"^[a-z][a-z0-9_]*$"
+Name = Annotated[str, Field(pattern=NAME)]
 """Of an evaluation, as it stands behind its metrics."""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from orchestrator.environment.settings import Settings
 from orchestrator.scheduler.task import Task
 from orchestrator.worker.code_version import code_version
+from orchestrator.worker.contract import check_contract
 from orchestrator.worker.trainable import load
 from orchestrator.worker.work import Work, config_type, evaluation_ids
 from search_spaces.sweep import Condition, ResolvedResources, Sweep
@@ -17,7 +18,11 @@ from trainables.importing import root_of
 
 @dataclass
 class TaskFactory:
-    """Makes tasks of a sweep's conditions and seeds; fingerprints and code versions are computed once."""
+    """Makes tasks of a sweep's conditions and seeds; fingerprints and code versions are computed once.
+
+    Raises:
+        InputError: if the sweep and its trainables do not fit each other.
+    """
 
     sweep: Sweep
     settings: Settings
@@ -26,6 +31,9 @@ class TaskFactory:
     _fingerprints: dict[str, str] = field(default_factory=dict)
     _versions: dict[str, str] = field(default_factory=dict)
     _roots: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_contract(self.sweep)
 
     def replicate(self, condition: Condition, seed: int, prerequisites: dict[str, Task]) -> Task:
         """The task of one condition with one seed, which needs `prerequisites` by name."""

@@ -31,7 +31,8 @@ def test_sweep_functions_load_no_engine():
 
 def test_an_unknown_sweep_is_told_the_known_ones():
     with pytest.raises(
-        InputError, match=r"no sweep 'asr.demmo'; the sweeps are asr.ablation_mini_librispeech, asr.ablation_timit"
+        InputError,
+        match=r"no sweep 'asr.demmo'; the sweeps of asr are asr.ablation_mini_librispeech, asr.ablation_timit",
     ):
         find_sweep("asr.demmo")
 

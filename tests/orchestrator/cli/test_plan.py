@@ -4,7 +4,6 @@ import csv
 import hashlib
 import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -32,17 +31,12 @@ SHIPPED = {
     "tiny.long": lambda size: tiny({"a": {}}, name="tiny.long").with_values({"num_epochs": 500, "sleep_s": 0.05}),
     "tiny.reference": lambda size: tiny(CONDITIONS, reference="a"),
 }
-FOR_CHILD = (
-    "import search_spaces.find as find; from tests.orchestrator.cli.test_plan import SHIPPED; "
-    "find.sweep_functions = lambda: SHIPPED; from orchestrator.cli.main import main; main()"
-)
+HERE = f"{__name__}:SHIPPED"
 
 
 @pytest.fixture
 def shipped(workplace, monkeypatch):
-    """The sweeps above, as if they were shipped; here and in the processes started from here."""
-    monkeypatch.setattr("search_spaces.find.sweep_functions", lambda: SHIPPED)
-    monkeypatch.setattr(plan, "TRAIN", (sys.executable, "-c", FOR_CHILD, "train"))
+    """The sweeps above can be imported, here and in the processes started from here."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
@@ -91,7 +85,7 @@ def counts(row: dict) -> tuple[int, ...]:
 
 
 def test_before_anything_ran_it_says_so_and_leaves_nothing_behind(shipped):
-    report = json.loads(call("tiny.sweep", "--cpus", "3", "--format", "json"))
+    report = json.loads(call(f"{HERE}.tiny.sweep", "--cpus", "3", "--format", "json"))
     assert [(row["condition"], counts(row)) for row in report["conditions"]] == [
         ("a", (0, 0, 0, 2)),
         ("b", (0, 0, 0, 2)),
@@ -222,7 +216,7 @@ def test_workers_and_gpus_follow_from_what_the_machine_has(workplace):
 
 def test_table_and_csv_tell_the_same(shipped):
     work_on(tiny(CONDITIONS), "a", 1)
-    rows = list(csv.DictReader(io.StringIO(call("tiny.sweep", "--cpus", "2", "--format", "csv"))))
+    rows = list(csv.DictReader(io.StringIO(call(f"{HERE}.tiny.sweep", "--cpus", "2", "--format", "csv"))))
     assert [(row["kind"], row["name"], row["to_do"]) for row in rows] == [
         ("prerequisite", "first", "0"),
         ("condition", "a", "1"),
@@ -231,7 +225,7 @@ def test_table_and_csv_tell_the_same(shipped):
         ("forecast", "most", ""),
     ]
     assert float(rows[-1]["wall_s_low"]) < float(rows[-1]["wall_s_median"]) < float(rows[-1]["wall_s_high"])
-    table = call("tiny.sweep", "--cpus", "2")
+    table = call(f"{HERE}.tiny.sweep", "--cpus", "2")
     for said in ("tiny.sweep: conditions", "wall time", "80% intervals", "1 finished replicate of 1 condition"):
         assert said in table
     assert "money" not in table
@@ -239,7 +233,7 @@ def test_table_and_csv_tell_the_same(shipped):
 
 @pytest.mark.slow
 def test_calibration_trains_one_replicate_for_a_while_and_keeps_its_work(shipped):
-    report = json.loads(call("tiny.long", "--cpus", "1", "--calibrate", "2", "--format", "json"))
+    report = json.loads(call(f"{HERE}.tiny.long", "--cpus", "1", "--calibrate", "2", "--format", "json"))
     (unfinished,) = report["conditions"][0]["unfinished"]
     assert unfinished["seed"] == 1 and 0 < unfinished["step"] < 500
     assert report["basis"]["calibration_s"] == 2 and "a calibration of 2 s" in report["basis"]["text"]
@@ -255,24 +249,25 @@ def test_calibration_trains_one_replicate_for_a_while_and_keeps_its_work(shipped
 @pytest.mark.slow
 def test_a_calibration_that_train_refuses_says_why(shipped):
     with pytest.raises(InputError, match="The file tiny"):
-        call("tiny.sweep", "--set", "bad_input=true", "--calibrate", "30")
+        call(f"{HERE}.tiny.sweep", "--set", "bad_input=true", "--calibrate", "30")
 
 
 @pytest.mark.parametrize(
     ("seeds", "expected", "least"), [("4", (1, 2, 3, 4), None), ("3:5", (1, 2, 3, 4, 5), 3), (None, (1, 2), None)]
 )
 def test_seeds_are_a_number_or_a_range_by_need(shipped, seeds, expected, least):
-    sweep = find("tiny.sweep", False, None, seeds)
+    sweep = find(f"{HERE}.tiny.sweep", False, None, seeds)
     assert sweep.seeds == expected
     assert (sweep.sequential.minimum if sweep.sequential else None) == least
 
 
 def test_seeds_by_need_ask_about_the_reference_where_there_is_one(shipped):
-    questions = [find(name, False, None, "3:5").sequential.question for name in ("tiny.sweep", "tiny.reference")]
+    names = (f"{HERE}.tiny.sweep", f"{HERE}.tiny.reference")
+    questions = [find(name, False, None, "3:5").sequential.question for name in names]
     assert questions == ["front", "reference"]
 
 
 @pytest.mark.parametrize("seeds", ["0", "x", "3:", ":5", "5:3", "2:5", "-1", "3:5:7", "²"])
 def test_other_seeds_are_refused(shipped, seeds):
     with pytest.raises(InputError):
-        find("tiny.sweep", False, None, seeds)
+        find(f"{HERE}.tiny.sweep", False, None, seeds)

@@ -1,0 +1,76 @@
+"""Whether a sweep and its trainables fit each other: looked at before anything starts, told in one sentence."""
+
+import re
+from typing import Any
+
+from orchestrator.worker.trainable import Trainable, load
+from orchestrator.worker.work import config_type
+from search_spaces.sweep import Sweep
+from trainables.config import NAME, fields_of, is_config
+from trainables.errors import InputError
+
+
+def check_contract(sweep: Sweep) -> None:
+    """Raises InputError at the first thing that cannot work: in the trainable, its prerequisites, or the objectives."""
+    trainable = load(trainable_path(sweep))
+    for condition in sweep.conditions[:1] or (None,):
+        config = sweep.config(condition, sweep.seeds[0]) if condition else sweep.base
+        _check_config(sweep, trainable, config)
+    _check_objectives(sweep, trainable)
+    for wanted in sweep.prerequisites:
+        if wanted.config_path not in dir(sweep.base):
+            path = wanted.config_path
+            raise InputError(f"{sweep.name}: the prerequisite {wanted.name!r} names `{path}`, which no config has.")
+        inner = getattr(sweep.base, wanted.config_path)
+        if not is_config(inner):
+            raise InputError(f"{sweep.name}: `{wanted.config_path}`, of a prerequisite, must be a config: {inner!r}.")
+        load(wanted.trainable)
+
+
+def trainable_path(sweep: Sweep) -> str:
+    """Its import path.
+
+    Raises:
+        InputError: if the sweep was declared in a program that runs, so that no other process can import it.
+    """
+    if sweep.trainable == "__main__":
+        raise InputError(
+            f"{sweep.name}: workers import the trainable, so it must stand in a file that they import: put `train` "
+            "into a module, or run `ponderay run FILE.py:NAME`."
+        )
+    return sweep.trainable
+
+
+def _check_config(sweep: Sweep, trainable: Trainable, config: Any) -> None:
+    config_type(config)
+    trainable.num_steps(config)
+    evaluations = fields_of(config).get("evaluations", ())
+    if evaluations and not hasattr(trainable.module, "evaluate"):
+        raise InputError(f"{sweep.name}: the config lists evaluations, but {trainable.path} has no `evaluate`.")
+    names = [getattr(one, "name", None) for one in evaluations]
+    for name in names:
+        if not isinstance(name, str) or not re.fullmatch(NAME, name):
+            raise InputError(f"{sweep.name}: the name of an evaluation must match {NAME}, but got {name!r}.")
+    if len(set(names)) < len(names):
+        raise InputError(f"{sweep.name}: the names of evaluations must differ, but got {', '.join(map(str, names))}.")
+    known = {one.name for one in trainable.metrics}
+    for name, best in trainable.selection(config).items():
+        if known and best.metric.partition("@")[0] not in known:
+            raise InputError(
+                f"`selection` of {trainable.path} keeps {name!r} by {best.metric!r}, which is not among its metrics."
+            )
+
+
+def _check_objectives(sweep: Sweep, trainable: Trainable) -> None:
+    directions = {one.name: one.direction for one in trainable.metrics}
+    for objective in sweep.objectives:
+        if directions and objective.metric not in directions:
+            raise InputError(
+                f"{sweep.name}: the objective {objective.metric!r} is not among the metrics of {trainable.path}: "
+                f"{', '.join(directions)}."
+            )
+        if directions.get(objective.metric, "none") not in ("none", objective.direction):
+            raise InputError(
+                f"{sweep.name}: the objective {objective.metric!r} is to {objective.direction}, but {trainable.path} "
+                f"says {directions[objective.metric]}."
+            )

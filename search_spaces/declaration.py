@@ -1,0 +1,92 @@
+"""What a declared sweep must be before anything in it is looked at: a name to keep, and values of the right kind."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel
+
+from trainables.config import as_json, fields_of, from_values, is_config
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from search_spaces.sweep import Sweep
+
+SWEEP_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+RESERVED: Final = ("prerequisites", "ponderay.books", "Default")
+"""Experiments in MLflow that are no study."""
+
+KINDS: Final[Mapping[str, str]] = {
+    "conditions": "Condition",
+    "objectives": "Objective",
+    "prerequisites": "Prerequisite",
+    "seeds": "int",
+}
+"""What each list of a sweep holds."""
+
+
+def check_declaration(sweep: "Sweep") -> None:
+    """Raises InputError at the first value that cannot stand in a sweep."""
+    _check_name(sweep.name)
+    name = sweep.name
+    for field in ("description", "trainable"):
+        if not isinstance(value := getattr(sweep, field), str) or not value:
+            raise InputError(f"{name}: `{field}` must be text, but got {value!r}.")
+    for field, kind in KINDS.items():
+        _check_list(name, field, kind, getattr(sweep, field))
+    for objective in sweep.objectives:
+        if objective.direction not in ("minimize", "maximize"):
+            raise InputError(f"{name}: an objective is to minimize or maximize, but got {objective.direction!r}.")
+    for condition in sweep.conditions:
+        if not isinstance(condition.name, str) or not isinstance(condition.values, Mapping):
+            raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
+    if sweep.search is not None and type(sweep.search).__name__ != "Search":
+        raise InputError(f"{name}: `search` must be a Search, but got {sweep.search!r}.")
+    _check_config(name, sweep.base)
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not SWEEP_NAME.fullmatch(name) or name in RESERVED:
+        raise InputError(
+            "A sweep's name must begin with a letter or digit, have only letters, digits and any of . _ -, be at most "
+            f"100 long and be none of {', '.join(RESERVED)}, but got {name!r}."
+        )
+
+
+def _check_list(name: str, field: str, kind: str, values: object) -> None:
+    """The kinds are named, not imported: they stand in the module that imports this one."""
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise InputError(f"{name}: `{field}` must be a list of {kind}, but got {values!r}.")
+    for value in values:
+        if type(value).__name__ != kind:
+            raise InputError(f"{name}: `{field}` must be a list of {kind}, but {value!r} is in it.")
+
+
+def _check_config(name: str, base: object) -> None:
+    if isinstance(base, type) or not is_config(base):
+        raise InputError(
+            f"{name}: `base` must be a Config, a frozen pydantic model or a dataclass, with values, but got {base!r}."
+        )
+    kind = type(base).__name__
+    if isinstance(base, BaseModel) and not base.model_config.get("frozen"):
+        raise InputError(
+            f"{name}: the config {kind} can be changed; give its class `model_config = dict(frozen=True)`."
+        )
+    seed = fields_of(base).get("seed")
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise InputError(f"{name}: the config {kind} must have a field `seed` with a whole number.")
+    _check_json(name, kind, base)
+
+
+def _check_json(name: str, kind: str, base: object) -> None:
+    """Workers get the config as JSON: it must come back as it was."""
+    try:
+        again = from_values(type(base), json.loads(json.dumps(as_json(base), allow_nan=False)))
+    except Exception as error:
+        said = f"{error}".splitlines()[0].rstrip(".")
+        raise InputError(f"{name}: the config {kind} cannot be written as JSON and read again: {said}.") from error
+    if again != base:
+        raise InputError(
+            f"{name}: the config {kind} is another one when it is written as JSON and read again: {again!r}."
+        )
