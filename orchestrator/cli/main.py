@@ -10,6 +10,7 @@ import typer
 
 from orchestrator.cli import data
 from orchestrator.cli.analyse import analyse
+from orchestrator.cli.check import check
 from orchestrator.cli.compare import compare
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.jobs import jobs, logs, stop, submit
@@ -167,6 +168,7 @@ def train(
     _finish(sweep, outcome)
 
 
+app.command(epilog=example("check toy.py:toy", EXIT_CODES))(check)
 app.command(epilog=example("plan asr.demo --seeds 5 --cpus 16", EXIT_CODES))(plan)
 app.command(epilog=example("doctor asr.demo", EXIT_CODES))(doctor)
 app.command(epilog=example("status asr.demo"))(status)
