@@ -76,11 +76,15 @@ def submit(
     """
     from orchestrator.cluster.submission import Submission, entrypoint, named_variables, run_options
     from orchestrator.environment.settings import read_settings
+    from orchestrator.worker.contract import check_contract
+    from search_spaces.find import place_in_upload
 
     named, settings = named_variables(variables), read_settings()
-    sweep = find(name, smoke, values, seeds, resources).name
+    sweep = find(name, smoke, values, seeds, resources)
+    check_contract(sweep)
+    place, module = place_in_upload(sweep)
     options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours)
-    submission = Submission(sweep, entrypoint(name, options), named)
+    submission = Submission(sweep.name, entrypoint(place, options), named)
     if kubernetes or dry_run or any(one is not None for one in (image, claim, workers, worker_cpus, worker_gpus)):
         from orchestrator.cluster.rayjob import Pods, manifest
 
@@ -89,7 +93,8 @@ def submit(
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
         print(manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim)))
         return
-    _send(submission, settings, address, follow)
+    modules = [module, sweep.trainable, *(one.trainable for one in sweep.prerequisites)]
+    _send(submission, settings, address, follow, modules)
 
 
 def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
@@ -138,18 +143,20 @@ def stop(which: Which, address: Address = None) -> None:
     out.print(f"{job.name} has ended: {job.state}. Finished work is kept; {again}.", markup=False, soft_wrap=True)
 
 
-def _send(submission: "Submission", settings: "Settings", address: str | None, follow: bool) -> None:
+def _send(
+    submission: "Submission", settings: "Settings", address: str | None, follow: bool, modules: list[str]
+) -> None:
     from orchestrator.cluster.upload import find_upload, packed
 
-    upload = find_upload(settings)
+    upload = find_upload(settings, modules=modules)
     upload.check_size()
     api = _connect(address)
     name = next_name(api.jobs(), submission.sweep)
     with packed(upload) as package:
         sent = (
-            f"{len(upload.files)} files, {upload.num_bytes / 1e6:.1f} MB, {package.stat().st_size / 1e6:.1f} MB packed"
+            f"{upload.num_files} files, {upload.num_bytes / 1e6:.1f} MB, {package.stat().st_size / 1e6:.1f} MB packed"
         )
-        out.print(f"Upload  {sent}, from {upload.root}", markup=False, soft_wrap=True)
+        out.print(f"Upload  {sent}, from {', '.join(map(str, upload.roots))}", markup=False, soft_wrap=True)
         api.submit(submission, name, package)
     for word, command in (
         ("Job", [name]),

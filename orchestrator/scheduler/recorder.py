@@ -52,7 +52,7 @@ class Recorder:
         self._unwritten: dict[str, dict[int, Replicate]] = {}
         self._lock = threading.Lock()
         queue.put("description", self._describe_sweep)
-        diff = checkout.git_diff()
+        diff = checkout.git_diff(checkout.source_of(factory.sweep.trainable))
         queue.put("diff", partial(tracking.store_diff, factory.sweep.name, factory.attempt, diff))
 
     @cached_property
@@ -239,8 +239,8 @@ class Recorder:
             names.SEED: str(task.seed),
             names.CODE_VERSION: task.work.code_version,
             names.DATA_FINGERPRINT: task.fingerprint,
-            names.GIT_COMMIT: checkout.git_commit(),
-            names.PACKAGES: checkout.package_versions(),
+            names.GIT_COMMIT: checkout.git_commit(checkout.source_of(task.work.trainable)),
+            names.PACKAGES: checkout.package_versions(task.work.trainable),
             names.COMMAND: checkout.command(),
         }
 

@@ -78,7 +78,9 @@ def test_submit_sends_the_sources_and_says_how_to_go_on(cluster):
     assert done.exit_code == 0
     ((submission, name, names),) = cluster.sent
     assert (submission.sweep, name) == ("asr.demo.smoke", "asr.demo.smoke-1")
-    assert submission.entrypoint == "python -m orchestrator run asr.demo --smoke --set training.num_epochs=2"
+    assert submission.entrypoint == (
+        "python -m orchestrator run search_spaces.asr:SWEEPS.demo --smoke --set training.num_epochs=2"
+    )
     assert submission.variables == {"A": "b"}
     brought = {".ponderay/commit", ".ponderay/diff"}
     assert {"orchestrator/__main__.py", "trainables/rng.py", *brought} <= names
