@@ -8,7 +8,16 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 from search_spaces.distributions import Distribution, listed
-from search_spaces.settings import declared_name, json_value, name_with, paths, reach, readable, refuse_unknown, with_all
+from search_spaces.settings import (
+    declared_name,
+    json_value,
+    name_with,
+    paths,
+    reach,
+    readable,
+    refuse_unknown,
+    with_all,
+)
 from search_spaces.size import Size
 from trainables.config import Config, content_hash
 from trainables.errors import InputError
@@ -272,9 +281,8 @@ class Sweep:
         """The sweep cut down to one replicate, of the condition of this name or of this name without its settings."""
         named = {c.declared: c for c in self.conditions} | {c.name: c for c in self.conditions}
         if condition_name not in named:
-            raise InputError(
-                f"{self.name} has no condition {condition_name!r}; it has {', '.join(c.name for c in self.conditions) or 'none listed'}."
-            )
+            known = ", ".join(c.name for c in self.conditions) or "none listed"
+            raise InputError(f"{self.name} has no condition {condition_name!r}; it has {known}.")
         return replace(self, conditions=(named[condition_name],), seeds=(seed,), sequential=None, reference=None)
 
 
@@ -296,9 +304,7 @@ def condition_name(setting: Mapping[str, Any], num_digits: int = 12) -> str:
     return ",".join(f"{path.rpartition('.')[2]}={readable(value, num_digits)}" for path, value in setting.items())
 
 
-def _with_base_value(
-    sweep: Sweep, base: Config, conditions: Sequence[Condition], path: str, value: object
-) -> Config:
+def _with_base_value(sweep: Sweep, base: Config, conditions: Sequence[Condition], path: str, value: object) -> Config:
     """The base with `value`, where it has the path.
 
     Raises:

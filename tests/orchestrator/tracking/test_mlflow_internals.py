@@ -42,7 +42,11 @@ def test_rows_of_experiments_metrics_and_tags_are_read_from_its_tables(tmp_path)
     with sqlite3.connect(tmp_path / "store.db") as database:
         (found,) = database.execute(internals.EXPERIMENT_ROW, ("asr.demo",)).fetchall()
         (row,) = database.execute(internals.METRIC_ROWS, (names.UPDATED, experiment)).fetchall()
-        tags = dict(database.execute(internals.TAG_ROWS, (row[0], names.CONDITION, len(prefix), prefix)).fetchall())
+        tags = dict(
+            database.execute(
+                internals.TAG_ROWS, (row[0], names.CONDITION, names.SETTINGS, len(prefix), prefix)
+            ).fetchall()
+        )
     assert str(found[0]) == experiment
     assert (row[0], row[2], row[3]) == (run.info.run_id, "active", 5.0)
     assert tags == {names.CONDITION: "a", f"{prefix}1": "{}"}
