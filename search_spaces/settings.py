@@ -2,12 +2,16 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from trainables.config import Config, content_hash
 from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from search_spaces.sweep import Condition, Sweep
 
 MOST_CHARACTERS: Final = 40
 """Of a value in a name."""
@@ -28,7 +32,56 @@ def with_all(config: Config, values: Mapping[str, Any]) -> Config:
     return config
 
 
-def reach(values: Mapping[str, Any], path: str, value: object) -> dict[str, Any]:
+def with_base_value(
+    sweep: "Sweep", base: Config, conditions: Sequence["Condition"], path: str, value: object
+) -> Config:
+    """The base with `value`, where it has the path.
+
+    Raises:
+        InputError: if nothing has the path, a search draws it, or every condition that has it sets it itself.
+    """
+    if sweep.search and (drawn := [own for own in sweep.search.space if f"{path}.".startswith(f"{own}.")]):
+        raise InputError(f"`{drawn[0]}` is what {sweep.name} searches, so `{path}` cannot be set; set another path.")
+    configs = [with_all(base, c.values) for c in conditions]
+    holders = [c for c, config in zip(conditions, configs, strict=True) if path in paths(config)]
+    is_in_base = path in paths(base)
+    if not is_in_base and not holders:
+        _refuse_unknown(path, value, [base, *configs])
+    changed = base.with_value(path, value) if is_in_base else base
+    has_effect = any(path not in c.values for c in holders) or (is_in_base and base == changed)
+    if conditions and not has_effect:
+        own = ", ".join(dict.fromkeys(str(c.values[path]) for c in holders))
+        why = f"every condition that has it sets it itself, to {own}" if own else "no condition keeps the part with it"
+        raise InputError(
+            f"`{path}` changes nothing in {sweep.name}: {why}; set another path, or change the declared conditions."
+        )
+    return changed
+
+
+def refuse_equal(sweep: "Sweep", base: Config, conditions: Sequence["Condition"]) -> None:
+    """Refuses settings that make two of the sweep's conditions one."""
+    first: dict[str, Condition] = {}
+    for condition in conditions:
+        other = first.setdefault(content_hash(with_all(base, condition.values)), condition)
+        if other is not condition:
+            given = {**other.settings, **condition.settings}
+            raise InputError(
+                f"{sweep.name}: with {', '.join(given)} set so, {other.declared!r} and {condition.declared!r} are the "
+                "same setting; set a path or a value that keeps them apart."
+            )
+
+
+def reached(condition: "Condition", before: Config, after: Config, path: str, value: object) -> "Condition":
+    """The condition, whose base was `before` and is `after`, with `value` in what it sets itself, and its settings."""
+    old = with_all(before, condition.values)
+    values = _reach(condition.values, path, value) if path in paths(old) else condition.values
+    new = with_all(after, values)
+    if content_hash(old) == content_hash(new):
+        return condition if old == new else replace(condition, values=values)
+    return replace(condition, values=values, settings={**condition.settings, path: json_value(new, path)})
+
+
+def _reach(values: Mapping[str, Any], path: str, value: object) -> dict[str, Any]:
     """A condition's own `values` with `value` at `path`, where they set a part that holds it; else as they are.
 
     What the condition itself sets at `path`, or within it, stays.
@@ -67,7 +120,7 @@ def declared_name(name: str, settings: Collection[str]) -> str:
     return name.rsplit(",", len(settings))[0]
 
 
-def refuse_unknown(path: str, value: object, configs: Collection[Config]) -> NoReturn:
+def _refuse_unknown(path: str, value: object, configs: Collection[Config]) -> NoReturn:
     """Says what the one of `configs` that has most of an unknown path has there.
 
     Raises:
@@ -99,7 +152,11 @@ def _word(value: Any) -> str:
         is_whole = float(text) == value
     else:
         is_whole = text == str(value) or (is_variant and set(value) == {"kind"})
-    return text if is_whole else f"{text[:MOST_CHARACTERS].strip('-')}-{content_hash(value)[:4]}"
+    return (
+        text
+        if is_whole and len(text) <= MOST_CHARACTERS
+        else f"{text[:MOST_CHARACTERS].strip('-')}-{content_hash(value)[:4]}"
+    )
 
 
 def readable(value: object, num_digits: int = 12) -> str:

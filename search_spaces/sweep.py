@@ -13,10 +13,11 @@ from search_spaces.settings import (
     json_value,
     name_with,
     paths,
-    reach,
+    reached,
     readable,
-    refuse_unknown,
+    refuse_equal,
     with_all,
+    with_base_value,
 )
 from search_spaces.size import Size
 from trainables.config import Config, content_hash
@@ -249,8 +250,8 @@ class Sweep:
             raise InputError("`seed` is not part of a setting; `--seeds N` asks for seeds 1 to N.")
         base, conditions, search = self.base, self.conditions, self.search
         for path, value in sorted(values.items(), key=lambda item: item[0].count(".")):
-            before, base = base, _with_base_value(self, base, conditions, path, value)
-            conditions = tuple(_reached(c, before, base, path, value) for c in conditions)
+            before, base = base, with_base_value(self, base, conditions, path, value)
+            conditions = tuple(reached(c, before, base, path, value) for c in conditions)
             if search and content_hash(before) != content_hash(base):
                 search = replace(search, settings={**search.settings, path: json_value(base, path)})
         known = {path for c in conditions for path in paths(with_all(base, c.values))}
@@ -259,7 +260,7 @@ class Sweep:
             for old, new in zip(self.conditions, conditions, strict=True)
         }
         renamed = tuple(replace(c, name=names[c.name]) for c in conditions)
-        _refuse_equal(self, base, renamed)
+        refuse_equal(self, base, renamed)
         reference = names.get(self.reference or "")
         return replace(self, base=base, conditions=renamed, search=search, reference=reference)
 
@@ -302,53 +303,6 @@ def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
 def condition_name(setting: Mapping[str, Any], num_digits: int = 12) -> str:
     """A readable name from the last word of each path; with few digits it may not be unique."""
     return ",".join(f"{path.rpartition('.')[2]}={readable(value, num_digits)}" for path, value in setting.items())
-
-
-def _with_base_value(sweep: Sweep, base: Config, conditions: Sequence[Condition], path: str, value: object) -> Config:
-    """The base with `value`, where it has the path.
-
-    Raises:
-        InputError: if nothing has the path, a search draws it, or every condition that has it sets it itself.
-    """
-    if sweep.search and (drawn := [own for own in sweep.search.space if f"{path}.".startswith(f"{own}.")]):
-        raise InputError(f"`{drawn[0]}` is what {sweep.name} searches, so `{path}` cannot be set; set another path.")
-    configs = [with_all(base, c.values) for c in conditions]
-    holders = [c for c, config in zip(conditions, configs, strict=True) if path in paths(config)]
-    is_in_base = path in paths(base)
-    if not is_in_base and not holders:
-        refuse_unknown(path, value, [base, *configs])
-    changed = base.with_value(path, value) if is_in_base else base
-    has_effect = any(path not in c.values for c in holders) or (is_in_base and base == changed)
-    if conditions and not has_effect:
-        own = ", ".join(dict.fromkeys(str(c.values[path]) for c in holders))
-        why = f"every condition that has it sets it itself, to {own}" if own else "no condition keeps the part with it"
-        raise InputError(
-            f"`{path}` changes nothing in {sweep.name}: {why}; set another path, or change the declared conditions."
-        )
-    return changed
-
-
-def _refuse_equal(sweep: Sweep, base: Config, conditions: Sequence[Condition]) -> None:
-    """Refuses settings that make two of the sweep's conditions one."""
-    first: dict[str, Condition] = {}
-    for condition in conditions:
-        other = first.setdefault(content_hash(with_all(base, condition.values)), condition)
-        if other is not condition:
-            given = {**other.settings, **condition.settings}
-            raise InputError(
-                f"{sweep.name}: with {', '.join(given)} set so, {other.declared!r} and {condition.declared!r} are the "
-                "same setting; set a path or a value that keeps them apart."
-            )
-
-
-def _reached(condition: Condition, before: Config, after: Config, path: str, value: object) -> Condition:
-    """The condition, whose base was `before` and is `after`, with `value` in what it sets itself, and its settings."""
-    old = with_all(before, condition.values)
-    values = reach(condition.values, path, value) if path in paths(old) else condition.values
-    new = with_all(after, values)
-    if content_hash(old) == content_hash(new):
-        return condition if old == new else replace(condition, values=values)
-    return replace(condition, values=values, settings={**condition.settings, path: json_value(new, path)})
 
 
 def _validate(sweep: Sweep) -> None:

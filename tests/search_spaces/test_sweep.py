@@ -122,6 +122,8 @@ def test_values_that_look_alike_in_a_name_get_different_ones():
     names = {name_with("a", {"x.text": text}, ["x.text"]) for text in ("one two", "one-two", "one/two", "one,two")}
     assert len(names) == 4 and "a,text=one-two" in names
     assert all(declared_name(name, ["x.text"]) == "a" for name in names)
+    long = name_with("a", {"x.text": 300 * "b"}, ["x.text"])
+    assert len(long) < 60 and long != name_with("a", {"x.text": 301 * "b"}, ["x.text"])
 
 
 def test_the_autoregressive_model_learns_from_the_tasks_own_data_unless_told_otherwise(tmp_path):
