@@ -21,6 +21,7 @@ from orchestrator.scheduler.conditions import ConditionSource, ListedConditions,
 from orchestrator.scheduler.intake import Intake
 from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.progress import ProgressView
+from orchestrator.scheduler.recorded_names import under_recorded_names
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.retry import TaskRuns
 from orchestrator.scheduler.scheduler import Scheduler, StartQueue
@@ -158,6 +159,7 @@ class _Driver:
         recorder, admission = self._recorder(factory, accept_code)
         write_s = WRITE_AT_STOP_S
         try:
+            factory = under_recorded_names(factory, recorder.known)
             source = _source(factory, now.most or now, self.view.note)
             scheduler = self._scheduler(factory, recorder, admission, source, capacity)
             scheduler.extend()

@@ -9,10 +9,11 @@ Example:
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.results.study import Study
-from orchestrator.tracking.load import load_study
+from orchestrator.tracking.load import load_configs, load_study
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def pareto(
 
     Args:
         objectives: two or three; default: the first three of the shipped sweep of the study's name.
-        reference: a condition; default: that of the shipped sweep.
+        reference: a condition; default: that of the shipped sweep, or the only one that is it with `--set`.
 
     Raises:
         InputError: if there is nothing to take a default from.
@@ -91,11 +92,14 @@ def pareto(
         ...     print(point.name, membership.on_front, membership.standing)
     """
     from orchestrator.pareto.membership import uncertain_front
+    from orchestrator.results.reference import Reference, find_reference
 
     loaded = load_study(study) if isinstance(study, str) else study
     shipped = _shipped(loaded.sweep)
     chosen = _objectives(loaded, objectives)[:3]
-    return uncertain_front(loaded, chosen, reference or (shipped.reference if shipped else None))
+    found = find_reference(shipped, loaded) if shipped and not reference else Reference(reference or "")
+    front = uncertain_front(loaded, chosen, found.name or None)
+    return replace(front, notes=(*filter(None, [found.note]), *front.notes))
 
 
 def compare(
@@ -146,6 +150,7 @@ def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
         >>> for verdict in report("asr.table2_timit").verdicts:  # doctest: +SKIP
         ...     print(verdict.claim.id, verdict.finding, verdict.reason)
     """
+    from orchestrator.environment.settings import read_settings
     from orchestrator.report.answers import answer
     from orchestrator.results.question import Question
 
@@ -153,7 +158,7 @@ def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
     asked = sweep or _shipped(loaded.sweep)
     if asked is None:
         raise InputError(f"{loaded.sweep} is no shipped sweep, so `sweep` must be given.")
-    return answer(loaded, Question.of(asked))
+    return answer(loaded, Question.of_study(asked, loaded, lambda: load_configs(loaded.sweep, read_settings())))
 
 
 def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective, ...]":

@@ -153,8 +153,9 @@ def train(
     from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
 
-    settings, sweep = read_settings(), find(name, smoke, None, None)
-    sweep = sweep.only(condition, seed).with_values(parse(values))
+    settings, sweep = read_settings(), find(name, smoke, values, None).only(condition, seed)
+    if values:  # refuses what changes other conditions but not this one
+        find(name, smoke, None, None).only(sweep.conditions[0].declared, seed).with_values(parse(values))
     factory = TaskFactory(sweep, settings, num_gpus=0)
     read_fingerprints(factory)
     try:

@@ -9,6 +9,9 @@ import typer
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
+    from orchestrator.environment.settings import Settings
+    from orchestrator.results.question import Question
+    from orchestrator.results.study import Study
     from search_spaces.sweep import Sweep
 
 SweepName = Annotated[str, typer.Argument(metavar="SWEEP", help="A name from `ponderay sweeps`, such as asr.demo.")]
@@ -52,6 +55,26 @@ MaxDeviceHours = Annotated[
 ]
 
 
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="PATH=VALUE",
+        help="Shows only conditions whose recorded config has this value; may be repeated, and all must hold. PATH may "
+        "be the end of a config path.",
+    ),
+]
+ReferenceName = Annotated[
+    str | None,
+    typer.Option(
+        "--reference",
+        metavar="CONDITION",
+        help="The condition that others are compared with; default: the sweep's, or the only one that is this with "
+        "other settings.",
+    ),
+]
+
+
 def find(
     name: str, smoke: bool, values: list[str] | None, seeds: str | None, resources: list[str] | None = None
 ) -> "Sweep":
@@ -64,6 +87,40 @@ def find(
 
     sweep = find_sweep(name, smoke).with_values(parse(values)).with_resources(_parse_resources(resources))
     return _with_seeds(sweep, seeds) if seeds else sweep
+
+
+def load_shown(sweep: "Sweep", settings: "Settings", where: list[str] | None) -> "tuple[Study, str]":
+    """All that is recorded under the sweep's name, or the conditions that `where` means; and in words which these are.
+
+    Raises:
+        InputError: if the sweep has not run, or a filter has no such path or leaves nothing.
+    """
+    from orchestrator.results.where import matching
+    from orchestrator.tracking.load import load_configs, load_study
+
+    study = load_study(sweep.name, settings)
+    if not where:
+        return study, ""
+    configs = load_configs(sweep.name, settings)
+    chosen = matching(where, {name: configs.get(name, {}) for name in study.conditions})
+    note = f"Shown: {len(chosen):,} of {len(study.conditions):,} conditions, where {' and '.join(where)}."
+    return study.of_conditions(set(chosen)), note
+
+
+def ask(
+    sweep: "Sweep", settings: "Settings", where: list[str] | None, reference: str | None
+) -> "tuple[Study, Question]":
+    """What is shown of the sweep's study, and what the sweep asks of it.
+
+    Raises:
+        InputError: as `load_shown`, or if `reference` is no condition that is shown.
+    """
+    from orchestrator.results.question import Question
+    from orchestrator.tracking.load import load_configs
+
+    study, shown_note = load_shown(sweep, settings, where)
+    question = Question.of_study(sweep, study, lambda: load_configs(sweep.name, settings), reference)
+    return study, replace(question, shown_note=shown_note)
 
 
 def _parse_resources(resources: list[str] | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from orchestrator.cli.options import Smoke, SweepName, Values, find
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find
 from orchestrator.console.printing import Format, OutputFormat, out
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
@@ -29,6 +29,8 @@ def pareto(
     name: SweepName,
     smoke: Smoke = False,
     values: Values = None,
+    where: Where = None,
+    reference: ReferenceName = None,
     x: Annotated[str | None, typer.Option(help="Cost metric; default: the sweep's second objective.")] = None,
     y: Annotated[str | None, typer.Option(help="Error metric; default: the sweep's first objective.")] = None,
     z: Annotated[str | None, typer.Option(help="A third metric; default: the sweep's third objective, if any.")] = None,
@@ -36,25 +38,23 @@ def pareto(
 ) -> None:
     """Print the front of error against cost and how sure it is, draw it as HTML and PNG, and store both in MLflow.
 
-    P(front) is the share of resamples of the seeds in which a condition is on the front. With --x or --y and no --z the
+    All that is recorded under the sweep's name is shown, whatever was `--set`, unless `--where` says less. P(front) is
+    the share of resamples of the seeds in which a condition is on the front. With --x or --y and no --z the
     front is of two objectives. Figures of the same points are drawn and stored once.
     """
     from orchestrator.environment.settings import read_settings
-    from orchestrator.pareto.membership import uncertain_front
-    from orchestrator.report.answers import Answers
-    from orchestrator.results.question import Question
-    from orchestrator.tracking.load import load_study
+    from orchestrator.report.answers import Answers, front_of
 
     settings, sweep = read_settings(), find(name, smoke, values, None)
     objectives = _objectives(sweep, x, y, z)
-    study = load_study(sweep.name, settings)
-    front = uncertain_front(study, objectives, sweep.reference)
+    study, question = ask(sweep, settings, where, reference)
+    question = replace(question, objectives=objectives)
+    front = front_of(study, question)
     if not front.points:
         *others, last = [objective.metric for objective in objectives]
         metrics = f"{', '.join(others)} and {last}"
         raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
     _print_front(sweep.name, front, objectives, format)
-    question = replace(Question.of(sweep), objectives=objectives)
     _keep_figures(Answers(question, study, front, (), ()), settings, is_told=format is Format.table)
 
 

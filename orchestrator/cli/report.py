@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from orchestrator.cli.options import Smoke, SweepName, Values, find
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
@@ -30,6 +30,8 @@ def report(
     name: SweepName,
     smoke: Smoke = False,
     values: Values = None,
+    where: Where = None,
+    reference: ReferenceName = None,
     output: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="The folder for the files; default: runs/reports/SWEEP.")
     ] = None,
@@ -54,7 +56,7 @@ def report(
     settings, sweep = read_settings(), find(name, smoke, values, None)
     folder = output or settings.runs / "reports" / sweep.name
     _check_places(folder, bundle)
-    answers = _answers(sweep, settings)
+    answers = _answers(sweep, settings, where, reference)
     tracking = Tracking(settings)
     page, provenance = _page(answers, tracking, settings)
     with spinner("Writing page and tables"), _writing(folder):
@@ -79,13 +81,12 @@ def _check_places(folder: Path, bundle: Path | None) -> None:
         raise InputError(f"--bundle must be a file, but {bundle} is a folder; name a file in it, such as it.zip.")
 
 
-def _answers(sweep: "Sweep", settings: "Settings") -> "Answers":
+def _answers(sweep: "Sweep", settings: "Settings", where: list[str] | None, reference: str | None) -> "Answers":
     with spinner(f"Reading {sweep.name}"):
         from orchestrator.report.answers import answer
-        from orchestrator.results.question import Question
-        from orchestrator.tracking.load import load_study
 
-        study, question = _redacted(load_study(sweep.name, settings)), Question.of(sweep)
+        recorded, question = ask(sweep, settings, where, reference)
+        study = _redacted(recorded)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
         return answer(study, question)

@@ -1,8 +1,8 @@
 """What a sweep has produced so far: frozen records and the queries on them."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -56,6 +56,7 @@ class Study:
 
     Attributes:
         updated_ms: when each condition last changed, in milliseconds since 1970, where that is known.
+        settings: what `--set` changed, as text by config path, of each condition in which it changed something.
 
     Example:
         >>> study = notebook.load("asr.demo")  # doctest: +SKIP
@@ -65,6 +66,7 @@ class Study:
     sweep: str
     replicates: tuple[Replicate, ...]
     updated_ms: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -74,6 +76,13 @@ class Study:
     def of(self, condition: str) -> tuple[Replicate, ...]:
         """The replicates of one condition by seed."""
         return self._by_condition.get(condition, ())
+
+    def of_conditions(self, names: Collection[str]) -> "Study":
+        """The study of these conditions alone."""
+        replicates = tuple(replicate for replicate in self.replicates if replicate.condition in names)
+        updated_ms = {name: time_ms for name, time_ms in self.updated_ms.items() if name in names}
+        settings = {name: given for name, given in self.settings.items() if name in names}
+        return replace(self, replicates=replicates, updated_ms=updated_ms, settings=settings)
 
     def values(self, condition: str, metric: str) -> tuple[float, ...]:
         """The finite values of `metric` over the complete replicates of `condition`, by seed."""

@@ -22,7 +22,7 @@ from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.mlflow_internals import NOTE, PARENT
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import FILTERS, Ranked, changed_settings, view_tags
-from orchestrator.tracking.replicate_tags import encode
+from orchestrator.tracking.replicate_tags import encode, encode_settings
 from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Condition
 from trainables.config import Config, content_hash, flatten
@@ -228,7 +228,7 @@ class Recorder:
                 NOTE: notes.opening(sweep.description),
             }
             run_id = self._tracking.open_run(self._experiment, "condition", key, condition.name, tags)
-            self._tracking.log(run_id, params=flatten(config))
+            self._tracking.log(run_id, tags=encode_settings(condition.settings), params=flatten(config))
             self._conditions[condition.name] = run_id
         return self._conditions[condition.name]
 

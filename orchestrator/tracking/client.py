@@ -22,7 +22,7 @@ from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
 from orchestrator.tracking import condition_metrics, names
 from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX
-from orchestrator.tracking.mlflow_reader import RecordedSweep, read_study, recorded_sweeps
+from orchestrator.tracking.mlflow_reader import RecordedSweep, read_configs, read_study, recorded_sweeps
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, open_registry
@@ -259,6 +259,14 @@ class Tracking:
             InputError: if the sweep has not run.
         """
         return read_study(self._client, name, self.find_experiment(name).experiment_id, cache_folder())
+
+    def read_configs(self, name: str) -> Mapping[str, Mapping[str, str]]:
+        """The config of each condition of the sweep `name`, as `load.load_configs` gives it.
+
+        Raises:
+            InputError: if the sweep has not run.
+        """
+        return read_configs(self._client, self.find_experiment(name).experiment_id)
 
 
 def _now_ms() -> int:

@@ -14,6 +14,9 @@ MAX_LENGTH: Final = 250
 PREFIX: Final = "ponderay."
 SWEEP: Final = "ponderay.sweep"
 CONDITION: Final = "ponderay.condition"
+SETTINGS: Final = "ponderay.settings"
+"""Tag of a condition's run: what `--set` changed in it, a JSON object of texts by config path."""
+
 SEED: Final = "ponderay.seed"
 KEY: Final = "ponderay.key"
 KIND: Final = "ponderay.kind"

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
-from orchestrator.tracking.mlflow_internals import EXPERIMENT_ROW, METRIC_ROWS, NUM_NOT_FINISHED, TAG_ROWS
-from orchestrator.tracking.replicate_tags import decode
+from orchestrator.tracking.mlflow_internals import EXPERIMENT_ROW, METRIC_ROWS, NUM_NOT_FINISHED, PARAM_ROWS, TAG_ROWS
+from orchestrator.tracking.replicate_tags import decode, decode_settings
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 
 SCHEME: Final = "sqlite:///"
@@ -66,6 +66,24 @@ def read_ended_study(store: str, name: str, cache: Path | None) -> Study | None:
     return None if num_left else study
 
 
+def read_configs(store: str, name: str) -> dict[str, dict[str, str]] | None:
+    """Every condition's config as it was logged, as `mlflow_reader.read_configs` gives it; None as of `read_study`."""
+    if not store.startswith(SCHEME) or "?" in store:
+        return None
+    configs: dict[str, dict[str, str]] = {}
+    try:
+        with _opened(Path(store.removeprefix(SCHEME))) as database:
+            found = database.execute(EXPERIMENT_ROW, (name,)).fetchall()
+            if len(found) != 1:
+                return None
+            rows = database.execute(PARAM_ROWS, (names.CONDITION, names.KIND, found[0][0]))
+            for condition, path, value in rows:
+                configs.setdefault(condition, {})[path] = value
+    except sqlite3.Error:
+        return None
+    return configs
+
+
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     database = sqlite3.connect(
@@ -104,9 +122,9 @@ def _merged(rows: list[Row], before: Snapshot) -> Snapshot:
 
 def _condition(row: Row, tags: dict[str, str]) -> ReadCondition:
     name = tags[names.CONDITION]
-    return ReadCondition(name, row.started_ms, row.revision, tuple(decode(name, tags)))
+    return ReadCondition(name, row.started_ms, row.revision, tuple(decode(name, tags)), decode_settings(tags))
 
 
 def _tags(database: sqlite3.Connection, run_id: str) -> dict[str, str]:
     prefix = names.REPLICATE_PREFIX
-    return dict(database.execute(TAG_ROWS, (run_id, names.CONDITION, len(prefix), prefix)).fetchall())
+    return dict(database.execute(TAG_ROWS, (run_id, names.CONDITION, names.SETTINGS, len(prefix), prefix)).fetchall())
