@@ -99,9 +99,8 @@ def submit(
         from orchestrator.cli.slurm import submit_to_slurm
 
         if not slurm or address or follow or is_for_kubernetes:
-            raise InputError(
-                "--nodes and --sbatch go with --slurm; --slurm goes with no --address, --follow, or option of Kubernetes."
-            )
+            rule = "--nodes and --sbatch go with --slurm, and --slurm goes with no option of another kind of cluster"
+            raise InputError(f"{rule}: --address, --follow, and those of Kubernetes.")
         submit_to_slurm(submission, settings, nodes or 1, sbatch, dry_run)
         return
     if is_for_kubernetes or dry_run:

@@ -35,7 +35,7 @@ def read_mode_again() -> None:
 def living_hosts(address: str, answer_s: float) -> list[str]:
     """Hostnames of the living nodes of the cluster at HOST:PORT, which is not joined; none where it does not answer."""
     from ray._raylet import GcsClient  # type: ignore[attr-defined]
-    from ray.core.generated.gcs_pb2 import GcsNodeInfo
+    from ray.core.generated.gcs_pb2 import GcsNodeInfo  # type: ignore[attr-defined]
     from ray.exceptions import RpcError
 
     try:

@@ -44,13 +44,17 @@ def slurm_options(given: list[str] | None) -> dict[str, str]:
     for item in given or []:
         name, _, value = item.partition("=")
         if not _OPTION.fullmatch(name):
-            rule = "--sbatch must be NAME=VALUE or NAME, with the long name of an option of sbatch and no dashes before it"
+            rule = (
+                "--sbatch must be NAME=VALUE or NAME, with the long name of an option of sbatch and no dashes before it"
+            )
             raise InputError(f"{rule}, such as time=08:00:00, but got {item!r}.")
         if name in (*OWN, "nodes", "ntasks", "array"):
             remedy = "Give the number of nodes by --nodes." if name in ("nodes", "ntasks") else "Leave it out."
             raise InputError(f"`--sbatch {name}` cannot be set, because the batch file depends on its own. {remedy}")
         if not value.isprintable() or re.search(r"[\"'\\]", value):
-            raise InputError(f"The value of `--sbatch {name}` must be one line without quotes and \\, but got {value!r}.")
+            raise InputError(
+                f"The value of `--sbatch {name}` must be one line without quotes and \\, but got {value!r}."
+            )
         options[name] = value
     return options
 
@@ -73,7 +77,7 @@ def batch_file(submission: Submission, settings: Settings, num_nodes: int, given
     return template.render(
         sweep=name,
         options={one: f'"{value}"' if _UNPLAIN.search(value) else value for one, value in options.items()},
-        folder=shlex.quote(os.getcwd()),
+        folder=shlex.quote(str(Path.cwd())),
         programs=shlex.quote(str(Path(sys.executable).parent)),
         variables=plain | {one: _expandable(value) for one, value in submission.variables.items()},
         withheld=[one for one in withheld if one not in submission.variables],

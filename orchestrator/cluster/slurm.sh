@@ -43,7 +43,7 @@ ulimit -n "$(ulimit -Hn)"
 folder=$(mktemp -d /tmp/ray-XXXXXXXX)
 trap 'rm -rf "$folder"' EXIT
 stopped=''
-ray start "$@" --num-cpus="${SLURM_CPUS_ON_NODE:?}" --object-store-memory=500000000 --temp-dir="$folder" --block \
+ray start "$@" --log-color=false --num-cpus="${SLURM_CPUS_ON_NODE:?}" --object-store-memory=500000000 --temp-dir="$folder" --block \
   > "$folder/start.log" 2>&1 < /dev/null &
 ray=$!
 trap 'stopped=yes; kill "$ray"' TERM
@@ -81,6 +81,7 @@ beside_ray() {
     wait "$!" || true  # a signal ends it
   done
   wait "$main" || code=$?
+  [ -z "$asked" ] || [ "$code" -lt 128 ] || code=1
   [ "$code" = 0 ] || exit "$code"
 }
 

@@ -49,7 +49,7 @@ class Slurm:
         wait(5, "its code is written", lambda: file.read_text().strip())
         left = [line for host in HOSTS for line in self.processes(host)]
         assert not left, (left, self.log(job))
-        assert not list(self.at.shared.glob(".slurm-*")) and not list(Path("/tmp").glob("ray-????????"))  # noqa: S108
+        assert not list(self.at.shared.glob(".slurm-*")) and not list(Path("/tmp").glob("ray-????????"))
         return int(file.read_text())
 
     def processes(self, host: str) -> list[str]:
@@ -88,14 +88,18 @@ def token_is_kept(slurm: Slurm) -> str:
     (file,) = slurm.at.shared.glob(".slurm-*/auth_token")
     token = file.read_text().strip()
     assert len(token) == 64 and file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
-    assert not [line for host in HOSTS for line in slurm.at.run("ssh", host, "ps -eo args").splitlines() if token in line]
+    assert not [
+        line for host in HOSTS for line in slurm.at.run("ssh", host, "ps -eo args").splitlines() if token in line
+    ]
     return token
 
 
 def stops_in_order(slurm: Slurm) -> str:
     """On the signal that Slurm sends before a job's time ends; the job's token."""
     job = slurm.submit()
-    wait(END_S, "the sweep is at work", lambda: slurm.num_steps() > 4 or (slurm.at.folder / f"slurm/{job}/code").exists())
+    wait(
+        END_S, "the sweep is at work", lambda: slurm.num_steps() > 4 or (slurm.at.folder / f"slurm/{job}/code").exists()
+    )
     token = token_is_kept(slurm)
     slurm.at.run("scancel", "--batch", "--signal=TERM", job)
     code, log = slurm.code(job), slurm.log(job)

@@ -1,20 +1,11 @@
 #!/bin/bash
 # In place of Slurm, on the machines of hosts.sh: acts as sbatch, srun, scontrol or scancel, by the name it is called with.
 # A job has the nodes h1, h2 and so on, and its batch file runs on h1. HOSTS_FOLDER/slurm/JOB holds the job's script, pid and code.
-# As in Slurm, the end of a step is the end of all its processes, and a task that fails ends its step.
+# As in Slurm, a task that ends ends its step, and a step that ends ends all of its processes.
 #   HOSTS_FOLDER/no-token-on-NODE, where it is there, has NODE look for Ray's token where none is
 set -euo pipefail
 kept=$HOSTS_FOLDER/slurm
 on() { ssh -F "$HOSTS_FOLDER/client/home/.ssh/config" "$@"; }
-
-end_step() { # in a shell of its own on each node; SIGTERM, and SIGKILL after KillWait
-  cat << 'END'
-found() { grep -lsz "^STUB_STEP=$1$" /proc/[0-9]*/environ | cut -d / -f 3; }
-kill $(found "$1") 2> /dev/null
-for _ in $(seq 60); do [ "$(found "$1")" ] || exit 0; sleep .5; done
-kill -KILL $(found "$1") 2> /dev/null
-END
-}
 
 case ${0##*/} in
   sbatch)
@@ -47,13 +38,14 @@ case ${0##*/} in
       [[ $1 == --nodelist=* ]] && nodes=${1#--nodelist=}
       shift
     done
-    export STUB_STEP=$SLURM_JOB_ID.$$ SLURM_CPUS_ON_NODE=1
-    declare -px > "$kept/$SLURM_JOB_ID/environment.$$"
+    export SLURM_CPUS_ON_NODE=1
+    step=$kept/$SLURM_JOB_ID/step.$$
+    declare -px > "$step"
     tasks=()
     for node in ${nodes//,/ }; do
       broken=''
       [ ! -e "$HOSTS_FOLDER/no-token-on-$node" ] || broken='export RAY_AUTH_TOKEN_PATH=/nowhere;'
-      there="source $kept/$SLURM_JOB_ID/environment.$$; $broken export SLURMD_NODENAME=$node; cd $PWD; exec ${*@Q}"
+      there="source $step; $broken export SLURMD_NODENAME=$node; cd $PWD; exec python -m tests.cluster.slurm_step $step.$node ${*@Q}"
       on "$node" "exec bash -c ${there@Q}" < /dev/null &
       tasks+=("$!")
     done
@@ -66,8 +58,7 @@ case ${0##*/} in
       sleep .5 &
       wait "$!" || true
     done
-    trap '' TERM
-    for node in ${nodes//,/ }; do on "$node" "bash -s $STUB_STEP" <<< "$(end_step)" & done
+    for node in ${nodes//,/ }; do on "$node" "kill \$(cat $step.$node)" 2> /dev/null || true; done
     wait
     exit "$ended"
     ;;

@@ -12,7 +12,7 @@ from orchestrator.cluster.submission import STOP_S, Submission, entrypoint
 from orchestrator.environment.settings import read_settings
 from trainables.errors import InputError
 
-HOSTILE = "it's \"a\" $(touch stolen) `touch stolen` \\ {{ x }} {# y #} $1 ${HOME\n#SBATCH --wrap=x"
+HOSTILE = 'it\'s "a" $(touch stolen) `touch stolen` \\ {{ x }} {# y #} $1 ${HOME\n#SBATCH --wrap=x'
 
 
 def made(
@@ -42,11 +42,11 @@ def run_job(text: str, workplace: Path, srun: str, python: str, **environment: s
     programs.mkdir()
     program(programs, "srun", srun)
     program(programs, "scontrol", "echo one; echo two")
-    program(programs, "python", f'case $1 in -c) echo 10.0.0.1; exit;; esac\n{python}')
+    program(programs, "python", f"case $1 in -c) echo 10.0.0.1; exit;; esac\n{python}")
     here = [line for line in text.splitlines() if not line.startswith("export PATH=")]
     job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "x", "SLURM_JOB_NUM_NODES": "2", "SLURMD_NODENAME": "one"}
     path = {"PATH": f"{programs}:{os.environ['PATH']}"}
-    return subprocess.run(  # noqa: S603
+    return subprocess.run(
         ["/bin/bash", "-s"], input="\n".join(here), capture_output=True, text=True, check=False,
         env=os.environ | job | path | environment,
     )  # fmt: skip
@@ -135,7 +135,8 @@ def test_settings_of_this_shell_go_into_the_file_and_secrets_do_not(workplace, m
 def test_a_named_variable_comes_before_that_of_the_shell(workplace, monkeypatch):
     monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://ponderay:pass-word-1@lab:5000")
     text = made(variables={"PONDERAY_TRACKING_URI": "http://lab:5000", "PONDERAY_RUNS": "/r"})
-    assert [line for line in text.splitlines() if "PONDERAY_TRACKING_URI" in line or "export PONDERAY_RUNS" in line] == [
+    named = ("PONDERAY_TRACKING_URI", "export PONDERAY_RUNS")
+    assert [line for line in text.splitlines() if any(one in line for one in named)] == [
         "export PONDERAY_RUNS=/r", "export PONDERAY_TRACKING_URI=http://lab:5000",
     ]  # fmt: skip
 
