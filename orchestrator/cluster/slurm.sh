@@ -40,11 +40,11 @@ clean_up() {
 # On a node: Ray with a folder of its own; what it says is shown only where it fails.
 on_node=$(cat << 'END'
 ulimit -n "$(ulimit -Hn)"
-folder=$(mktemp -d /tmp/ray-XXXXXXXX)
+folder=$(mktemp -d "/tmp/ray-$SLURM_JOB_ID-XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 stopped=''
-ray start "$@" --log-color=false --num-cpus="${SLURM_CPUS_ON_NODE:?}" --object-store-memory=500000000 --temp-dir="$folder" --block \
-  > "$folder/start.log" 2>&1 < /dev/null &
+ray start "$@" --num-cpus="${SLURM_CPUS_ON_NODE:?}" --object-store-memory=500000000 --temp-dir="$folder" \
+  --log-color=false --block > "$folder/start.log" 2>&1 < /dev/null &
 ray=$!
 trap 'stopped=yes; kill "$ray"' TERM
 wait "$ray"; code=$?

@@ -15,7 +15,7 @@ from tests.cluster.scenario import OURS, SIZE, STUDY, SWEEP, Scenario, learn_alo
 
 HOSTS: Final = ("h1", "h2")
 PROGRAMS: Final = ("sbatch", "srun", "scontrol", "scancel")
-END_S: Final = 240
+END_S: Final = 400
 
 
 class Slurm:
@@ -49,7 +49,7 @@ class Slurm:
         wait(5, "its code is written", lambda: file.read_text().strip())
         left = [line for host in HOSTS for line in self.processes(host)]
         assert not left, (left, self.log(job))
-        assert not list(self.at.shared.glob(".slurm-*")) and not list(Path("/tmp").glob("ray-????????"))
+        assert not list(self.at.shared.glob(".slurm-*")) and not list(Path("/tmp").glob(f"ray-{job}-??????"))
         return int(file.read_text())
 
     def processes(self, host: str) -> list[str]:
