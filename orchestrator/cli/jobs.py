@@ -59,7 +59,18 @@ def submit(
     kubernetes: Annotated[
         bool, typer.Option("--kubernetes", help="Print a RayJob for KubeRay 1.5.1 or later; needs --dry-run.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; goes with --kubernetes.")] = False,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Send it as a job of Slurm, by sbatch.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Send nothing; with --slurm or --kubernetes print what would be sent.")
+    ] = False,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Slurm: number of nodes; default: 1.")] = None,
+    sbatch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=VALUE]",
+            help="Slurm: an option of sbatch, such as time=08:00:00 or partition=gpu. May be repeated.",
+        ),
+    ] = None,
     image: Annotated[str | None, typer.Option(help="Kubernetes: an image with this version of Ponderay.")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Kubernetes: number of pods that train; default: 1.")
@@ -72,7 +83,8 @@ def submit(
 ) -> None:
     """Send a sweep and its sources to a Ray cluster; a second submission continues the sweep.
 
-    The job runs `ponderay run` with the same options on the cluster's head. The cluster must ask for a token.
+    The job runs `ponderay run` with the same options on the cluster's head. The cluster must ask for a token. With
+    --slurm the job starts Ray on its own nodes, in this folder, and nothing is uploaded.
     """
     from orchestrator.cluster.submission import Submission, entrypoint, named_variables, run_options
     from orchestrator.environment.settings import read_settings
@@ -84,8 +96,19 @@ def submit(
     check_contract(sweep)
     place, module = place_in_upload(sweep)
     options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours)
+    pods = (image, claim, workers, worker_cpus, worker_gpus)
+    is_for_kubernetes = kubernetes or any(one is not None for one in pods)
+    if slurm or nodes is not None or sbatch:
+        from orchestrator.cli.slurm import submit_to_slurm
+
+        if not slurm or address or follow or is_for_kubernetes:
+            rule = "--nodes and --sbatch go with --slurm, and --slurm goes with no option of another kind of cluster"
+            raise InputError(f"{rule}: --address, --follow, and those of Kubernetes.")
+        here = Submission(sweep.name, entrypoint(name, options), named)  # its machines share this folder
+        submit_to_slurm(here, settings, nodes or 1, sbatch, dry_run)
+        return
     submission = Submission(sweep.name, entrypoint(place, options), named)
-    if kubernetes or dry_run or any(one is not None for one in (image, claim, workers, worker_cpus, worker_gpus)):
+    if is_for_kubernetes or dry_run:
         from orchestrator.cluster.rayjob import Pods, manifest
 
         if not (kubernetes and dry_run and image) or address or follow:
