@@ -36,6 +36,7 @@ from trainables.lm.config import (
     WeakSupervision,
 )
 
+CLAIMS: Final = "search_spaces.lm_published:claims"
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
 BASELINE: Final = Condition("baseline", {"recoder": None})
 RECODERS: Final = {"surprisal": SURPRISAL, "eq44": EQ44, "mc_dropout": MC_DROPOUT, "ensemble": ENSEMBLE}
@@ -220,6 +221,7 @@ def _sweep(
         name=sized_name(f"lm.{name}", size),
         description=description,
         trainable="trainables.lm.train",
+        claims=CLAIMS,
         base=base(scale, size),
         conditions=conditions,
         objectives=OBJECTIVES,

@@ -183,6 +183,8 @@ class Sweep:
         reference: the condition that others are compared with.
         test: the comparison with the reference that it promises; the seeds must suffice for it to say anything.
         keep_last: keep the last checkpoints of a completed replicate beside the best ones.
+        claims: what was published of it: `package.module:function`, a function that yields claims, or the absolute path
+            of a TOML file (`search_spaces.claim_file`), as `str(Path(__file__).with_name("claims.toml"))` gives it.
     """
 
     name: str
@@ -199,6 +201,7 @@ class Sweep:
     prerequisites: tuple[Prerequisite, ...] = ()
     resources: Resources = Resources()
     keep_last: bool = False
+    claims: str = ""
 
     def __post_init__(self) -> None:
         _validate(self)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from search_spaces.claim import Claim
+from search_spaces.find_claims import claims_of
 from search_spaces.sweep import Objective, Sweep
 from trainables.config import flatten
 
@@ -15,6 +17,7 @@ class Question:
     Attributes:
         sweep: its name, with `.smoke` where it is small.
         configs: every listed condition's config, leaf values by dotted path, as text; empty for a search.
+        claims: what was published of it.
     """
 
     sweep: str
@@ -24,13 +27,19 @@ class Question:
     test: Literal["welch", "paired_permutation"]
     seeds: tuple[int, ...]
     configs: Mapping[str, Mapping[str, str]]
+    claims: tuple[Claim, ...] = ()
 
     @classmethod
     def of(cls, sweep: Sweep) -> "Question":
-        """What `sweep` asks."""
+        """What `sweep` asks.
+
+        Raises:
+            InputError: if the claims that it names cannot be read.
+        """
         configs = {c.name: _texts(flatten(sweep.config(c, sweep.seeds[0]))) for c in sweep.conditions}
         name, about = sweep.name, sweep.description
-        return cls(name, about, sweep.objectives, sweep.reference or "", sweep.test, sweep.seeds, configs)
+        reference, claims = sweep.reference or "", claims_of(sweep)
+        return cls(name, about, sweep.objectives, reference, sweep.test, sweep.seeds, configs, claims)
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
