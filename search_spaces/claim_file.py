@@ -3,8 +3,9 @@
 import json
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import ConfigDict, Discriminator, Field, StringConstraints, Tag, ValidationError
 
@@ -110,6 +111,15 @@ class ClaimFile(Entry):
     statement: tuple[StatementEntry, ...] = ()
 
 
+class _Common(NamedTuple):
+    """What numbers and statements alike have."""
+
+    id: str
+    sweeps: tuple[str, ...]
+    source: Source
+    setting: Setting
+
+
 def read(file: Path, sweep: str) -> tuple[Claim, ...]:
     """The claims in the file, numbers first; those that name no sweep are about `sweep`.
 
@@ -117,30 +127,38 @@ def read(file: Path, sweep: str) -> tuple[Claim, ...]:
         InputError: at the first thing that is wrong, with its entry and field.
     """
     content = _parsed(file)
-    sources = [one.source or content.source for one in (*content.number, *content.statement)]
-    names = [f"number {i}" for i in range(1, len(content.number) + 1)]
-    names += [f"statement {i}" for i in range(1, len(content.statement) + 1)]
-    if not names:
-        raise InputError(f"{file} must have tables [[number]] or [[statement]], but has none.")
     settings = {"": OWN_SETTING} | {name: _setting(file, name, one) for name, one in content.setting.items()}
-    found: list[Claim] = []
-    for name, entry, source in zip(names, (*content.number, *content.statement), sources, strict=True):
-        if not source.strip():
-            raise _wrong(file, name, "source", "must be given here or at the top of the file")
-        if entry.setting not in settings:
-            known = ", ".join(filter(None, settings)) or "none"
-            raise _wrong(
-                file, name, "setting", f"must be one of the file's settings ({known}), but is {entry.setting!r}"
-            )
-        about = (entry.id or f"{file.stem}.{name.replace(' ', '.')}", entry.sweeps or (sweep,))
-        if isinstance(entry, NumberEntry):
-            _check_number(file, name, entry)
-            found.append(_number(entry, *about, Source(source, entry.place), settings[entry.setting]))
-        else:
-            _check_statement(file, name, entry)
-            found.append(_statement(entry, *about, Source(source, entry.place), settings[entry.setting]))
-    _check_ids(file, names, found)
-    return tuple(found)
+    found: dict[str, Claim] = {}
+    for i, number in enumerate(content.number, 1):
+        name = f"number {i}"
+        _check_number(file, name, number)
+        found[name] = _number(number, _common(file, name, number, content.source, settings, sweep))
+    for i, statement in enumerate(content.statement, 1):
+        name = f"statement {i}"
+        _check_statement(file, name, statement)
+        found[name] = _statement(statement, _common(file, name, statement, content.source, settings, sweep))
+    if not found:
+        raise InputError(f"{file} must have tables [[number]] or [[statement]], but has none.")
+    _check_ids(file, found)
+    return tuple(found.values())
+
+
+def _common(
+    file: Path,
+    name: str,
+    entry: NumberEntry | StatementEntry,
+    source: str,
+    settings: Mapping[str, Setting],
+    sweep: str,
+) -> _Common:
+    if not (entry.source or source).strip():
+        raise _wrong(file, name, "source", "must be given here or at the top of the file")
+    if entry.setting not in settings:
+        known = ", ".join(filter(None, settings)) or "none"
+        raise _wrong(file, name, "setting", f"must be one of the file's settings ({known}), but is {entry.setting!r}")
+    given = Source(entry.source or source, entry.place)
+    own_id = f"{file.stem}.{name.replace(' ', '.')}"
+    return _Common(entry.id or own_id, entry.sweeps or (sweep,), given, settings[entry.setting])
 
 
 def _parsed(file: Path) -> ClaimFile:
@@ -202,9 +220,9 @@ def _check_statement(file: Path, name: str, entry: StatementEntry) -> None:
         raise _wrong(file, name, "right", "must differ from `left`")
 
 
-def _check_ids(file: Path, names: list[str], found: list[Claim]) -> None:
-    counts = Counter(claim.id for claim in found)
-    for name, claim in zip(names, found, strict=True):
+def _check_ids(file: Path, found: Mapping[str, Claim]) -> None:
+    counts = Counter(claim.id for claim in found.values())
+    for name, claim in found.items():
         if counts[claim.id] > 1:
             raise _wrong(file, name, "id", f"must be of one entry alone, but {claim.id!r} is of {counts[claim.id]}")
 
@@ -225,17 +243,14 @@ def _setting(file: Path, name: str, entry: SettingEntry) -> Setting:
     return Setting(entry.title, requires, entry.free, measured)
 
 
-def _number(entry: NumberEntry, id: str, sweeps: tuple[str, ...], source: Source, setting: Setting) -> NumberClaim:
+def _number(entry: NumberEntry, common: _Common) -> NumberClaim:
     place = _place(entry)
     return NumberClaim(
-        id=id,
-        sweeps=sweeps,
+        **common._asdict(),
         place=place,
         published=Published(entry.mean, entry.std, entry.n),
         margin=entry.margin,
         margin_reason=entry.margin_reason,
-        source=source,
-        setting=setting,
         direction=entry.direction,
         objective=entry.objective or (place.metric if entry.row else ""),
         row=entry.row,
@@ -244,18 +259,13 @@ def _number(entry: NumberEntry, id: str, sweeps: tuple[str, ...], source: Source
     )
 
 
-def _statement(
-    entry: StatementEntry, id: str, sweeps: tuple[str, ...], source: Source, setting: Setting
-) -> StatementClaim:
+def _statement(entry: StatementEntry, common: _Common) -> StatementClaim:
     return StatementClaim(
-        id=id,
-        sweeps=sweeps,
+        **common._asdict(),
         text=entry.text,
         left=_place(entry.left),
         relation=entry.relation,
         right=_place(entry.right) if isinstance(entry.right, PlaceEntry) else entry.right,
-        source=source,
-        setting=setting,
         margin=entry.margin,
         margin_reason=entry.margin_reason,
         note=entry.note,

@@ -152,7 +152,7 @@ def signals(size: Size = "full") -> Sweep:
 
 
 def weak_supervision(size: Size = "full") -> Sweep:
-    """Recoding by a probe that is told the verb's number, in `ponderay analyse ... --agreement`; text has no labels."""
+    """Recoding by a probe that is told the verb's number, in `ponderay analyse ... agreement`; text has no labels."""
     evaluations = [Evaluation()]
     for layer in (1, 2):
         for step in (1.0,) if size == "smoke" else (0.1, 1.0, 10.0):

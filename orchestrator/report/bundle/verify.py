@@ -87,7 +87,8 @@ def verify(file: Path) -> Verification:
     written = {name: content for name, content in members.items() if name.startswith("tables/")}
     if manifest.format < WITH_CLAIMS:
         claims = table_member(claim_table(question.sweep, ()))
-        made, written = ({name: one for name, one in found.items() if name != claims} for found in (made, written))
+        made = {name: table for name, table in made.items() if name != claims}
+        written = {name: content for name, content in written.items() if name != claims}
     found = [*_changed_members(manifest, members), *_differences(made, written)]
     differences = [one for one in found if one.column not in PROSE]
     here = versions()
