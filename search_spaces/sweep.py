@@ -211,6 +211,8 @@ class Sweep:
         test: the comparison with the reference that it promises; the seeds must suffice for it to say anything.
         keep_last: keep the last checkpoints of a completed replicate beside the best ones.
         declared_at: where it was found, `module:NAME` or `file.py:NAME`.
+        claims: what was published of it: `package.module:function`, a function that yields claims, or the absolute path
+            of a TOML file (`search_spaces.claim_file`), as `str(Path(__file__).with_name("claims.toml"))` gives it.
     """
 
     name: str
@@ -228,6 +230,7 @@ class Sweep:
     resources: Resources = Resources()
     keep_last: bool = False
     declared_at: str = ""
+    claims: str = ""
 
     def __post_init__(self) -> None:
         check_declaration(self)

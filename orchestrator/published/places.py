@@ -1,5 +1,6 @@
 """Where the numbers of a claim are in a study, and whether they are of what was published."""
 
+import difflib
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -36,7 +37,7 @@ def obstacle(claim: Claim, study: Study, question: Question) -> str:
         return f"Published {claim.setting.title}; here {found[0]}{others}."
     if isinstance(claim, NumberClaim) and claim.bar:
         return sentence(claim.bar)
-    return _missing_fact(claim.setting, study, question)
+    return _missing_fact(claim.setting, study, question) or _unknown_column(claim, study, question)
 
 
 def _differences(setting: Setting, configs: list[Mapping[str, str]]) -> Iterator[str]:
@@ -68,6 +69,20 @@ def _missing_fact(setting: Setting, study: Study, question: Question) -> str:
     if other is None:
         return ""
     return f"{published}, which makes {where} {fact.value:,.0f}; here it is {other:,.0f}."
+
+
+def _unknown_column(claim: Claim, study: Study, question: Question) -> str:
+    """What is said where a condition is complete, but no replicate of the study has the claim's metric."""
+    known = {column for one in study.replicates if one.state == "complete" for column in one.metrics}
+    for place in claim.places:
+        part: Place | None = place
+        while part:
+            condition = _named(part.condition, question) or part.condition
+            if part.column not in known and any(one.state == "complete" for one in study.of(condition)):
+                near = " or ".join(difflib.get_close_matches(part.column, sorted(known), n=2, cutoff=0)) or "no metric"
+                return f"No replicate has reported {part.column}, but {near}."
+            part = part.over
+    return ""
 
 
 def _named(condition: str, question: Question) -> str | None:

@@ -94,7 +94,7 @@ def _front(answers: Answers) -> dict[str, Any]:
 def _claims(answers: Answers) -> dict[str, Any]:
     counts = Counter(verdict.finding for verdict in answers.verdicts)
     return {
-        "claims": page_table(claim_table(answers), "claim"),
+        "claims": page_table(claim_table(answers.question.sweep, answers.verdicts), "claim"),
         "verdicts": [(finding, counts[finding]) for finding in Finding if counts[finding]],
         "findings": [verdict.finding for verdict in answers.verdicts],
         "signs": SIGNS,

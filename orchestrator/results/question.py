@@ -7,6 +7,8 @@ from typing import Any, Literal
 from orchestrator.results.reference import find_reference, with_settings
 from orchestrator.results.study import Study
 from orchestrator.results.where import Configs
+from search_spaces.claim import Claim
+from search_spaces.find_claims import claims_of
 from search_spaces.settings import declared_name, text_of
 from search_spaces.sweep import Objective, Sweep
 from trainables.config import flatten
@@ -22,6 +24,7 @@ class Question:
         settings: what `--set` changed in these, as text by config path.
         shown_note: which part of the study is shown; empty where it is all.
         reference_note: why the reference is not the declared one, or there is none; else empty.
+        claims: what was published of it.
     """
 
     sweep: str
@@ -34,6 +37,7 @@ class Question:
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     shown_note: str = ""
     reference_note: str = ""
+    claims: tuple[Claim, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -42,12 +46,17 @@ class Question:
 
     @classmethod
     def of(cls, sweep: Sweep) -> "Question":
-        """What `sweep` asks."""
+        """What `sweep` asks.
+
+        Raises:
+            InputError: if the claims that it names cannot be read.
+        """
         configs = {c.name: _texts(flatten(sweep.config(c, sweep.seeds[0]))) for c in sweep.conditions}
         set_ones = (c for c in sweep.conditions if c.settings)
         settings = {c.name: {path: text_of(value) for path, value in c.settings.items()} for c in set_ones}
         name, about = sweep.name, sweep.description
-        return cls(name, about, sweep.objectives, sweep.reference or "", sweep.test, sweep.seeds, configs, settings)
+        reference, claims = sweep.reference or "", claims_of(sweep)
+        return cls(name, about, sweep.objectives, reference, sweep.test, sweep.seeds, configs, settings, claims=claims)
 
     @classmethod
     def of_study(

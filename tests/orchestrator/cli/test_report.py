@@ -124,6 +124,28 @@ def test_a_recorded_study_held_against_published_numbers_has_one_of_each_verdict
         assert any(line.startswith(f"{finding.value} ") for line in lines) and finding.value in page, finding
 
 
+def test_a_sweep_is_held_against_its_claims_by_verify_as_in_the_report(workplace, monkeypatch):
+    from tests.orchestrator.published.test_judge import EXPECTED, SWEEP, replicates
+
+    monkeypatch.setenv("COLUMNS", "250")
+    store = Store(workplace / "runs" / "mlflow.db", SWEEP)
+    for revision, condition in enumerate(("train_stochastic", "train_deterministic"), start=1):
+        store.write(replicates(condition), revision, start_ms=revision)
+    rows = json.loads(call("verify", SWEEP, "--format", "json").stdout)
+    findings = {row["id"]: row["finding"] for row in rows}
+    assert {name: findings[name] for name in EXPECTED} == {name: one.value for name, one in EXPECTED.items()}
+    listed = list(csv.DictReader(io.StringIO(call("verify", SWEEP, "--format", "csv").stdout)))
+    assert [row["id"] for row in listed] == [row["id"] for row in rows]
+    shown = call("verify", SWEEP).stdout
+    assert "REPRODUCED      released_per of train_stochastic@stochastic (" in shown and "WORSE " in shown
+
+
+def test_a_sweep_of_which_nothing_is_published_says_so(store):
+    store.client.rename_experiment(store.experiment_id, "act.search_parity")
+    store.write([replicate("a", 1)], revision=1)
+    assert call("verify", "act.search_parity").stdout == "Nothing published is known of this sweep.\n"
+
+
 def test_json_is_whole_and_strict(stored):
     found = call("report", "asr.demo", "--bundle", "it.zip", "--format", "json")
 
@@ -244,7 +266,7 @@ def test_a_bundle_that_differs_exits_with_1_and_says_where(bundle):
 def test_what_is_no_bundle_is_refused(workplace):
     Path("it.zip").write_text("no")
     with pytest.raises(InputError, match=r"it\.zip is no bundle"):
-        verify(Path("it.zip"))
+        verify("it.zip")
 
 
 def test_progress_goes_to_stderr(stored):
