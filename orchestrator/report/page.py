@@ -119,7 +119,9 @@ def _origin(answers: Answers, provenance: StudyProvenance) -> dict[str, Any]:
     """What it was made with, what failed, and the commands that make it again."""
     failed = [replicate for replicate in answers.study.replicates if replicate.state == "failed"]
     shown = [answers.front.points[i].condition for i in shown_points(answers.front)]
-    commands = [shlex.join(["ponderay", verb, *arguments(answers.question.sweep)]) for verb in ("run", "report")]
+    is_ours = any(replicate.key for replicate in answers.study.replicates)
+    verbs = ("run", "report") if is_ours else ()  # no command makes results of others again
+    commands = [shlex.join(["ponderay", verb, *arguments(answers.question.sweep)]) for verb in verbs]
     return {
         "settings": settings(provenance.configs or answers.question.configs, shown),
         "failed": failed[:MAX_FAILED],

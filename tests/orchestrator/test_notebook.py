@@ -91,3 +91,14 @@ def test_a_report_in_a_notebook_is_that_of_the_command():
     assert found.question.sweep == "asr.demo.smoke"
     with pytest.raises(InputError, match=r"my\.sweep is no shipped sweep, so `sweep` must be given"):
         notebook.report(Study("my.sweep", tuple(replicates)))
+
+
+def test_a_study_that_says_its_question_needs_no_sweep():
+    frame = Study("any", tuple(replicate(name, seed, metrics={"per": seed / 7}) for name in "ab" for seed in (1, 2, 3)))
+    objectives = [Objective("per", "maximize")]
+    study = Study.from_dataframe(frame.to_dataframe(), objectives, "theirs", reference="b", test="paired_permutation")
+    assert notebook.pareto(study).reference == "b"
+    (found,) = notebook.compare(study, "a", "b")
+    assert found.is_paired and found.metric == "per"
+    answers = notebook.report(study)
+    assert answers.question.objectives == tuple(objectives) and [one.a for one in answers.comparisons] == ["a"]
