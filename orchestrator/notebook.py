@@ -98,7 +98,13 @@ def checkpoint(study: Study | str, condition: str, seed: int, evaluation: str | 
     return kept_checkpoint(loaded, condition, seed, evaluation, settings)
 
 
-def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False, smoke: bool = False) -> Study:
+def run(
+    sweep: "Sweep | str",
+    cpus: int | None = None,
+    accept_code: bool = False,
+    smoke: bool = False,
+    retry: Sequence[str] = (),
+) -> Study:
     """The study of `sweep`, a sweep or the name of a shipped one, once what was left of it has run on Ray.
 
     It is `ponderay run`: what is done stays done, what was cut off goes on.
@@ -107,6 +113,7 @@ def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False
         cpus: of a cluster made on this machine; default: all.
         accept_code: go on beside results of another version of the trainable's code.
         smoke: the small size of a shipped sweep.
+        retry: conditions whose failed replicates are tried again, whatever they failed by.
 
     Raises:
         InputError: if the sweep, its data or its settings are wrong.
@@ -119,14 +126,16 @@ def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False
     from orchestrator.console.printing import out
     from orchestrator.environment.settings import read_settings
     from orchestrator.scheduler.finished import finished_replicates
+    from orchestrator.scheduler.retry_request import check_retry
     from orchestrator.scheduler.task_factory import TaskFactory
 
     settings, found = read_settings(), _sweep(sweep, smoke)
     factory = TaskFactory(found, settings, num_gpus=0)
+    check_retry(found, settings, retry)
     if not finished_replicates(factory, accept_code):
         from orchestrator.driver import launch  # loads MLflow, and then Ray
 
-        outcome = launch(factory, out, cpus, accept_code)
+        outcome = launch(factory, out, cpus, accept_code, retry=retry)
         if outcome.input_errors:
             raise InputError(outcome.input_errors[0])
     return load_study(found.name, settings)

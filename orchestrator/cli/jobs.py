@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Seeds, Smoke, SweepName, Values, find
+from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Retry, Seeds, Smoke, SweepName, Values, find
 from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
@@ -54,6 +54,7 @@ def submit(
     seeds: Seeds = None,
     resources: Resources = None,
     accept_code: AcceptCode = False,
+    retry: Retry = None,
     max_device_hours: MaxDeviceHours = math.inf,
     follow: Annotated[bool, typer.Option("--follow", help="Then print its log until it ends.")] = False,
     kubernetes: Annotated[
@@ -79,7 +80,7 @@ def submit(
 
     named, settings = named_variables(variables), read_settings()
     sweep = find(name, smoke, values, seeds, resources).name
-    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours)
+    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, retry)
     submission = Submission(sweep, entrypoint(name, options), named)
     if kubernetes or dry_run or any(one is not None for one in (image, claim, workers, worker_cpus, worker_gpus)):
         from orchestrator.cluster.rayjob import Pods, manifest

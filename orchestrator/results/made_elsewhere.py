@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, State, Study
@@ -70,7 +70,7 @@ def study_of(
     _check(study, objectives, reference, test)
     seeds = tuple(sorted({replicate.seed for replicate in replicates}))
     shown = configs if all(len(config) > 1 for config in configs.values()) else {}
-    kind = "paired_permutation" if test == "paired_permutation" else "welch"
+    kind: Literal["welch", "paired_permutation"] = "paired_permutation" if test == "paired_permutation" else "welch"
     question = Question(sweep, description, tuple(objectives), reference or "", kind, seeds, shown)
     return Study(sweep, study.replicates, question=question)
 

@@ -15,9 +15,9 @@ def driver(workplace, monkeypatch):
     """Stands in for Ray: notes what it is given and records one replicate."""
     calls = []
 
-    def launch(factory, console, cpus, accept_code):
+    def launch(factory, console, cpus, accept_code, retry):
         name = factory.sweep.name
-        calls.append((name, cpus, accept_code))
+        calls.append((name, cpus, accept_code, *retry))
         Store(factory.settings.runs / "mlflow.db", name).write([replicate("a", 1)], revision=1)
         return Outcome((), ("A file is broken.",) if cpus == 13 else ())
 
@@ -31,6 +31,15 @@ def test_run_checks_runs_and_loads(driver):
     assert [(r.condition, r.seed) for r in study.replicates] == [("a", 1)]
     assert notebook.run(find_sweep("act.tau_parity_laptop"), accept_code=True).sweep == "act.tau_parity_laptop"
     assert driver[-1] == ("act.tau_parity_laptop", None, True)
+
+
+def test_failures_that_are_to_be_tried_again_are_handed_on(driver, workplace):
+    store = Store(workplace / "runs" / "mlflow.db")
+    store.write([replicate("random", 1, state="failed")], revision=1)
+    notebook.run("asr.demo", retry=["random"])
+    assert driver == [("asr.demo", None, False, "random")]
+    with pytest.raises(InputError, match="'surprisal' has no failed replicate"):
+        notebook.run("asr.demo", retry=["surprisal"])
 
 
 def test_a_mistake_that_only_the_work_finds_is_raised(driver):
