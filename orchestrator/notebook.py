@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.pareto.membership import UncertainFront
     from orchestrator.report.answers import Answers
     from orchestrator.results.comparison import Comparison
+    from orchestrator.results.importance import Importance
     from orchestrator.results.question import Question
     from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep
@@ -226,6 +227,27 @@ def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
     if asked is None:
         raise InputError(f"{loaded.sweep} is no shipped sweep, so `sweep` must be given.")
     return answer(loaded, asked if isinstance(asked, Question) else Question.of(asked))
+
+
+def importance(sweep: "Sweep | str") -> "Importance":
+    """How much each parameter of a search matters for each objective, from what Optuna was told so far.
+
+    `shares` holds a row for each of `parameters`; with too few complete conditions there is none, and `notes` say so.
+
+    Raises:
+        InputError: if there is no such sweep, or it is no search.
+
+    Example:
+        >>> found = importance("asr.search_thresholds")  # doctest: +SKIP
+        >>> dict(zip(found.parameters, found.shares))  # doctest: +SKIP
+    """
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.scheduler.importance import importance
+
+    found = _sweep(sweep, smoke=False)
+    if found.search is None:
+        raise InputError(f"{found.name} must be a search to have parameters, but its conditions are listed.")
+    return importance(found.name, [objective.metric for objective in found.objectives], read_settings())
 
 
 def save_report(answers: "Answers", folder: Path | str, bundle: Path | str | None = None) -> tuple[Path, ...]:
