@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Seeds, Smoke, SweepName, Values, find
+from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Retry, Seeds, Smoke, SweepName, Values, find
 from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
@@ -54,6 +54,7 @@ def submit(
     seeds: Seeds = None,
     resources: Resources = None,
     accept_code: AcceptCode = False,
+    retry: Retry = None,
     max_device_hours: MaxDeviceHours = math.inf,
     follow: Annotated[bool, typer.Option("--follow", help="Then print its log until it ends.")] = False,
     kubernetes: Annotated[
@@ -95,7 +96,7 @@ def submit(
     sweep = find(name, smoke, values, seeds, resources)
     check_contract(sweep)
     place, module = place_in_upload(sweep)
-    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours)
+    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, retry)
     pods = (image, claim, workers, worker_cpus, worker_gpus)
     is_for_kubernetes = kubernetes or any(one is not None for one in pods)
     if slurm or nodes is not None or sbatch:

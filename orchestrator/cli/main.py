@@ -14,7 +14,18 @@ from orchestrator.cli.check import check
 from orchestrator.cli.compare import compare
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.jobs import jobs, logs, stop, submit
-from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Seeds, Smoke, SweepName, Values, find, parse
+from orchestrator.cli.options import (
+    AcceptCode,
+    MaxDeviceHours,
+    Resources,
+    Retry,
+    Seeds,
+    Smoke,
+    SweepName,
+    Values,
+    find,
+    parse,
+)
 from orchestrator.cli.pareto import pareto
 from orchestrator.cli.plan import plan
 from orchestrator.cli.report import report
@@ -108,6 +119,7 @@ def run(
         int | None, typer.Option(min=1, help="CPUs of a cluster made on this machine; default: all.")
     ] = None,
     accept_code: AcceptCode = False,
+    retry: Retry = None,
     max_device_hours: MaxDeviceHours = math.inf,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show all messages of Ray.")] = False,
 ) -> None:
@@ -119,17 +131,19 @@ def run(
     from orchestrator.environment.settings import read_settings
     from orchestrator.results.outcome import Outcome
     from orchestrator.scheduler.finished import finished_replicates
+    from orchestrator.scheduler.retry_request import check_retry
     from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
 
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
     factory = TaskFactory(sweep, settings, num_gpus=0)
+    check_retry(sweep, settings, retry or ())
     if replicates := finished_replicates(factory, accept_code):
         _finish(sweep, Outcome(replicates))
     from orchestrator.driver import launch  # loads MLflow, and then Ray
 
     try:
-        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose)
+        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose, retry or ())
     except StoppedError as stopped:
         _say_how_to_continue(str(stopped))
     except KeyboardInterrupt:

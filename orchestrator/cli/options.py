@@ -40,6 +40,14 @@ AcceptCode = Annotated[
         "--accept-code", help="Continue although earlier results come from another version of the trainable's code."
     ),
 ]
+Retry = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--retry",
+        metavar="CONDITION",
+        help="Try the failed replicates of a condition again, whatever they failed by; may be repeated.",
+    ),
+]
 
 Resources = Annotated[
     list[str] | None,

@@ -16,9 +16,11 @@ from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_text
 from orchestrator.report.condition_table import front_objectives
 from orchestrator.report.front_table import front_table
+from orchestrator.report.importance_table import importance_sentences
 from orchestrator.report.sentences import summary_sentences, warning_sentences
 from orchestrator.report.table import Cell, Table
 from orchestrator.report.table import to_csv as table_csv
+from orchestrator.results.importance import Importance
 from orchestrator.results.provenance import StudyProvenance
 
 MAX_ROWS: Final = 30
@@ -34,6 +36,7 @@ class Report:
     Attributes:
         files: the page first.
         bundle_sha256: empty without a bundle.
+        importance: of the parameters of a search; None for listed conditions.
     """
 
     answers: Answers
@@ -42,6 +45,7 @@ class Report:
     files: tuple[Path, ...]
     bundle: Path | None
     bundle_sha256: str
+    importance: Importance | None = None
 
 
 def show(report: Report, format: Format) -> None:
@@ -61,9 +65,18 @@ def _content(report: Report) -> dict[str, Any]:
         "summary": summary_sentences(report.answers),
         "warnings": _warnings(report),
         **{kind: records(table) for kind, table in _printed(report)},
+        "importance": _importance(report.importance),
         "files": [str(file) for file in report.files],
         "bundle": bundle,
     }
+
+
+def _importance(found: Importance | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    rows = zip(found.parameters, found.shares, strict=True)
+    shares = {path: dict(zip(found.objectives, row, strict=True)) for path, row in rows}
+    return {"trials": found.num_trials, "parameters": shares, "notes": found.notes}
 
 
 def _cells(report: Report) -> list[dict[str, Any]]:
@@ -98,6 +111,8 @@ def _show_to_people(report: Report) -> None:
     _show_front(report.answers)
     _say(*summary_sentences(report.answers))
     show_verdicts(report.answers.verdicts)
+    if report.importance:
+        _say(*importance_sentences(report.importance))
     warnings = _warnings(report)
     _say(*(f"Warning: {warning}" for warning in warnings[:MAX_WARNINGS]))
     if len(warnings) > MAX_WARNINGS:

@@ -1,7 +1,7 @@
 """What a sweep has produced so far: frozen records and the queries on them."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
 
+    from orchestrator.results.question import Question
     from orchestrator.statistics.summary import Summary
+    from search_spaces.sweep import Objective
 
 State = Literal["running", "stopped", "complete", "failed"]
 
@@ -57,6 +59,7 @@ class Study:
     Attributes:
         updated_ms: when each condition last changed, in milliseconds since 1970, where that is known.
         settings: what `--set` changed, as text by config path, of each condition in which it changed something.
+        question: what is asked of results that Ponderay did not make; None where the sweep says it.
 
     Example:
         >>> study = notebook.load("asr.demo")  # doctest: +SKIP
@@ -67,6 +70,44 @@ class Study:
     replicates: tuple[Replicate, ...]
     updated_ms: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    question: "Question | None" = field(default=None, compare=False)
+
+    @classmethod
+    def from_dataframe(
+        cls,
+        frame: "pandas.DataFrame",
+        objectives: "Sequence[Objective]" = (),
+        sweep: str = "results",
+        condition: str | Sequence[str] = "condition",
+        seed: str = "seed",
+        reference: str | None = None,
+        test: Literal["welch", "paired_permutation"] = "welch",
+        description: str = "",
+    ) -> "Study":
+        """The study of results that Ponderay did not make, or of what `to_dataframe` gave: one row a run.
+
+        Every column of numbers is a metric; columns of text and of yes and no are passed over. An empty or NaN cell
+        says that the run did not report the metric. A column `state`, where there is one, says how each run ended
+        (running, stopped, complete or failed); without it a run without a finite value of each objective has failed.
+
+        Args:
+            objectives: what fronts, comparisons and reports are of, unless they are given others.
+            sweep: a name for the study.
+            condition: the column of the conditions' names, or several columns that make a condition together.
+            seed: the column of whole numbers that tell the runs of a condition apart.
+            reference: the condition that others are compared with.
+            test: the comparison with the reference that counts.
+
+        Raises:
+            InputError: if there is no row, a column is missing, a metric holds text, or a condition has a seed twice.
+
+        Example:
+            >>> study = Study.from_dataframe(frame, [Objective("error"), Objective("cost")])  # doctest: +SKIP
+            >>> [point.name for point in notebook.pareto(study).points if point.is_front]  # doctest: +SKIP
+        """
+        from orchestrator.results.from_dataframe import read_dataframe
+
+        return read_dataframe(frame, objectives, sweep, condition, seed, reference, test, description)
 
     @property
     def conditions(self) -> tuple[str, ...]:

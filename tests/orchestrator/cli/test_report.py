@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from orchestrator.cli import report_summary
 from orchestrator.cli.report import report
 from orchestrator.cli.verify import verify
+from orchestrator.results.importance import Importance
 from orchestrator.results.study import Study
 from orchestrator.tracking.client import Tracking
 from search_spaces import find
@@ -153,7 +154,7 @@ def test_json_is_whole_and_strict(stored):
         raise AssertionError(f"{constant} is no JSON")
 
     content = json.loads(found.stdout, parse_constant=refuse)
-    assert list(content) == ["sweep", "summary", "warnings", *KINDS[:3], "files", "bundle"]
+    assert list(content) == ["sweep", "summary", "warnings", *KINDS[:3], "importance", "files", "bundle"]
     assert {row["condition"] for row in content["conditions"]} == {"random", "surprisal", "always_big"}
     assert {row["p_dominates_reference"] for row in content["conditions"] if row["condition"] == "random"} == {None}
     assert len(content["comparisons"]) == 2 * 2 * 2
@@ -214,7 +215,30 @@ def test_a_search_without_listed_conditions_is_reported_too(workplace, monkeypat
     found = call("report", name, "--bundle", "it.zip")
     assert found.exit_code == 0, found
     assert "│ lr=0" in found.stdout and "│ lr=1" not in found.stdout
+    said = f"holds no search of {name}."
+    assert said in found.stdout and said in Path(f"runs/reports/{name}/{name}.report.html").read_text()
     assert call("verify", "it.zip").exit_code == 0
+
+
+def test_the_report_of_a_search_says_which_parameters_matter(workplace, monkeypatch, stored):
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("lm.search", (made,)))
+    sweep = find.find_sweep("lm.search")
+    metrics = [objective.metric for objective in sweep.objectives]
+    made = replicate("0000 lr=1", 1, metrics=dict.fromkeys(metrics, 1.0))
+    Store(workplace / "runs" / "mlflow.db", "lm.search")
+    said = Importance(
+        "lm.search", tuple(metrics), ("lr", "depth"), ((0.25,) * len(metrics), (0.75,) * len(metrics)), 30
+    )
+    monkeypatch.setattr("orchestrator.scheduler.importance.importance", lambda *_: said)
+    found = call("report", "lm.search")
+    assert found.exit_code == 0, found
+    assert f"Importance for {metrics[0]}: depth 0.75, lr 0.25 (30 trials).\n" in found.stdout
+    folder = Path("runs/reports/lm.search")
+    assert (folder / "lm.search.importance.csv").read_text().startswith(f"parameter,{metrics[0]}")
+    assert 'id="importance-table"' in (folder / "lm.search.report.html").read_text()
+    content = json.loads(call("report", "lm.search", "--format", "json").stdout)["importance"]
+    assert content["trials"] == 30 and content["parameters"]["depth"] == dict.fromkeys(metrics, 0.75)
+    assert call("report", "lm.search", "--bundle", "it.zip").exit_code == call("verify", "it.zip").exit_code == 0
 
 
 def test_many_rows_and_warnings_are_cut_and_that_is_said(stored, monkeypatch):
