@@ -37,7 +37,7 @@ clean_up() {
   [ -z "$private" ] || rm -rf "$private"
 }
 
-# On a node: Ray with a folder of its own; what it says is shown only where it fails.
+# On a node: Ray with a folder of its own; the end of what it says is shown where it fails.
 on_node=$(cat << 'END'
 ulimit -n "$(ulimit -Hn)"
 folder=$(mktemp -d "/tmp/ray-$SLURM_JOB_ID-XXXXXX")
@@ -49,7 +49,7 @@ ray=$!
 trap 'stopped=yes; kill "$ray"' TERM
 wait "$ray"; code=$?
 while kill -0 "$ray" 2> /dev/null; do wait "$ray"; code=$?; done
-[ "$stopped" ] || { echo "ponderay: \`ray start\` on $SLURMD_NODENAME has ended with code $code:"; cat "$folder/start.log"; } >&2
+[ "$stopped" ] || { echo "ponderay: \`ray start\` on $SLURMD_NODENAME has ended with code $code:"; tail -n 40 "$folder/start.log"; } >&2
 exit "$code"
 END
 )

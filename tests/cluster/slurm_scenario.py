@@ -15,7 +15,7 @@ from tests.cluster.scenario import OURS, SIZE, STUDY, SWEEP, Scenario, learn_alo
 
 HOSTS: Final = ("h1", "h2")
 PROGRAMS: Final = ("sbatch", "srun", "scontrol", "scancel")
-END_S: Final = 400
+END_S: Final = 600
 
 
 class Slurm:
