@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from orchestrator.results.study import Study
-from orchestrator.tracking.load import load_configs, load_study
+from orchestrator.tracking.load import load_configs, load_study, load_sweep
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -166,14 +166,15 @@ def pareto(
     """
     from orchestrator.pareto.membership import uncertain_front
     from orchestrator.results.reference import Reference, find_reference
+    from search_spaces.sweep import Sweep
 
     loaded = load_study(study) if isinstance(study, str) else study
     asked = _asked(loaded)
     chosen = _objectives(loaded, objectives)[:3]
-    if reference or asked is None or isinstance(asked, Question):
-        found = Reference(reference or (asked and asked.reference) or "")
-    else:
+    if isinstance(asked, Sweep) and not reference:
         found = find_reference(asked, loaded)
+    else:
+        found = Reference(reference or (asked and asked.reference) or "")
     front = uncertain_front(loaded, chosen, found.name or None)
     return replace(front, notes=(*filter(None, [found.note]), *front.notes))
 
@@ -294,13 +295,14 @@ def _asked(study: Study) -> "Question | Sweep | None":
 
 
 def _shipped(name: str) -> "Sweep | None":
-    """The shipped sweep of that name; None for one of the user's own."""
+    """The sweep of that name, installed or recorded; None where it is neither."""
+    from orchestrator.environment.settings import read_settings
     from search_spaces.find import find_sweep
 
     try:
         return find_sweep(name)
     except InputError:
-        return None
+        return load_sweep(name, read_settings())
 
 
 def _sweep(sweep: "Sweep | str", smoke: bool) -> "Sweep":

@@ -1,6 +1,5 @@
 """What was published of a sweep, from where the sweep says."""
 
-import importlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +10,7 @@ from search_spaces.claim import Claim, NumberClaim, StatementClaim
 from search_spaces.size import plain_name
 from search_spaces.sweep import Sweep
 from trainables.errors import InputError
+from trainables.importing import import_module
 
 FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
@@ -40,10 +40,7 @@ def claims_of(sweep: Sweep) -> tuple[Claim, ...]:
 def _yielded(sweep: str, place: str) -> list[Claim]:
     """The claims of the function at an import path."""
     path, _, name = place.partition(":")
-    try:
-        module = importlib.import_module(path)
-    except ModuleNotFoundError as error:
-        raise InputError(f"{sweep}: `claims` {place!r} cannot be imported: {error}.") from None
+    module = import_module(path, f"{sweep}: `claims` {place!r}")
     function = getattr(module, name, None)
     if not callable(function):
         raise InputError(f"{sweep}: `claims` must name a function, but {path} has no function {name!r}.")

@@ -1,6 +1,5 @@
 """The command `compare`: conditions against each other or against the reference, with what the seeds can show."""
 
-import importlib
 import json
 import math
 from collections.abc import Sequence
@@ -12,12 +11,13 @@ from rich.padding import Padding
 from rich.table import Table as PrintedTable
 from rich.text import Text
 
-from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
 from orchestrator.console.printing import Format, OutputFormat, out
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
+    from orchestrator.environment.settings import Settings
     from orchestrator.report.table import Cell, Column, Table
     from orchestrator.results.comparison import Comparison
     from orchestrator.results.points import Point
@@ -67,8 +67,8 @@ def compare(
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front
 
-    settings, sweep = read_settings(), find(name, smoke, values, None)
-    objectives = _objectives(sweep, metric)
+    settings, sweep = read_settings(), find_recorded(name, smoke, values)
+    objectives = _objectives(sweep, metric, settings)
     if b and reference:
         raise InputError(f"B and --reference both name what A is compared with: {b} and {reference}; leave one out.")
     with spinner(f"Reading {sweep.name}"):
@@ -85,21 +85,20 @@ def compare(
     _show(question, study, found, format)
 
 
-def _objectives(sweep: "Sweep", metrics: Sequence[str] | None) -> tuple["Objective", ...]:
+def _objectives(sweep: "Sweep", metrics: Sequence[str] | None, settings: "Settings") -> tuple["Objective", ...]:
+    from orchestrator.tracking.load import load_directions
     from search_spaces.sweep import Objective
 
     if not metrics:
         return sweep.objectives
-    family = importlib.import_module(sweep.trainable.rpartition(".")[0] + ".metrics")
-    known = {one.name: one.direction for one in family.METRICS}
+    known = load_directions(sweep, settings)
     for name in metrics:
         if "@" in name:
             raise InputError(
                 f"--metric must be a name without an evaluation, but got {name!r}; give CONDITION@EVALUATION."
             )
-        if known.get(name, "none") == "none":
-            ranked = ", ".join(one for one, direction in known.items() if direction != "none")
-            raise InputError(f"{name!r} is not a metric with a direction; choose one of {ranked}.")
+        if name not in known:
+            raise InputError(f"{name!r} is not a metric with a direction; choose one of {', '.join(known)}.")
     return tuple(Objective(name, known[name]) for name in dict.fromkeys(metrics))
 
 

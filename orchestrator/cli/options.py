@@ -93,8 +93,41 @@ def find(
     """
     from search_spaces.find import find_sweep
 
-    sweep = find_sweep(name, smoke).with_values(parse(values)).with_resources(_parse_resources(resources))
+    try:
+        sweep = find_sweep(name, smoke)
+    except InputError as error:
+        raise _with_place(error, name) from None
+    sweep = sweep.with_values(parse(values)).with_resources(_parse_resources(resources))
     return _with_seeds(sweep, seeds) if seeds else sweep
+
+
+def _with_place(error: InputError, name: str) -> InputError:
+    """The refusal of a name; of a recorded study it says where that was declared."""
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.tracking.load import load_declaration
+
+    text = None if ":" in name else load_declaration(name, read_settings())
+    place = json.loads(text)["declared_at"] if text else ""
+    return InputError(f"{name} was run as {place}; its code is found by that name only.") if place else error
+
+
+def find_recorded(name: str, smoke: bool, values: list[str] | None = None) -> "Sweep":
+    """As `find`, for what has run: where the code is not installed, the sweep as it was recorded with its study.
+
+    Raises:
+        InputError: if there is neither.
+    """
+    try:
+        return find(name, smoke, values, None)
+    except InputError:
+        from orchestrator.environment.settings import read_settings
+        from orchestrator.tracking.load import load_sweep
+        from search_spaces.size import sized_name
+
+        recorded = None if values else load_sweep(sized_name(name, "smoke") if smoke else name, read_settings())
+        if recorded is None:
+            raise
+        return recorded
 
 
 def load_shown(sweep: "Sweep", settings: "Settings", where: list[str] | None) -> "tuple[Study, str]":

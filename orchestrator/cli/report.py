@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
@@ -56,7 +56,7 @@ def report(
     from orchestrator.report.importance_table import importance_table
     from orchestrator.tracking.client import Tracking
 
-    settings, sweep = read_settings(), find(name, smoke, values, None)
+    settings, sweep = read_settings(), find_recorded(name, smoke, values)
     folder = output or settings.runs / "reports" / sweep.name
     _check_places(folder, bundle)
     answers = _answers(sweep, settings, where, reference)

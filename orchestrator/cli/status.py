@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.cli.options import Smoke, SweepName, Where, find, load_shown
+from orchestrator.cli.options import Smoke, SweepName, Where, find_recorded, load_shown
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 from orchestrator.results.study import Replicate, Study
 from trainables.errors import InputError
@@ -31,7 +31,7 @@ def status(name: SweepName, smoke: Smoke = False, where: Where = None, format: O
     """
     from orchestrator.environment.settings import read_settings
 
-    settings, sweep = read_settings(), find(name, smoke, None, None)
+    settings, sweep = read_settings(), find_recorded(name, smoke)
     study, shown_note = load_shown(sweep, settings, where)
     if format is Format.table:
         if shown_note:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from orchestrator.cli.options import Smoke, find
+from orchestrator.cli.options import Smoke, find_recorded
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, out, to_csv
 from orchestrator.console.spinner import spinner
@@ -59,7 +59,7 @@ def _hold_against_claims(name: str, smoke: bool, format: Format) -> None:
     from orchestrator.results.question import Question
     from orchestrator.tracking.load import load_study
 
-    sweep = find(name, smoke, None, None)
+    sweep = find_recorded(name, smoke)
     with spinner(f"Reading {sweep.name}"):
         found = judge(load_study(sweep.name, read_settings()), Question.of(sweep))
     table = claim_table(sweep.name, found)

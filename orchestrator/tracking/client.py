@@ -284,6 +284,11 @@ class Tracking:
         """
         return read_study(self._client, name, self.find_experiment(name).experiment_id, cache_folder())
 
+    def read_declaration(self, name: str) -> str | None:
+        """What the sweep `name` declares, as it was recorded; None where it is not."""
+        found = self._client.get_experiment_by_name(name)
+        return found.tags.get(names.DECLARATION) if found else None
+
     def read_configs(self, name: str) -> Mapping[str, Mapping[str, str]]:
         """The config of each condition of the sweep `name`, as `load.load_configs` gives it.
 

@@ -33,6 +33,13 @@ EXPERIMENT_ROW: Final = (
 )
 """Id and time of an experiment by its name, in the tables of a SQLite store."""
 
+EXPERIMENT_TAG_ROW: Final = """
+    SELECT experiment_tags.value FROM experiment_tags
+    JOIN experiments ON experiments.experiment_id = experiment_tags.experiment_id
+    WHERE experiments.name = ? AND experiment_tags.key = ? AND experiments.lifecycle_stage = 'active'
+"""
+"""A tag of the experiment of that name."""
+
 METRIC_ROWS: Final = """
     SELECT runs.run_uuid, runs.start_time, runs.lifecycle_stage, latest_metrics.value
     FROM latest_metrics JOIN runs ON runs.run_uuid = latest_metrics.run_uuid

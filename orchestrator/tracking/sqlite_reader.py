@@ -1,6 +1,6 @@
 """Reads studies from a local SQLite store without MLflow, whose import alone takes seconds.
 
-It reads four of MLflow's tables and writes none. What it does not understand it leaves to `mlflow_reader`.
+It reads some of MLflow's tables and writes none. What it does not understand it leaves to `mlflow_reader`.
 """
 
 import contextlib
@@ -12,7 +12,14 @@ from urllib.parse import quote
 
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
-from orchestrator.tracking.mlflow_internals import EXPERIMENT_ROW, METRIC_ROWS, NUM_NOT_FINISHED, PARAM_ROWS, TAG_ROWS
+from orchestrator.tracking.mlflow_internals import (
+    EXPERIMENT_ROW,
+    EXPERIMENT_TAG_ROW,
+    METRIC_ROWS,
+    NUM_NOT_FINISHED,
+    PARAM_ROWS,
+    TAG_ROWS,
+)
 from orchestrator.tracking.replicate_tags import decode, decode_settings
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 
@@ -82,6 +89,16 @@ def read_configs(store: str, name: str) -> dict[str, dict[str, str]] | None:
     except sqlite3.Error:
         return None
     return configs
+
+
+def read_declaration(store: str, name: str) -> str | None:
+    """What the sweep `name` declares; None where the file cannot be read or has no such sweep."""
+    try:
+        with _opened(Path(store.removeprefix(SCHEME).partition("?")[0])) as database:
+            found = database.execute(EXPERIMENT_TAG_ROW, (name, names.DECLARATION)).fetchone()
+    except sqlite3.Error:
+        return None
+    return str(found[0]) if found else None
 
 
 @contextlib.contextmanager

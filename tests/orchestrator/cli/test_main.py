@@ -36,7 +36,7 @@ def test_help_names_the_commands():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "asr.nothing"], "There is no sweep 'asr.nothing'; the sweeps are asr.ablation"),
+        (["run", "asr.nothing"], "There is no sweep 'asr.nothing'; the sweeps of asr are asr.ablation"),
         (
             ["run", "asr.demo", "--set", "network.depth=3"],
             "`network.depth` is not a config path: 'depth' is not one of",

@@ -32,7 +32,7 @@ def test_published_points_are_comparable_on_the_same_data_only(monkeypatch):
 
 def marks_of(sweep, *metrics):
     objectives = tuple(Objective(metric) for metric in metrics)
-    question = Question(sweep, "", objectives, "", "welch", (1,), {}, claims_of(find_sweep(sweep)))
+    question = Question(sweep, "", objectives, "", "welch", (1,), {}, claims=claims_of(find_sweep(sweep)))
     return {mark.text.splitlines()[0]: mark for mark in published_marks.published_marks(question, Study(sweep, ()))}
 
 
