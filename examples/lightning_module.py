@@ -1,64 +1,61 @@
-"""The sweep of plain_torch.py with Lightning: `ponderay run lightning_module.py:widths`."""
+"""How wide must a small network be for a noisy sine? With Lightning: `ponderay run lightning_module.py:widths`."""
 
-import logging
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import lightning
-import ponderay
 import torch
-from plain_torch import spirals
-from torch import Tensor, nn
-from torch.utils.data import DataLoader, TensorDataset
+
+import ponderay
 
 
-@dataclass(frozen=True)
-class Setting:
-    width: int = 16
-    num_epochs: int = 20
+class Setting(ponderay.Config):
+    width: int = 8
     seed: int = 1
 
 
 class Network(lightning.LightningModule):
     def __init__(self, width: int) -> None:
         super().__init__()
-        hidden = nn.Sequential(nn.Linear(2, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh())
-        self.layers = hidden.append(nn.Linear(width, 2))
+        self.layers = torch.nn.Sequential(torch.nn.Linear(1, width), torch.nn.Tanh(), torch.nn.Linear(width, 1))
 
-    def training_step(self, batch: list[Tensor]) -> Tensor:
-        return nn.functional.cross_entropy(self.layers(batch[0]), batch[1])
+    def training_step(self, batch: list[torch.Tensor]) -> torch.Tensor:
+        return torch.nn.functional.mse_loss(self.layers(batch[0]), batch[1])
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return torch.optim.Adam(self.parameters(), lr=0.01)
+        return torch.optim.Adam(self.parameters(), lr=0.03)
 
 
 class ReportToTrial(lightning.Callback):
     def __init__(self, trial: ponderay.Trial) -> None:
         self.trial = trial
 
-    # Lightning's checkpoint has no random generator; without them other batches follow a restart
     def on_save_checkpoint(self, trainer: lightning.Trainer, module: Network, checkpoint: dict) -> None:
-        checkpoint["random"] = torch.get_rng_state()
+        checkpoint["random"] = torch.get_rng_state()  # Lightning saves none; without it other batches would follow
 
     def on_load_checkpoint(self, trainer: lightning.Trainer, module: Network, checkpoint: dict) -> None:
         torch.set_rng_state(checkpoint["random"])
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, module: Network) -> None:
-        x, y = spirals(1000, seed=-1)
-        error = (module.layers(x).argmax(1) != y).float().mean().item()
+        x = torch.linspace(-6, 6, 500)[:, None]
+        error = torch.nn.functional.mse_loss(module.layers(x), x.sin()).item()
+        metrics = {"error": error, "macs": 2 * module.layers[0].out_features}
         with tempfile.TemporaryDirectory() as folder:
             trainer.save_checkpoint(file := Path(folder) / "last.ckpt")
-            metrics = {"error": error, "macs": module.layers[0].out_features * (module.layers[0].out_features + 4)}
-            self.trial.report(metrics, step=trainer.current_epoch + 1, checkpoint=file)
+            self.trial.report(metrics, step=trainer.current_epoch + 1, checkpoint=file)  # keeps a copy
 
 
 def train(config: Setting, trial: ponderay.Trial) -> None:
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     lightning.seed_everything(config.seed, verbose=False)
-    data = DataLoader(TensorDataset(*spirals(1000, seed=0)), batch_size=64, shuffle=True)
-    trainer = lightning.Trainer(
-        accelerator="cpu", max_epochs=config.num_epochs, callbacks=[ReportToTrial(trial)], logger=False,
-        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-    )  # fmt: skip
+    x, noise = 12 * torch.rand(1000, 1) - 6, 0.1 * torch.randn(1000, 1)
+    data = torch.utils.data.DataLoader(list(zip(x, x.sin() + noise, strict=True)), batch_size=50, shuffle=True)
+    quiet = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
+    trainer = lightning.Trainer(accelerator="cpu", max_epochs=20, callbacks=[ReportToTrial(trial)], **quiet)
     trainer.fit(Network(config.width), data, ckpt_path=trial.restore())
+
+
+widths = ponderay.Sweep(
+    name="sine", description="A noisy sine: error against multiply-accumulates, by width.", trainable=__name__,
+    base=Setting(), conditions=ponderay.grid({"width": [1, 2, 4, 8, 16]}), reference="width=8",
+    objectives=(ponderay.Objective("error"), ponderay.Objective("macs")),
+)  # fmt: skip

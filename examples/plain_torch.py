@@ -5,9 +5,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import ponderay
 import torch
 from torch import Tensor, nn
+
+import ponderay
 
 NUM_STEPS, REPORT_EVERY = 1000, 100
 
@@ -29,8 +30,8 @@ def spirals(num_points: int, seed: int) -> tuple[Tensor, Tensor]:
 
 def train(config: Setting, trial: ponderay.Trial) -> None:
     torch.manual_seed(config.seed)
-    width = config.width
-    model = nn.Sequential(nn.Linear(2, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 2))
+    width, tanh = config.width, nn.Tanh()
+    model = nn.Sequential(nn.Linear(2, width), tanh, nn.Linear(width, width), tanh, nn.Linear(width, 2))
     optimiser, first = torch.optim.Adam(model.parameters(), lr=0.01), 1
     (x, y), (test_x, test_y) = spirals(1000, seed=0), spirals(1000, seed=-1)
     if path := trial.restore():  # everything that decides the next step: without the generator, other batches follow
@@ -53,7 +54,7 @@ def train(config: Setting, trial: ponderay.Trial) -> None:
 
 
 widths = ponderay.Sweep(
-    name="spirals", description="Two spirals: error against multiply-accumulates of a point, by width.",
-    trainable=__name__, base=Setting(), conditions=ponderay.grid({"width": [2, 4, 8, 16, 32]}),
-    objectives=(ponderay.Objective("error"), ponderay.Objective("macs")), reference="width=16",
+    name="spirals", description="Two spirals: error against multiply-accumulates, by width.", trainable=__name__,
+    base=Setting(), conditions=ponderay.grid({"width": [2, 4, 8, 16, 32]}), reference="width=16",
+    objectives=(ponderay.Objective("error"), ponderay.Objective("macs")),
 )  # fmt: skip
