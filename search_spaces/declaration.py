@@ -25,6 +25,14 @@ KINDS: Final[Mapping[str, str]] = {
 }
 """What each list of a sweep holds."""
 
+SINGLE: Final[Mapping[str, str]] = {"search": "Search", "sequential": "Sequential", "resources": "Resources"}
+"""What else a sweep may have, of one type each."""
+
+TESTS: Final = ("welch", "paired_permutation")
+QUESTIONS: Final = ("reference", "front")
+DISTRIBUTIONS: Final = ("Real", "Integer", "Choice", "Exponential")
+SAMPLERS: Final = ("tpe", "nsga2", "random", "grid", "qmc", "gp")
+
 
 def check_declaration(sweep: "Sweep") -> None:
     """Raises InputError at the first value that cannot stand in a sweep."""
@@ -35,14 +43,22 @@ def check_declaration(sweep: "Sweep") -> None:
             raise InputError(f"{name}: `{field}` must be text, but got {value!r}.")
     for field, kind in KINDS.items():
         _check_list(name, field, kind, getattr(sweep, field))
+    for field, single in SINGLE.items():
+        if (value := getattr(sweep, field)) is not None and type(value).__name__ != single:
+            raise InputError(f"{name}: `{field}` must be of type {single}, but got {value!r}.")
     for objective in sweep.objectives:
+        _check_metric(name, objective.metric)
         if objective.direction not in ("minimize", "maximize"):
             raise InputError(f"{name}: an objective is to minimize or maximize, but got {objective.direction!r}.")
     for condition in sweep.conditions:
         if not isinstance(condition.name, str) or not isinstance(condition.values, Mapping):
             raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
-    if sweep.search is not None and type(sweep.search).__name__ != "Search":
-        raise InputError(f"{name}: `search` must be a Search, but got {sweep.search!r}.")
+        if "seed" in condition.values:
+            raise InputError(f"{name}: `seed` is no setting of a condition; `seeds` lists them for all conditions.")
+    for seed in sweep.seeds:
+        if isinstance(seed, bool) or seed < 0:
+            raise InputError(f"{name}: a seed must be a whole number from 0, but got {seed!r}.")
+    _check_choices(sweep)
     _check_config(name, sweep.base)
 
 
@@ -61,6 +77,33 @@ def _check_list(name: str, field: str, kind: str, values: object) -> None:
     for value in values:
         if type(value).__name__ != kind:
             raise InputError(f"{name}: `{field}` must be a list of {kind}, but {value!r} is in it.")
+
+
+def _check_metric(name: str, metric: object) -> None:
+    if not isinstance(metric, str) or not metric or "@" in metric:
+        raise InputError(
+            f"{name}: an objective is a metric's name, without that of an evaluation behind @, but got {metric!r}."
+        )
+
+
+def _check_choices(sweep: "Sweep") -> None:
+    """Raises InputError at a word that is none of those known, and at a search over something else."""
+    found: list[tuple[str, object, tuple[str, ...]]] = [("test", sweep.test, TESTS)]
+    if sweep.sequential:
+        found.append(("question", sweep.sequential.question, QUESTIONS))
+    if sweep.search:
+        found.append(("sampler", sweep.search.sampler, SAMPLERS))
+        if not sweep.search.space:
+            raise InputError(f"{sweep.name}: the `space` of a search must name at least one config path.")
+        for path, distribution in sweep.search.space.items():
+            if type(distribution).__name__ not in DISTRIBUTIONS:
+                known = ", ".join(DISTRIBUTIONS)
+                raise InputError(
+                    f"{sweep.name}: `{path}` must be searched by one of {known}, but got {distribution!r}."
+                )
+    for field, value, known_words in found:
+        if value not in known_words:
+            raise InputError(f"{sweep.name}: `{field}` must be one of {', '.join(known_words)}, but got {value!r}.")
 
 
 def _check_config(name: str, base: object) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from search_spaces.size import Size, plain_name, size_of
+from search_spaces.size import Size, plain_name, size_of, sized_name
 from search_spaces.sweep import Sweep, SweepFunction
 from trainables.errors import InputError
 from trainables.importing import import_module, put_first, said_at
@@ -165,7 +165,11 @@ def _built(declared: Any, place: str, size: Size) -> Sweep:
         raise InputError(f"{place} must return a Sweep, but it returned {sweep!r}.")
     if size == "smoke" and not takes_size:
         raise InputError(f"{place} has no small size; make it a function of `size`, which is 'full' or 'smoke'.")
-    return replace(sweep, declared_at=place)
+    if size_of(sweep.name) != "full" and size != "smoke":
+        raise InputError(
+            f"{place}: a sweep's name must not end in .smoke, which its small size gets, but got {sweep.name!r}."
+        )
+    return replace(sweep, declared_at=place, name=sized_name(sweep.name, size))
 
 
 def _module(where: str) -> ModuleType:

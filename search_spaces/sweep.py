@@ -300,6 +300,9 @@ SweepFunction = Callable[[Size], Sweep]
 
 def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
     """Every combination of the listed values, named by them: `learning_rate=0.01,dropout=0.1`."""
+    for path, listed_values in values.items():
+        if not isinstance(listed_values, Sequence) or isinstance(listed_values, str):
+            raise InputError(f"A grid lists values for each path, but `{path}` has {listed_values!r}.")
     conditions = []
     for combination in itertools.product(*values.values()):
         setting = dict(zip(values, combination, strict=True))
@@ -328,6 +331,9 @@ def _validate(sweep: Sweep) -> None:
         raise InputError(f"{sweep.name}: give at least one objective.")
     if sweep.reference and sweep.reference not in names:
         raise InputError(f"{sweep.name}: the reference {sweep.reference!r} is not one of {', '.join(names)}.")
+    metrics = [objective.metric for objective in sweep.objectives]
+    if len(set(metrics)) < len(metrics):
+        raise InputError(f"{sweep.name}: the objectives must differ, but got {', '.join(metrics)}.")
     settings: dict[str, str] = {}
     for condition in sweep.conditions:
         setting = content_hash(sweep.config(condition, sweep.seeds[0]))

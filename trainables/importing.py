@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from trainables.config import explain
 from trainables.errors import InputError
 
-MACHINERY: Final = ("<frozen ", "/importlib/", "/site-packages/", "/dist-packages/")
+MACHINERY: Final = ("/importlib/", "/site-packages/", "/dist-packages/")
 OURS: Final = Path(__file__).parents[1]
 PACKAGES: Final = ("trainables", "search_spaces", "orchestrator", "ponderay")
 
@@ -31,7 +31,7 @@ def import_module(path: str, subject: str) -> ModuleType:
         return importlib.import_module(path)
     except InputError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{subject} cannot be imported: {said_at(error)}") from error
 
 
@@ -67,5 +67,7 @@ def said_at(error: BaseException) -> str:
 
 
 def _is_of_user(file: str) -> bool:
+    if file.startswith("<"):  # such as the `__init__` of a dataclass
+        return False
     is_ours = any(Path(file).is_relative_to(OURS / package) for package in PACKAGES)
     return not is_ours and not any(part in file for part in MACHINERY)

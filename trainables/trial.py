@@ -20,7 +20,10 @@ class Trial(Protocol):
         checkpoint: Path | None = None,
         artifacts: Sequence[Path] = (),
     ) -> None:
-        """Record `metrics` at `step` (rising; 0 is untrained), and keep copies of `checkpoint` and `artifacts`."""
+        """Record `metrics` at `step` (rising; 0 is untrained), and keep copies of `checkpoint` and `artifacts`.
+
+        A checkpoint is a file or a folder; `restore` gives the same back.
+        """
 
     def restore(self) -> Path | None:
         """The newest whole checkpoint of this replicate, or None where it starts anew."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.bucket_reader import fetch_checkpoint
-from orchestrator.journal.file_names import ARTIFACTS, CHECKPOINT, JOURNAL
+from orchestrator.journal.file_names import ARTIFACTS, CHECKPOINT, JOURNAL, checkpoints_in
 from trainables.errors import InputError
 
 WRITER: Final = "writer"
@@ -86,7 +86,7 @@ class SharedWriter:
         for file in self._path.glob(f"{ARTIFACTS}/*"):
             self._folder.send(f"{ARTIFACTS}/{file.name}", file)
         self._folder.write(JOURNAL, lines)
-        for file in self._path.glob("step_*.pt"):
+        for file in checkpoints_in(self._path):
             self._folder.send(file.name, file)
 
     def wrote(self, kind: str, is_followed: bool) -> None:
@@ -149,7 +149,7 @@ class SharedWriter:
         self._damaged -= wanted
 
     def _take_checkpoints(self, names: set[str]) -> None:
-        for path in self._path.glob("step_*.pt"):
+        for path in checkpoints_in(self._path):
             if path.name not in names:
                 path.unlink()
         self._whole = {name for name in names if fetch_checkpoint(self._folder, name, self._path)}

@@ -7,13 +7,18 @@ from typing import Final
 
 JOURNAL: Final = "journal.jsonl"
 ARTIFACTS: Final = "artifacts"
-CHECKPOINT: Final = re.compile(r"step_(\d+)\.([0-9a-f]{16})\.pt")
-"""Its step, and how the SHA-256 of its content begins."""
+CHECKPOINT: Final = re.compile(r"step_(\d+)\.([0-9a-f]{16})\.(pt|zip)")
+"""Its step, how the SHA-256 of its content begins, and whether it is a file as it was reported or a packed folder."""
 
 
 def is_plain(name: str) -> bool:
     """Whether `name` is that of a file, and leads nowhere else."""
     return name not in ("", ".", "..") and not set(name) & set("/\\\0")
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """The files of checkpoints that lie in a folder."""
+    return [path for path in folder.glob("step_*") if CHECKPOINT.fullmatch(path.name)]
 
 
 def step_of(name: str) -> int:

@@ -1,7 +1,7 @@
 """A replicate's folder: a journal of everything it reported, and its checkpoints. The one record that a crash leaves.
 
-Layout: `journal.jsonl`, one record a line, only ever appended to; `step_000012.<sha256>.pt`, whole or not there;
-`artifacts/`, files for people.
+Layout: `journal.jsonl`, one record a line, only ever appended to; `step_000012.<sha256>.pt`, whole or not there, or
+`.zip` where the checkpoint is a folder; `artifacts/`, files for people.
 The journal's line is written before the checkpoint of the same step, and the artifacts before both, so nothing behind a
 checkpoint is missing.
 
@@ -22,7 +22,17 @@ from typing import Any, Final
 
 from orchestrator.journal.bucket_reader import SharedReader, fetch_checkpoint, look
 from orchestrator.journal.bucket_writer import SharedWriter, leave_behind
-from orchestrator.journal.file_names import ARTIFACTS, CHECKPOINT, JOURNAL, digest_of, is_plain, is_whole, step_of
+from orchestrator.journal.file_names import (
+    ARTIFACTS,
+    CHECKPOINT,
+    JOURNAL,
+    checkpoints_in,
+    digest_of,
+    is_plain,
+    is_whole,
+    step_of,
+)
+from orchestrator.journal.packed_folder import pack
 from trainables.metric import Best
 
 Record = dict[str, Any]
@@ -124,14 +134,15 @@ class ReplicateFolder:
         return {r.get("id", "") for r in self.records() if r["kind"] == "evaluation"}
 
     def keep(self, source: Path, step: int) -> None:
-        """Copies the file `source` as the checkpoint of `step`, whole, and removes those no longer needed."""
+        """Copies the file or folder `source` as the checkpoint of `step`, whole, and removes those no longer needed."""
         self.path.mkdir(parents=True, exist_ok=True)
         partial = self.path / "checkpoint.partial"
+        is_folder = source.is_dir()
         try:
-            shutil.copyfile(source, partial)
+            pack(source, partial) if is_folder else shutil.copyfile(source, partial)
             with partial.open("rb") as file:
                 os.fsync(file.fileno())
-            partial.rename(self.path / f"step_{step:06d}.{digest_of(partial)}.pt")
+            partial.rename(self.path / f"step_{step:06d}.{digest_of(partial)}.{'zip' if is_folder else 'pt'}")
         finally:
             partial.unlink(missing_ok=True)
         self._send_checkpoints()
@@ -180,7 +191,7 @@ class ReplicateFolder:
         if self._reader:
             paths = [self.path / name for name in self._reader.sizes() if CHECKPOINT.fullmatch(name)]
         else:
-            paths = list(self.path.glob("step_*.pt"))
+            paths = checkpoints_in(self.path)
         return {step_of(path.name): path for path in sorted(paths, key=lambda path: step_of(path.name))}
 
     def checkpoint_sizes(self) -> list[int]:

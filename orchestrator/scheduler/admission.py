@@ -35,17 +35,27 @@ class Admission:
     def _by_name(self) -> Mapping[tuple[str, int], Replicate]:
         return {(replicate.condition, replicate.seed): replicate for replicate in self.known.replicates}
 
+    @cached_property
+    def _by_version(self) -> Mapping[str, Replicate]:
+        """One of the complete replicates of each version of the code, of those that say theirs."""
+        return {one.code_version: one for one in self.known.replicates if one.state == "complete" and one.code_version}
+
     def check(self, task: Task, journal: JournalSummary) -> None:
         """Raises RefusedError where `task`, whose folder holds `journal`, cannot go on as it is."""
         self._check_name(task)
         known = self.by_key.get(task.work.key)
         _check_evaluations(task, journal.asked_for | (known.evaluations if known else frozenset()))
         versions = set(journal.versions) | ({known.code_version} if known and known.code_version else set())
-        if versions - {task.work.code_version} and not self.accept_code:
+        trained = dict.fromkeys(versions, task.work.label)
+        if task.condition:  # the others of its study, with which it is compared, have the same trainable
+            trained |= {version: f"{one.condition} seed {one.seed}" for version, one in self._by_version.items()}
+        trained.pop(task.work.code_version, None)
+        if trained and not self.accept_code:
+            version, label = min(trained.items())
             raise RefusedError(
-                f"{task.work.label} was trained by version {min(versions)} of {task.work.trainable}, but the code "
-                f"is now version {task.work.code_version}. Add --accept-code to keep and mix both, or set "
-                "PONDERAY_RUNS to another folder."
+                f"{label} was trained by version {version} of {task.work.trainable}, but the code is now version "
+                f"{task.work.code_version}. Add --accept-code to keep and mix both, or set PONDERAY_RUNS to another "
+                "folder."
             )
 
     def tries_again(self, task: Task, final: Record) -> bool:

@@ -1,6 +1,7 @@
 """Whether a sweep and its trainables fit each other: looked at before anything starts, told in one sentence."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.worker.trainable import Trainable, load
@@ -45,6 +46,8 @@ def _check_config(sweep: Sweep, trainable: Trainable, config: Any) -> None:
     config_type(config)
     trainable.num_steps(config)
     evaluations = fields_of(config).get("evaluations", ())
+    if not isinstance(evaluations, Sequence) or isinstance(evaluations, str):
+        raise InputError(f"{sweep.name}: `evaluations` must be a list of configs with a name, but got {evaluations!r}.")
     if evaluations and not hasattr(trainable.module, "evaluate"):
         raise InputError(f"{sweep.name}: the config lists evaluations, but {trainable.path} has no `evaluate`.")
     names = [getattr(one, "name", None) for one in evaluations]
@@ -63,6 +66,12 @@ def _check_config(sweep: Sweep, trainable: Trainable, config: Any) -> None:
 
 def _check_objectives(sweep: Sweep, trainable: Trainable) -> None:
     directions = {one.name: one.direction for one in trainable.metrics}
+    for constraint in sweep.search.constraints if sweep.search else ():
+        if directions and constraint.metric not in directions:
+            raise InputError(
+                f"{sweep.name}: the constraint's metric {constraint.metric!r} is not among the metrics of "
+                f"{trainable.path}: {', '.join(directions)}."
+            )
     for objective in sweep.objectives:
         if directions and objective.metric not in directions:
             raise InputError(

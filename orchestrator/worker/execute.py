@@ -20,6 +20,7 @@ import torch
 from orchestrator.environment.redaction import redacted_text, redacted_traceback
 from orchestrator.journal import folder as journal_folder
 from orchestrator.journal.folder import Record, ReplicateFolder, size_bytes
+from orchestrator.journal.packed_folder import opened, remove_unpacked
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import forget_peak_memory, peak_memory_bytes
 from orchestrator.worker.system_metrics import SystemMetrics
@@ -59,6 +60,7 @@ class JournalTrial:
         self._folder, self._work, self._send, self._is_writer = folder, work, send, is_writer
         self._last_step = folder.last_step()
         self._load = SystemMetrics(folder.path)
+        self._opened = contextlib.ExitStack()
 
     def report(
         self,
@@ -89,14 +91,22 @@ class JournalTrial:
 
     def restore(self) -> Path | None:
         """The newest checkpoint from which everything that is missing will be made again."""
-        return self._folder.go_back() if self._is_writer else self._folder.newest()
+        found = self._folder.go_back() if self._is_writer else self._folder.newest()
+        return self._open(found) if found else None
 
     def prerequisite(self, name: str) -> Path:
         """The best checkpoint of the prerequisite `name`."""
         products = self._work.products
         if name not in products:
             raise KeyError(f"There is no prerequisite {name!r}; there are {', '.join(products) or 'none'}.")
-        return best_product(products[name], self._work.shared_products.get(name, ""))
+        return self._open(best_product(products[name], self._work.shared_products.get(name, "")))
+
+    def close(self) -> None:
+        """Removes the folders that were unpacked for it."""
+        self._opened.close()
+
+    def _open(self, checkpoint: Path) -> Path:
+        return self._opened.enter_context(opened(checkpoint, self._folder.path))
 
 
 class EvaluationTrial(JournalTrial):
@@ -203,6 +213,7 @@ def _execute(
     try:
         if is_writer:
             folder.begin(work.attempt)
+            remove_unpacked(folder.path)
         distributed.gather("the writer holds the lease, so all processes read the same journal")
         folder.look()
         if folder.state().get("attempt") == work.attempt:
@@ -212,7 +223,8 @@ def _execute(
         identity = {"attempt": work.attempt, "code_version": work.code_version, "config": work.config}
         write({"kind": "started"} | identity | asked_for | _place() | dict(process))
         if not folder.is_trained(work.num_steps):
-            trainable.train(config, trial)
+            with contextlib.closing(trial):
+                trainable.train(config, trial)
             if work.num_steps is None:
                 write({"kind": "trained"})
             distributed.gather("the writer has kept the last checkpoint")
@@ -275,8 +287,11 @@ def _evaluate(
     best, selecting = folder.best(name), folder.selection.get(name)
     tried = []
     for candidate in [best] if best else _candidates(folder, is_any=selecting is not None):
-        trial = EvaluationTrial(folder, work, send, is_writer)
-        work.loaded().evaluate(work.typed_config(), candidate, evaluation, trial)
+        with (
+            contextlib.closing(EvaluationTrial(folder, work, send, is_writer)) as trial,
+            opened(candidate, folder.path) as checkpoint,
+        ):
+            work.loaded().evaluate(work.typed_config(), checkpoint, evaluation, trial)
         tried.append(trial.reported)
     step, metrics, artifacts = min(tried, key=lambda one: _cost(one[1], selecting))
     bad = [metric for metric, value in metrics.items() if not math.isfinite(value)]

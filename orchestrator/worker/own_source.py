@@ -77,9 +77,7 @@ def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     wanted, used = set(FUNCTIONS), set[int]()
     while True:
         new = {
-            i
-            for i, names in enumerate(defined)
-            if i not in used and (names & wanted or _counts_anyway(body[i], names))
+            i for i, names in enumerate(defined) if i not in used and (names & wanted or _counts_anyway(body[i], names))
         }
         if not new:
             return [body[i] for i in sorted(used)]

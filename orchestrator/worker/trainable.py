@@ -85,6 +85,8 @@ class Trainable:
     def num_steps(self, config: Any) -> int | None:
         """The last step that `train` reports; None where only its return says that it is done."""
         found: int | None = self._asked("num_steps", config, int, None)
+        if found is not None and found < 0:
+            raise InputError(f"`num_steps` of {self.path} must be at least 0, but got {found}.")
         return found
 
     @property
@@ -156,6 +158,8 @@ def _check_function(found: Trainable, name: str, arguments: Sequence[str]) -> No
         return
     if not callable(function):
         raise InputError(f"`{name}` of {found.path} must be a function {called}, but it is {function!r}.")
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise InputError(f"`{name}` of {found.path} must be a plain function, without `async` and `yield`.")
     if not _takes(function, len(arguments)):
         given = inspect.signature(function)
         raise InputError(f"`{name}` of {found.path} must be called as {called}, but it is {name}{given}.")
@@ -181,6 +185,12 @@ def _check_metrics(found: Trainable) -> None:
     metrics = getattr(found.module, "metrics", ())
     if not isinstance(metrics, Sequence) or not all(isinstance(one, Metric) for one in metrics):
         raise InputError(f"`metrics` of {found.path} must be a list of Metric, but it is {metrics!r}.")
+    for one in metrics:
+        if one.direction not in ("minimize", "maximize", "none"):
+            raise InputError(
+                f"In `metrics` of {found.path} the direction of {one.name!r} must be minimize, maximize or none, but "
+                f"got {one.direction!r}."
+            )
     names = [one.name for one in metrics]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"`metrics` of {found.path} lists {doubled[0]!r} twice.")

@@ -1,0 +1,89 @@
+"""Each example as a user runs it: killed in the middle, run again, drawn and reported, with the digits of a whole run."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.environment.settings import read_settings
+from orchestrator.tracking.client import Tracking
+from tests.waiting import until
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+
+
+def ponderay(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "orchestrator", *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Of a process that finds these sources."""
+    return os.environ | {"PYTHONPATH": str(ROOT)}
+
+
+def done(*arguments: str) -> str:
+    """What the command prints, which must succeed."""
+    ended = subprocess.run(ponderay(*arguments), env=environment(), capture_output=True, text=True, check=False)  # noqa: S603
+    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
+    return ended.stdout
+
+
+def digits(sweep: str) -> dict[str, dict[str, float]]:
+    """The metrics of each replicate that is complete."""
+    found = Tracking(read_settings()).read_study(sweep).replicates
+    return {f"{one.condition} seed {one.seed}": dict(one.metrics) for one in found if one.state == "complete"}
+
+
+def starts() -> list[int]:
+    """How often each replicate was started."""
+    journals = [path.read_text().splitlines() for path in Path("runs/replicates").rglob("journal.jsonl")]
+    return sorted(sum(json.loads(line)["kind"] == "started" for line in lines) for lines in journals)
+
+
+def steps_done() -> int:
+    """Of the replicate that has done most, the steps."""
+    journals = [path.read_text() for path in Path("runs/replicates").rglob("journal.jsonl")]
+    return max((text.count('"kind": "metrics"') for text in journals), default=0)
+
+
+SLOWLY = """
+quick_train = train
+
+def train(config, trial):
+    import time
+    report = trial.report
+    def report_and_wait(*arguments, **named):
+        report(*arguments, **named)
+        time.sleep(0.2)
+    trial.report = report_and_wait
+    quick_train(config, trial)
+"""
+"""Added to an example, so that a kill meets it in the middle."""
+
+
+@pytest.mark.parametrize(("example", "sweep"), [("plain_torch", "spirals"), ("lightning_module", "sine")])
+def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, example, sweep):
+    name, source = f"{example}.py:widths", (ROOT / f"examples/{example}.py").read_text()
+    assert len(source.splitlines()) < 60
+    Path(f"{example}.py").write_text(source + SLOWLY)
+    run = ("run", name, "--seeds", "2", "--cpus", "2")
+    driver = subprocess.Popen(ponderay(*run), env=environment())  # noqa: S603
+    until(lambda: steps_done() >= 3 or driver.poll() is not None)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    assert steps_done() > 0
+    assert "6 complete, 0 failed" in done(*run)
+    assert max(starts()) == 2
+    assert "width=" in done("pareto", name)
+    assert "width=" in done("report", name)
+    resumed = digits(sweep)
+    shutil.rmtree("runs")
+    assert "6 complete, 0 failed" in done(*run)
+    assert max(starts()) == 1
+    assert digits(sweep) == resumed
