@@ -176,7 +176,7 @@ def _takes(function: Callable[..., Any], num_arguments: int) -> bool:
 
 
 def _check_analyses(found: Trainable) -> None:
-    given = getattr(found.module, "analyses", {})
+    given = vars(found.module).get("analyses", {})  # those of a module's `__getattr__` are loaded when asked for
     if not isinstance(given, Mapping) or not all(isinstance(one, Analysis) for one in given.values()):
         raise InputError(f"`analyses` of {found.path} must be a mapping from names to Analysis, but it is {given!r}.")
 
