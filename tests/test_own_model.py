@@ -17,7 +17,8 @@ SOURCES = [found[2] for found in PART.finditer(PAGE) if found[1]]
 
 
 def test_every_block_of_python_is_one_of_its_files():
-    assert SOURCES == re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    assert blocks == SOURCES
     assert len([line for line in SOURCES[0].splitlines() if line]) <= 25
 
 

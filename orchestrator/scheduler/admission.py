@@ -44,7 +44,7 @@ class Admission:
         known = self.by_key.get(task.work.key)
         _check_evaluations(task, journal.asked_for | (known.evaluations if known else frozenset()))
         versions = set(journal.versions) | ({known.code_version} if known and known.code_version else set())
-        trained = {version: task.work.label for version in versions}
+        trained = dict.fromkeys(versions, task.work.label)
         if task.condition:  # the others of its study, with which it is compared, have the same trainable
             trained |= {version: f"{one.condition} seed {one.seed}" for version, one in self._by_version.items()}
         trained.pop(task.work.code_version, None)

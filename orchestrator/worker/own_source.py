@@ -69,14 +69,18 @@ def _listed(body: Sequence[ast.stmt], module: str) -> tuple[str, ...]:
 
 
 def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a module that its contract's functions use, directly or not, and those that only act."""
+    """The statements of a module that its contract's functions use, directly or not, and those that only act.
+
+    Classes count all: a config need not be named where it is used.
+    """
     defined = [_defined(statement) for statement in body]
     wanted, used = set(FUNCTIONS), set[int]()
     while True:
         new = {
             i
             for i, names in enumerate(defined)
-            if i not in used and (names & wanted or (not names and not _is_text(body[i])))
+            if i not in used
+            and (names & wanted or isinstance(body[i], ast.ClassDef) or (not names and not _is_text(body[i])))
         }
         if not new:
             return [body[i] for i in sorted(used)]
