@@ -17,9 +17,13 @@ class Setting(ponderay.Config):
     width: int = 8
     seed: int = 1
 
+    @property
+    def scale(self):
+        return 1.0
+
 def train(config, trial):
     # a thought
-    trial.report({"loss": network.loss(config.width) * beside.SCALE}, step=1)
+    trial.report({"loss": network.loss(config.width) * beside.SCALE * config.scale}, step=1)
 
 WIDTHS = [4, 8]
 toy = ponderay.Sweep(
@@ -32,7 +36,7 @@ FILES = {
     "beside.py": "SCALE = 1.0\n",
     "mylab/__init__.py": "",
     "mylab/models/__init__.py": "",
-    "mylab/models/network.py": "from mylab.models.parts.halves import half\ndef loss(width): return half(1 / width)\n",
+    "mylab/models/network.py": "from mylab.models.parts import halves\ndef loss(w): return halves.half(1 / w)\n",
     "mylab/models/parts/__init__.py": "",
     "mylab/models/parts/halves.py": "def half(number): return number / 2\n",
     "mylab/unused.py": "",
@@ -48,9 +52,7 @@ def train(workplace, monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", [*sys.path])
 
     def train(condition: str, *options: str) -> tuple[int, str]:
-        trainable._load.cache_clear()
-        for name in [name for name in sys.modules if name.partition(".")[0] in ("toy", "beside", "mylab")]:
-            del sys.modules[name]
+        forget_modules()
         arguments = ["ponderay", "train", "toy.py:toy", "--condition", condition, *options]
         monkeypatch.setattr(sys, "argv", arguments)
         with pytest.raises(SystemExit) as raised:
@@ -58,7 +60,15 @@ def train(workplace, monkeypatch, capsys):
         printed = capsys.readouterr()
         return int(raised.value.code or 0), printed.out + printed.err
 
-    return train
+    yield train
+    forget_modules()
+
+
+def forget_modules() -> None:
+    """Has the next command import the user's files as they are then."""
+    trainable._load.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("toy", "beside", "mylab")]:
+        del sys.modules[name]
 
 
 def change(file: str, old: str, new: str) -> None:
@@ -71,10 +81,10 @@ def change(file: str, old: str, new: str) -> None:
     ("file", "old", "new"),
     [
         ("mylab/models/parts/halves.py", "number / 2", "number / 3.0"),
-        ("mylab/models/network.py", "1 / width", "10 / width"),
+        ("mylab/models/network.py", "1 / w", "10 / w"),
         ("beside.py", "1.0", "25.0"),
         ("toy.py", '"loss": network', '"loss": 2 * network'),
-        ("toy.py", "width: int = 8", "width: int = 80"),
+        ("toy.py", "return 1.0", "return 2.0"),
     ],
 )
 def test_a_changed_line_is_refused_until_it_is_accepted(train, file, old, new):

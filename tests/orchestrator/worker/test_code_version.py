@@ -154,6 +154,59 @@ def test_an_editable_install_is_found(lab, tmp_path, monkeypatch):
     assert set(imported_sources("player")) == {"player", "toys", "toys.car"}
 
 
+BESIDE_A_SWEEP = """
+import ponderay
+import sibling
+class Setting(ponderay.Config):
+    width: int = 8
+    def doubled(self): return times(self.width)
+def times(width): return 2 * width
+def drawn(): return [4, 8]
+def train(config, trial): trial.report({"loss": config.doubled()}, step=1)
+toy = ponderay.Sweep(conditions=ponderay.grid({"width": drawn()}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("int = 8", "int = 9"), ("2 * width", "3 * width"), ("step=1", "step=2"), ("times(self", "abs(self")],
+)
+def test_what_a_trainable_beside_its_sweep_uses_is_its_code(lab, old, new):
+    write(lab, {"toy.py": BESIDE_A_SWEEP})
+    before = code_version("toy")
+    assert old in BESIDE_A_SWEEP
+    write(lab, {"toy.py": BESIDE_A_SWEEP.replace(old, new)})
+    assert code_version("toy") != before
+
+
+def test_a_file_beside_a_single_file_is_its_code(lab):
+    write(lab, {"toy.py": BESIDE_A_SWEEP.replace("2 * width", "sibling.LEARNING_RATE * width")})
+    before = code_version("toy")
+    write(lab, {"sibling.py": "LEARNING_RATE = 0.2"})
+    assert code_version("toy") != before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("[4, 8]", "[4, 8, 16]"), ("def train", "# more\ndef train"), ("toy =", "one ="), ("drawn()})", "[1]})")],
+)
+def test_a_sweep_beside_its_trainable_is_no_code(lab, old, new):
+    write(lab, {"toy.py": BESIDE_A_SWEEP})
+    before = code_version("toy")
+    assert old in BESIDE_A_SWEEP
+    write(lab, {"toy.py": BESIDE_A_SWEEP.replace(old, new)})
+    assert code_version("toy") == before
+
+
+def test_listed_files_alone_are_the_code(lab):
+    write(lab, {"own.py": "import sibling\nsources = ['own.py', 'mylab/blocks/*.py']\ndef train(config, trial): ..."})
+    before = code_version("own")
+    write(lab, {"sibling.py": "LEARNING_RATE = 0.2"})
+    assert code_version("own") == before
+    write(lab, {"mylab/blocks/norm.py": "EPSILON = 1e-6"})
+    assert code_version("own") != before
+
+
 @pytest.mark.parametrize("text", ["def (", "\0", "from .... import up", "# coding: utf-8\nname = '\\d'"])
 def test_a_source_that_does_not_compile_counts_by_its_bytes(lab, text):
     write(lab, {"broken.py": text})
