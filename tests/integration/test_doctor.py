@@ -47,7 +47,7 @@ def test_a_trainable_that_a_node_cannot_import_is_said_of_the_node(ray_instance,
     import ray
 
     nodes = [str(node["NodeID"]) for node in ray.nodes()]
-    (answer,) = preflight_nodes._ask(nodes, str(mark), "", "tests.integration.no_such_trainable").values()
+    (answer,) = preflight_nodes._ask(nodes, str(mark), "", "tests.integration.no_such_trainable", "").values()
     assert "no_such_trainable" in answer["fault"]
     assert answer["versions"] == {}
 
