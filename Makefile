@@ -25,7 +25,7 @@ format: .venv/installed
 	$(BIN)/ruff check --fix .
 
 docs: .venv/installed
-	PDOC_ALLOW_EXEC=1 $(BIN)/pdoc --docformat google --no-show-source --output-directory $(DOCS) orchestrator search_spaces trainables
+	PDOC_ALLOW_EXEC=1 $(BIN)/pdoc --docformat google --no-show-source --output-directory $(DOCS) ponderay orchestrator search_spaces trainables
 	@echo "Browse the API reference:  $(DOCS)/index.html"
 
 .venv/installed: pyproject.toml constraints.txt

@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -21,6 +21,7 @@ from orchestrator.scheduler.conditions import ConditionSource, ListedConditions,
 from orchestrator.scheduler.intake import Intake
 from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.progress import ProgressView
+from orchestrator.scheduler.recorded_names import under_recorded_names
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.retry import TaskRuns
 from orchestrator.scheduler.scheduler import Scheduler, StartQueue
@@ -49,6 +50,7 @@ def launch(
     accept_code: bool = False,
     max_device_hours: float = math.inf,
     is_verbose: bool = False,
+    retry: Collection[str] = (),
 ) -> Outcome:
     """Looks for what cannot work, then does as `run_on_ray`, whose arguments are the same.
 
@@ -65,7 +67,7 @@ def launch(
         if check.state == "warning":
             console.print(f"Warning: {check.line()}", markup=False, soft_wrap=True)
     refuse_failed(checks)
-    return run_on_ray(factory, console, num_cpus, accept_code, max_device_hours, is_verbose)
+    return run_on_ray(factory, console, num_cpus, accept_code, max_device_hours, is_verbose, retry)
 
 
 def run_on_ray(
@@ -75,6 +77,7 @@ def run_on_ray(
     accept_code: bool,
     max_device_hours: float = math.inf,
     is_verbose: bool = False,
+    retry: Collection[str] = (),
 ) -> Outcome:
     """Runs what is left of the factory's sweep on the cluster at RAY_ADDRESS, or on one made on this machine for it.
 
@@ -82,6 +85,7 @@ def run_on_ray(
         num_cpus: of the cluster made here; default: this machine's.
         max_device_hours: stop when the replicates have held devices (GPUs, or CPUs where they use none) for so long.
         is_verbose: let Ray say what it has to say.
+        retry: conditions whose failed replicates are tried again, whatever they failed by.
 
     Raises:
         RefusedError: if another driver runs this sweep, or it must not start as it is.
@@ -100,7 +104,7 @@ def run_on_ray(
                 refuse_failed(on_nodes(factory.settings, factory.sweep.trainable))
             capacity, limit_s = GrowingCapacity(ClusterCapacity()), max_device_hours * 3600
             with (
-                driver.planned(capacity, accept_code) as scheduler,
+                driver.planned(capacity, accept_code, retry) as scheduler,
                 Watchdog(scheduler, end_on_node, limit_s, driver.view.note),
             ):
                 if not scheduler.is_finished():
@@ -109,14 +113,14 @@ def run_on_ray(
         return driver.outcome(scheduler)
 
 
-def run_without_ray(factory: TaskFactory, console: Console, accept_code: bool) -> Outcome:
+def run_without_ray(factory: TaskFactory, console: Console, accept_code: bool, retry: Collection[str] = ()) -> Outcome:
     """Runs what is left of the factory's sweep in this process.
 
     Raises:
         RefusedError, StoppedError, KeyboardInterrupt: as `run_on_ray`.
     """
     with _leased(factory, console) as driver:
-        with driver.planned(_everything, accept_code) as scheduler:
+        with driver.planned(_everything, accept_code, retry) as scheduler:
             _run_in_process(scheduler)
         return driver.outcome(scheduler)
 
@@ -150,14 +154,17 @@ class _Driver:
     num_unwritten: int = 0
 
     @contextlib.contextmanager
-    def planned(self, capacity: Callable[[], Capacity], accept_code: bool) -> Iterator[Scheduler]:
+    def planned(
+        self, capacity: Callable[[], Capacity], accept_code: bool, retry: Collection[str]
+    ) -> Iterator[Scheduler]:
         """A scheduler that is recorded until the end of the block, however it ends."""
         now = capacity()
         num_gpus = (now.most or now).num_gpus
         factory = replace(self.factory, num_gpus=0 if math.isinf(num_gpus) else num_gpus)
-        recorder, admission = self._recorder(factory, accept_code)
+        recorder, admission = self._recorder(factory, accept_code, retry)
         write_s = WRITE_AT_STOP_S
         try:
+            factory = under_recorded_names(factory, recorder.known)
             source = _source(factory, now.most or now, self.view.note)
             scheduler = self._scheduler(factory, recorder, admission, source, capacity)
             scheduler.extend()
@@ -190,13 +197,13 @@ class _Driver:
         queue = StartQueue(tasks, admission, runs, capacity, self.keeper.lease, outage)
         return Scheduler(tasks, intake, queue, runs, outage, self.stopping)
 
-    def _recorder(self, factory: TaskFactory, accept_code: bool) -> tuple[Recorder, Admission]:
+    def _recorder(self, factory: TaskFactory, accept_code: bool, retry: Collection[str]) -> tuple[Recorder, Admission]:
         """What writes into the store, and what was found there."""
         queue = WriteQueue(Tracking.is_unavailable, self.view.note, self.keeper.holds_all)
         try:
             with _at_hand(factory.settings.tracking_uri):
                 recorder = Recorder(self.tracking, factory, queue)
-                return recorder, Admission(recorder.known, accept_code)
+                return recorder, Admission(recorder.known, accept_code, retry)
         except BaseException:
             queue.close()
             raise

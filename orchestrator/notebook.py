@@ -1,5 +1,7 @@
 """Ponderay from a notebook: run a sweep, ask for its front, compare its conditions; `load` reads a study.
 
+`from_mlflow` and `Study.from_dataframe` make studies of results from elsewhere.
+
 Example:
     >>> from orchestrator import notebook  # doctest: +SKIP
     >>> study = notebook.run("asr.demo", smoke=True)  # doctest: +SKIP
@@ -9,16 +11,20 @@ Example:
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from orchestrator.results.study import Study
-from orchestrator.tracking.load import load_study
+from orchestrator.tracking.load import load_configs, load_study, load_sweep
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.pareto.membership import UncertainFront
     from orchestrator.report.answers import Answers
     from orchestrator.results.comparison import Comparison
+    from orchestrator.results.importance import Importance
+    from orchestrator.results.question import Question
     from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep
 
@@ -35,7 +41,72 @@ def load(sweep: str) -> Study:
     return load_study(sweep)
 
 
-def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False, smoke: bool = False) -> Study:
+def from_mlflow(
+    experiment: str,
+    seed: str,
+    condition: str | Sequence[str],
+    objectives: "Sequence[Objective]" = (),
+    reference: str | None = None,
+    test: Literal["welch", "paired_permutation"] = "welch",
+    tracking_uri: str | None = None,
+) -> Study:
+    """The study of runs that were logged with plain MLflow; a run's last value of each metric counts.
+
+    A finished run with a finite value of each objective is complete, one without has failed. Of several runs of a
+    condition under one seed the finished one counts. Runs in which others are nested need no seed.
+
+    Args:
+        experiment: its name.
+        seed: the parameter or tag that tells the runs of a condition apart: a whole number.
+        condition: the parameter or tag that names the condition, or several that make it together.
+        objectives: what fronts, comparisons and reports are of, unless they are given others.
+        reference: the condition that others are compared with.
+        test: the comparison with the reference that counts.
+        tracking_uri: of the store; default: as set for Ponderay.
+
+    Raises:
+        InputError: if there is no such experiment, a run lacks the parameter or tag, or two finished runs are the same.
+
+    Example:
+        >>> study = from_mlflow("resnets", "seed", ["width", "lr"], [Objective("error")])  # doctest: +SKIP
+    """
+    from dataclasses import replace
+
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.tracking.foreign_runs import read_foreign_study
+
+    settings = read_settings()
+    settings = replace(settings, tracking_uri=tracking_uri or settings.tracking_uri)
+    return read_foreign_study(settings, experiment, seed, condition, objectives, reference, test)
+
+
+def checkpoint(study: Study | str, condition: str, seed: int, evaluation: str | None = None) -> Path:
+    """The best checkpoint of a complete replicate, as a local file; fetched where it is kept in a bucket.
+
+    Args:
+        evaluation: the one under which it is the best; default: the first.
+
+    Raises:
+        InputError: if there is no such replicate, it is not complete, or its checkpoint is gone or damaged.
+
+    Example:
+        >>> torch.load(checkpoint("asr.demo", "surprisal", 1))  # doctest: +SKIP
+    """
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
+
+    settings = read_settings()
+    loaded = load_study(study, settings) if isinstance(study, str) else study
+    return kept_checkpoint(loaded, condition, seed, evaluation, settings)
+
+
+def run(
+    sweep: "Sweep | str",
+    cpus: int | None = None,
+    accept_code: bool = False,
+    smoke: bool = False,
+    retry: Sequence[str] = (),
+) -> Study:
     """The study of `sweep`, a sweep or the name of a shipped one, once what was left of it has run on Ray.
 
     It is `ponderay run`: what is done stays done, what was cut off goes on.
@@ -44,6 +115,7 @@ def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False
         cpus: of a cluster made on this machine; default: all.
         accept_code: go on beside results of another version of the trainable's code.
         smoke: the small size of a shipped sweep.
+        retry: conditions whose failed replicates are tried again, whatever they failed by.
 
     Raises:
         InputError: if the sweep, its data or its settings are wrong.
@@ -56,14 +128,16 @@ def run(sweep: "Sweep | str", cpus: int | None = None, accept_code: bool = False
     from orchestrator.console.printing import out
     from orchestrator.environment.settings import read_settings
     from orchestrator.scheduler.finished import finished_replicates
+    from orchestrator.scheduler.retry_request import check_retry
     from orchestrator.scheduler.task_factory import TaskFactory
 
     settings, found = read_settings(), _sweep(sweep, smoke)
     factory = TaskFactory(found, settings, num_gpus=0)
+    check_retry(found, settings, retry)
     if not finished_replicates(factory, accept_code):
         from orchestrator.driver import launch  # loads MLflow, and then Ray
 
-        outcome = launch(factory, out, cpus, accept_code)
+        outcome = launch(factory, out, cpus, accept_code, retry=retry)
         if outcome.input_errors:
             raise InputError(outcome.input_errors[0])
     return load_study(found.name, settings)
@@ -79,8 +153,8 @@ def pareto(
     intervals of its means; `volume` is the hypervolume with its interval; `notes` is what to know of the seeds.
 
     Args:
-        objectives: two or three; default: the first three of the shipped sweep of the study's name.
-        reference: a condition; default: that of the shipped sweep.
+        objectives: two or three; default: the first three of the study's question, or of the shipped sweep of its name.
+        reference: a condition; default: likewise, or the only one that is the sweep's with `--set`.
 
     Raises:
         InputError: if there is nothing to take a default from.
@@ -91,11 +165,18 @@ def pareto(
         ...     print(point.name, membership.on_front, membership.standing)
     """
     from orchestrator.pareto.membership import uncertain_front
+    from orchestrator.results.reference import Reference, find_reference
+    from search_spaces.sweep import Sweep
 
     loaded = load_study(study) if isinstance(study, str) else study
-    shipped = _shipped(loaded.sweep)
+    asked = _asked(loaded)
     chosen = _objectives(loaded, objectives)[:3]
-    return uncertain_front(loaded, chosen, reference or (shipped.reference if shipped else None))
+    if isinstance(asked, Sweep) and not reference:
+        found = find_reference(asked, loaded)
+    else:
+        found = Reference(reference or (asked and asked.reference) or "")
+    front = uncertain_front(loaded, chosen, found.name or None)
+    return replace(front, notes=(*filter(None, [found.note]), *front.notes))
 
 
 def compare(
@@ -109,8 +190,8 @@ def compare(
     Args:
         a: a condition, with `@evaluation` where the study has several evaluations.
         b: likewise.
-        objectives: default: those of the shipped sweep of the study's name.
-        test: default: that of the shipped sweep, else `welch`.
+        objectives: default: those of the study's question, or of the shipped sweep of its name.
+        test: default: likewise, else `welch`.
 
     Raises:
         InputError: if there is no such point, or nothing to take the objectives from.
@@ -123,13 +204,13 @@ def compare(
     from orchestrator.results import comparison
 
     loaded = load_study(study) if isinstance(study, str) else study
-    shipped, chosen = _shipped(loaded.sweep), _objectives(loaded, objectives)
+    asked, chosen = _asked(loaded), _objectives(loaded, objectives)
     points = {point.name: point for point in front(loaded, chosen)}
     for name in (a, b):
         if name not in points:
             known = ", ".join(points) or "none"
             raise InputError(f"{loaded.sweep} has no point {name!r} with these metrics; there are {known}.")
-    promised = test or (shipped.test if shipped else "welch")
+    promised = test or (asked.test if asked else "welch")
     return comparison.compare(points[a], points[b], chosen, promised, tuple(points.values()))
 
 
@@ -137,7 +218,7 @@ def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
     """All that `ponderay report` says of a study: front, comparisons with the reference, verdicts on published numbers.
 
     Args:
-        sweep: the study's; default: the shipped one of its name.
+        sweep: the study's; default: what the study itself asks, or the shipped sweep of its name.
 
     Raises:
         InputError: if there is no such sweep, or nothing of it is complete.
@@ -146,33 +227,82 @@ def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
         >>> for verdict in report("asr.table2_timit").verdicts:  # doctest: +SKIP
         ...     print(verdict.claim.id, verdict.finding, verdict.reason)
     """
+    from orchestrator.environment.settings import read_settings
     from orchestrator.report.answers import answer
     from orchestrator.results.question import Question
 
     loaded = load_study(study) if isinstance(study, str) else study
-    asked = sweep or _shipped(loaded.sweep)
+    asked = sweep or _asked(loaded)
     if asked is None:
         raise InputError(f"{loaded.sweep} is no shipped sweep, so `sweep` must be given.")
-    return answer(loaded, Question.of(asked))
+    if isinstance(asked, Question):
+        return answer(loaded, asked)
+    return answer(loaded, Question.of_study(asked, loaded, lambda: load_configs(loaded.sweep, read_settings())))
+
+
+def importance(sweep: "Sweep | str") -> "Importance":
+    """How much each parameter of a search matters for each objective, from what Optuna was told so far.
+
+    `shares` holds a row for each of `parameters`; with too few complete conditions there is none, and `notes` say so.
+
+    Raises:
+        InputError: if there is no such sweep, or it is no search.
+
+    Example:
+        >>> found = importance("asr.search_thresholds")  # doctest: +SKIP
+        >>> dict(zip(found.parameters, found.shares))  # doctest: +SKIP
+    """
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.scheduler.importance import importance
+
+    found = _sweep(sweep, smoke=False)
+    if found.search is None:
+        raise InputError(f"{found.name} must be a search to have parameters, but its conditions are listed.")
+    return importance(found.name, [objective.metric for objective in found.objectives], read_settings())
+
+
+def save_report(answers: "Answers", folder: Path | str, bundle: Path | str | None = None) -> tuple[Path, ...]:
+    """Writes what `report` found as a page and as tables into `folder`, without MLflow; returns them, the page first.
+
+    The page has no learning curves, and of where the results came from only what the replicates say.
+
+    Args:
+        bundle: a zip with all raw values, which `ponderay verify` checks.
+
+    Raises:
+        InputError: if a place cannot be written to.
+
+    Example:
+        >>> save_report(report(study), "paper", bundle="paper/results.zip")  # doctest: +SKIP
+    """
+    from orchestrator.report.save import save
+
+    return save(answers, Path(folder), Path(bundle) if bundle else None)
 
 
 def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective, ...]":
-    shipped = _shipped(study.sweep)
     if given:
         return tuple(given)
-    if shipped is None:
+    asked = _asked(study)
+    if asked is None:
         raise InputError(f"{study.sweep} is no shipped sweep, so `objectives` must be given.")
-    return shipped.objectives
+    return asked.objectives
+
+
+def _asked(study: Study) -> "Question | Sweep | None":
+    """What says the question of a study: itself, or the shipped sweep of its name."""
+    return study.question or _shipped(study.sweep)
 
 
 def _shipped(name: str) -> "Sweep | None":
-    """The shipped sweep of that name; None for one of the user's own."""
+    """The sweep of that name, installed or recorded; None where it is neither."""
+    from orchestrator.environment.settings import read_settings
     from search_spaces.find import find_sweep
 
     try:
         return find_sweep(name)
     except InputError:
-        return None
+        return load_sweep(name, read_settings())
 
 
 def _sweep(sweep: "Sweep | str", smoke: bool) -> "Sweep":

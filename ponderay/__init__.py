@@ -42,17 +42,30 @@ from search_spaces.sweep import (
     Sweep,
     grid,
 )
+from trainables.analysis import Analysis
 from trainables.config import NOT_IN_KEY, Config
 from trainables.errors import InputError
-from trainables.metric import Metric
+from trainables.metric import Best, Metric
 from trainables.trial import Trial
 
 if TYPE_CHECKING:
-    from orchestrator.notebook import compare, load, pareto, report, run
+    from orchestrator.notebook import (
+        checkpoint,
+        compare,
+        from_mlflow,
+        importance,
+        load,
+        pareto,
+        report,
+        run,
+        save_report,
+    )
     from orchestrator.results.study import Study
 
 __all__ = [
     "NOT_IN_KEY",
+    "Analysis",
+    "Best",
     "Choice",
     "Condition",
     "Config",
@@ -70,18 +83,27 @@ __all__ = [
     "Study",
     "Sweep",
     "Trial",
+    "checkpoint",
     "compare",
+    "from_mlflow",
     "grid",
+    "importance",
     "load",
     "pareto",
     "report",
     "run",
+    "save_report",
 ]
+
+
+NOTEBOOK = (
+    "run", "load", "pareto", "compare", "report", "importance", "checkpoint", "from_mlflow", "save_report",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """What needs more than declarations is imported when it is asked for."""
-    if name in ("run", "load", "pareto", "compare", "report"):
+    if name in NOTEBOOK:
         from orchestrator import notebook
 
         return getattr(notebook, name)

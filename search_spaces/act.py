@@ -17,6 +17,7 @@ GRID: Final = tuple(sorted({round(i * 10.0**-j, 4) for i in range(1, 11) for j i
 """Graves' time penalties: i * 10^-j for i from 1 to 10 and j from 1 to 4, each once."""
 
 SHORT_GRID: Final = (1e-4, 1e-3, 1e-2, 1e-1)
+CLAIMS: Final = "search_spaces.act_published:claims"
 SCALES: Final[Mapping[Scale, str]] = {"graves": "Graves' sizes", "laptop": "laptop sizes"}
 NO_ACT: Final = Condition("no_act", {"halting": Fixed()})
 
@@ -47,6 +48,7 @@ def _sweep(
         name=sized_name(f"act.{name}", size),
         description=description,
         trainable="trainables.act.train",
+        claims=CLAIMS,
         base=task.base(scale, size),
         conditions=conditions,
         objectives=task.objectives(),

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from search_spaces.act import GRID, SHORT_GRID
 from search_spaces.act_sizes import ADDITION, LOGIC, PARITY, SORT, Task
-from search_spaces.claim import NumberClaim, Place, Published, Setting, Source, StatementClaim, sentence
+from search_spaces.claim import Claim, NumberClaim, Place, Published, Setting, Source, StatementClaim, sentence
 from trainables.config import flatten
 
 PAPER: Final = "Graves 2016 (arXiv:1603.08983)"
@@ -59,6 +59,12 @@ HELPS: Final = (
     ("addition", SHORT_GRID),
     ("sort", SHORT_GRID[:1]),
 )
+
+
+def claims() -> Iterator[Claim]:
+    """Numbers, then statements."""
+    yield from numbers()
+    yield from statements()
 
 
 def numbers() -> Iterator[NumberClaim]:

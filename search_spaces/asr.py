@@ -29,6 +29,7 @@ from trainables.asr.config import (
 from trainables.asr.data.config import LibriSpeech, Synthetic
 
 AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
+CLAIMS: Final = "search_spaces.asr_published:claims"
 OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))
 ALWAYS = (
     Condition("always_small", {"controller": AlwaysSmall()}),
@@ -253,6 +254,7 @@ def _sweep(
         name=sized_name(f"asr.{name}", size),
         description=description,
         trainable="trainables.asr.train",
+        claims=CLAIMS,
         base=config,
         conditions=tuple(conditions),
         objectives=OBJECTIVES,

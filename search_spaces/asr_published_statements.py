@@ -7,7 +7,7 @@ a statement is about the printed ones.
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 
-from search_spaces.asr_published import PADDED, PER_MARGIN
+from search_spaces.asr_published_numbers import PADDED, PER_MARGIN
 from search_spaces.asr_published_sizes import CORPORA, MINI_LIBRISPEECH, PAPER, TIMIT, Corpus, flops, of_flags
 from search_spaces.claim import Place, Source, StatementClaim, sentence
 

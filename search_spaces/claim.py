@@ -5,10 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
+from trainables.errors import InputError
+
 
 def sentence(text: str) -> str:
     """`text` with a capital and a full stop."""
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _check(name: str, value: float, least: float = -math.inf) -> None:
+    if not (math.isfinite(value) and value >= least):
+        bound = "" if math.isinf(least) else f" from {least:g}"
+        raise InputError(f"The {name} of a claim must be a finite number{bound}, but got {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,11 @@ class Published:
     std: float | None = None
     n: int | None = None
 
+    def __post_init__(self) -> None:
+        _check("mean", self.mean)
+        _check("std", 0.0 if self.std is None else self.std, 0)
+        _check("n", 1 if self.n is None else self.n, 1)
+
     @property
     def sample_std(self) -> float:
         """The sample standard deviation: the population's, times sqrt(n / (n - 1)); 0 where none is printed."""
@@ -59,6 +72,10 @@ class Place:
     evaluation: str = ""
     scale: float = 1.0
     over: Self | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise InputError(f"The scale of a claim must be above 0, but got {self.scale!r}.")
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -89,6 +106,10 @@ class Fact:
     place: Place
     value: float
     tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check("fact", self.value)
+        _check("tolerance", self.tolerance, 0)
 
 
 @dataclass(frozen=True)
@@ -140,6 +161,9 @@ class NumberClaim:
     note: str = ""
     bar: str = ""
 
+    def __post_init__(self) -> None:
+        _check("margin", self.margin, 0)
+
     @property
     def places(self) -> tuple[Place, ...]:
         """What of a study it is about."""
@@ -175,6 +199,11 @@ class StatementClaim:
     margin: float = 0.0
     margin_reason: str = ""
     note: str = ""
+
+    def __post_init__(self) -> None:
+        _check("margin", self.margin, 0)
+        if not isinstance(self.right, Place):
+            _check("right side", self.right)
 
     @property
     def places(self) -> tuple[Place, ...]:

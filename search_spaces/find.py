@@ -43,6 +43,16 @@ def find_sweep(name: str, smoke: bool = False) -> Sweep:
     return _built(_declared(place), place, size)
 
 
+def place_in_upload(sweep: Sweep) -> tuple[str, str]:
+    """How a job names the sweep, whose entry points and folders the machines of a cluster do not have; and its module.
+
+    A file is at the top of what is sent.
+    """
+    where, _, path = sweep.declared_at.rpartition(":")
+    file = Path(where).name if where.endswith(".py") else ""
+    return f"{file or where}:{path}", file.removesuffix(".py") or where
+
+
 def sweeps_at(place: str) -> list[Listed]:
     """The sweeps of a file, an import path or an entry point.
 

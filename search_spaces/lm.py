@@ -36,6 +36,7 @@ from trainables.lm.config import (
     WeakSupervision,
 )
 
+CLAIMS: Final = "search_spaces.lm_published:claims"
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
 BASELINE: Final = Condition("baseline", {"recoder": None})
 RECODERS: Final = {"surprisal": SURPRISAL, "eq44": EQ44, "mc_dropout": MC_DROPOUT, "ensemble": ENSEMBLE}
@@ -151,7 +152,7 @@ def signals(size: Size = "full") -> Sweep:
 
 
 def weak_supervision(size: Size = "full") -> Sweep:
-    """Recoding by a probe that is told the verb's number, in `ponderay analyse ... --agreement`; text has no labels."""
+    """Recoding by a probe that is told the verb's number, in `ponderay analyse ... agreement`; text has no labels."""
     evaluations = [Evaluation()]
     for layer in (1, 2):
         for step in (1.0,) if size == "smoke" else (0.1, 1.0, 10.0):
@@ -220,6 +221,7 @@ def _sweep(
         name=sized_name(f"lm.{name}", size),
         description=description,
         trainable="trainables.lm.train",
+        claims=CLAIMS,
         base=base(scale, size),
         conditions=conditions,
         objectives=OBJECTIVES,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from search_spaces.claim import Place, Source, StatementClaim, sentence
-from search_spaces.lm_published import (
+from search_spaces.lm_published_numbers import (
     BATCH_AXIS,
     CONFOUNDED,
     NAMES,

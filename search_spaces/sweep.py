@@ -9,6 +9,17 @@ from typing import Any, Literal, Self
 
 from search_spaces.declaration import check_declaration
 from search_spaces.distributions import Distribution, listed
+from search_spaces.settings import (
+    declared_name,
+    json_value,
+    name_with,
+    paths,
+    reached,
+    readable,
+    refuse_equal,
+    with_all,
+    with_base_value,
+)
 from search_spaces.size import Size
 from trainables.config import AnyConfig, content_hash, with_value
 from trainables.errors import InputError
@@ -108,11 +119,21 @@ class Objective:
 
 @dataclass(frozen=True)
 class Condition:
-    """One setting of a sweep, without its seed: values by config path, and its own resources where they differ."""
+    """One setting of a sweep, without its seed: values by config path, and its own resources where they differ.
+
+    Attributes:
+        settings: what `--set` changed in it: JSON-ready values by config path.
+    """
 
     name: str
     values: Mapping[str, Any] = field(default_factory=dict)
     resources: Resources | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def declared(self) -> str:
+        """The name that the sweep gives it, without its settings."""
+        return declared_name(self.name, self.settings)
 
 
 @dataclass(frozen=True)
@@ -125,13 +146,18 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Search:
-    """Conditions drawn by Optuna: a distribution for each config path, and how many to draw."""
+    """Conditions drawn by Optuna: a distribution for each config path, and how many to draw.
+
+    Attributes:
+        settings: as of `Condition`, of every condition that it draws.
+    """
 
     space: Mapping[str, Distribution]
     num_trials: int
     sampler: Literal["tpe", "nsga2", "random", "grid", "qmc", "gp"] = "tpe"
     seed: int = 1
     constraints: tuple[Constraint, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def num_settings(self) -> int:
         """How many conditions it draws: a grid has no more than it has points."""
@@ -185,6 +211,8 @@ class Sweep:
         test: the comparison with the reference that it promises; the seeds must suffice for it to say anything.
         keep_last: keep the last checkpoints of a completed replicate beside the best ones.
         declared_at: where it was found, `module:NAME` or `file.py:NAME`.
+        claims: what was published of it: `package.module:function`, a function that yields claims, or the absolute path
+            of a TOML file (`search_spaces.claim_file`), as `str(Path(__file__).with_name("claims.toml"))` gives it.
     """
 
     name: str
@@ -202,6 +230,7 @@ class Sweep:
     resources: Resources = Resources()
     keep_last: bool = False
     declared_at: str = ""
+    claims: str = ""
 
     def __post_init__(self) -> None:
         check_declaration(self)
@@ -213,31 +242,34 @@ class Sweep:
 
     def config(self, condition: Condition, seed: int) -> AnyConfig:
         """The whole config of one replicate."""
-        config = self.base
-        for path, value in condition.values.items():
-            config = with_value(config, path, value)
-        return with_value(config, "seed", seed)
+        return with_value(with_all(self.base, condition.values), "seed", seed)
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """The sweep with `values` in its base; a condition whose setting they change is another one, and named so.
+        """The sweep with `values` in its base, and in the parts that conditions set themselves.
+
+        A condition whose setting they change is another one: its `settings` say what was changed, its name too. One
+        that does not have a path stays as it is.
 
         Raises:
             InputError: if a path or value is wrong, changes no condition, or names the seed, which is not a setting.
         """
         if "seed" in values:
             raise InputError("`seed` is not part of a setting; `--seeds N` asks for seeds 1 to N.")
-        changed = self
-        for path, value in values.items():
-            before, changed = changed, replace(changed, base=with_value(changed.base, path, value))
-            _check_effect(before, changed, path)
-            names = {c.name: c.name + before._suffix(changed, c, path, value) for c in before.conditions}
-            conditions = tuple(replace(c, name=names[c.name]) for c in before.conditions)
-            changed = replace(changed, conditions=conditions, reference=names.get(before.reference or ""))
-        return changed
-
-    def _suffix(self, changed: Self, condition: Condition, path: str, value: object) -> str:
-        before, after = (sweep.config(condition, sweep.seeds[0]) for sweep in (self, changed))
-        return f",{path}={_readable(value)}" if content_hash(before) != content_hash(after) else ""
+        base, conditions, search = self.base, self.conditions, self.search
+        for path, value in sorted(values.items(), key=lambda item: item[0].count(".")):
+            before, base = base, with_base_value(self, base, conditions, path, value)
+            conditions = tuple(reached(c, before, base, path, value) for c in conditions)
+            if search and content_hash(before) != content_hash(base):
+                search = replace(search, settings={**search.settings, path: json_value(base, path)})
+        known = {path for c in conditions for path in paths(with_all(base, c.values))}
+        names = {
+            old.name: name_with(old.declared, new.settings, known) if new.settings != old.settings else old.name
+            for old, new in zip(self.conditions, conditions, strict=True)
+        }
+        renamed = tuple(replace(c, name=names[c.name]) for c in conditions)
+        refuse_equal(self, base, renamed)
+        reference = names.get(self.reference or "")
+        return replace(self, base=base, conditions=renamed, search=search, reference=reference)
 
     def with_resources(self, values: Mapping[str, Any]) -> Self:
         """The sweep with these of its `Resources`, in all conditions.
@@ -254,12 +286,11 @@ class Sweep:
         return replace(self, resources=replace(self.resources, **values), conditions=conditions)
 
     def only(self, condition_name: str, seed: int) -> Self:
-        """The sweep cut down to one replicate."""
-        named = {c.name: c for c in self.conditions}
+        """The sweep cut down to one replicate, of the condition of this name or of this name without its settings."""
+        named = {c.declared: c for c in self.conditions} | {c.name: c for c in self.conditions}
         if condition_name not in named:
-            raise InputError(
-                f"{self.name} has no condition {condition_name!r}; it has {', '.join(named) or 'none listed'}."
-            )
+            known = ", ".join(c.name for c in self.conditions) or "none listed"
+            raise InputError(f"{self.name} has no condition {condition_name!r}; it has {known}.")
         return replace(self, conditions=(named[condition_name],), seeds=(seed,), sequential=None, reference=None)
 
 
@@ -281,21 +312,7 @@ def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
 
 def condition_name(setting: Mapping[str, Any], num_digits: int = 12) -> str:
     """A readable name from the last word of each path; with few digits it may not be unique."""
-    return ",".join(f"{path.rpartition('.')[2]}={_readable(value, num_digits)}" for path, value in setting.items())
-
-
-def _readable(value: object, num_digits: int = 12) -> str:
-    text = f"{value:.{num_digits}g}" if isinstance(value, float) else str(value)
-    return re.sub(r"[^\w.+\-]+", "-", text)
-
-
-def _check_effect(before: Sweep, changed: Sweep, path: str) -> None:
-    """Refuses an override that would silently do nothing."""
-    if before.search and path in before.search.space:
-        raise InputError(f"`{path}` is what {before.name} searches, so it cannot be set.")
-    is_same = (before.config(c, before.seeds[0]) == changed.config(c, before.seeds[0]) for c in before.conditions)
-    if before.conditions and before.base != changed.base and all(is_same):
-        raise InputError(f"`{path}` changes nothing in {before.name}: every condition sets it.")
+    return ",".join(f"{path.rpartition('.')[2]}={readable(value, num_digits)}" for path, value in setting.items())
 
 
 def _validate(sweep: Sweep) -> None:

@@ -15,6 +15,7 @@ import typer
 from orchestrator.cli.main import app
 from orchestrator.cli.options import find
 from orchestrator.environment.settings import NAMES
+from ponderay import NOTEBOOK
 from search_spaces.find import sweep_functions
 
 ROOT = Path(__file__).parent.parent
@@ -40,6 +41,8 @@ IN_BLOCK = re.compile(r"^ *(?:\.venv/bin/)?ponderay (.+)|'ponderay ([^']+)'", re
 IN_TEXT = re.compile(r"`(?:\.venv/bin/)?ponderay ([^`]+)`")
 SWEEP = re.compile(r"(?<![\w./-])(?:asr|act|lm)\.(?!md\b)\w+")
 TASKS = ("parity", "logic", "addition", "sort", "text")
+RUNS = re.compile(rf"\bponderay\.({'|'.join(NOTEBOOK)})\(")
+"""What runs something, or reads what has run."""
 
 
 def blocks(document: Path, language: str = "") -> Iterator[str]:
@@ -156,7 +159,7 @@ def test_every_command_and_setting_is_documented():
 @pytest.mark.parametrize("document", CURRENT, ids=lambda path: path.name)
 def test_examples_in_python_hold_until_they_run_something(document):
     for block in blocks(document, "python"):
-        before = itertools.takewhile(lambda node: "notebook." not in ast.unparse(node), ast.parse(block).body)
+        before = itertools.takewhile(lambda node: not RUNS.search(ast.unparse(node)), ast.parse(block).body)
         source = ast.unparse(ast.Module(list(before), type_ignores=[]))
         done = subprocess.run(  # noqa: S603
             [sys.executable, "-c", source], capture_output=True, text=True, check=False, cwd=ROOT

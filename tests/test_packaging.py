@@ -14,7 +14,7 @@ import yaml
 REPOSITORY = Path(__file__).parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 CONSTRAINTS = REPOSITORY / "constraints.txt"
-PACKAGES = ("orchestrator", "search_spaces", "trainables")
+PACKAGES = ("orchestrator", "search_spaces", "trainables", "ponderay")
 PYTHONS = ("3.11", "3.12", "3.13")
 BIN = Path(sys.executable).parent
 PINNED = re.compile(r"^([\w.-]+)==([\w.+!-]+)$", re.MULTILINE)

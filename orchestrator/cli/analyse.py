@@ -1,111 +1,97 @@
-"""The command `ponderay analyse`: trained language models on sentences, minimal pairs and agreement."""
+"""The command `ponderay analyse`: what the trained replicates of a condition answer to a question of their family."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from orchestrator.cli.options import find
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 from trainables.errors import InputError
 
-if TYPE_CHECKING:
-    from orchestrator.report.analysis import Question
-
-SHORT = {
-    "sentence": "",
-    "position": "at",
-    "is_critical": "*",
-    "bits_without": "without",
-    "bits_before": "before",
-    "bits_after": "after",
-    "delta_before": "delta",
-    "delta_after": "delta'",
-    "p_holm": "p (Holm)",
-}
-"""Of columns, in tables for people."""
-
-Sentences = Annotated[
-    Path | None,
-    typer.Option(help="One sentence a line, * before its critical word; default: classic garden paths."),
+Given = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="An option of the analysis; may be repeated."),
 ]
-Suites = Annotated[list[Path] | None, typer.Option(help="Minimal pairs as SyntaxGym's CSV; may be repeated.")]
-Agreement = Annotated[Path | None, typer.Option(help="Subject-verb agreement items of Gulordava et al. (.tab).")]
-Theorems = Annotated[bool, typer.Option("--theorems", help="How often theorems 1 and 2 of the thesis hold.")]
-Step = Annotated[int | None, typer.Option(min=1, help="For sentences: recode at this word only, counted from 1.")]
 Against = Annotated[str | None, typer.Option(help="Another condition to compare with, side by side and by a test.")]
 
 
 def analyse(
-    name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep of language models that has run.")],
+    name: Annotated[
+        str, typer.Argument(metavar="SWEEP", help="A sweep that has run and whose trainable has analyses.")
+    ],
     condition: Annotated[
         str, typer.Argument(metavar="CONDITION", help="A condition's name, as `ponderay status SWEEP` lists them.")
     ],
-    sentences: Sentences = None,
-    suite: Suites = None,
-    agreement: Agreement = None,
-    theorems: Theorems = False,
-    step: Step = None,
+    analysis: Annotated[
+        str | None, typer.Argument(metavar="[ANALYSIS]", help="One of the trainable's analyses; default: the first.")
+    ] = None,
+    option: Given = None,
     against: Against = None,
     evaluation: Annotated[
-        str | None, typer.Option(help="The evaluation whose recoder is used; default: the first one.")
+        str | None, typer.Option(help="The evaluation under which each replicate is asked; default: the first one.")
     ] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Use the small size of the sweep, SWEEP.smoke.")] = False,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Read sentences with the trained models of a condition; print mean and spread over replicates, tests and a figure.
+    """Ask the trained replicates of a condition; print mean and spread over them, tests and a figure.
 
-    The checkpoint of each complete replicate reads them. Welch's test compares before with after recoding at each word
-    or, with --against, the two conditions; Holm's method adjusts p over the whole table.
+    The best checkpoint of each complete replicate answers. Welch's test compares two measures of each row or, with
+    --against, the two conditions; Holm's method adjusts p over the whole table. A wrong name of an analysis or
+    an option is answered with those that there are.
     """
-    question = _question(sentences, suite, agreement, theorems, step)
     from orchestrator.environment.settings import read_settings
-    from orchestrator.report import analysis
-    from orchestrator.report.figure.analysis import draw
+    from orchestrator.report.analysis import Question, answer
+    from orchestrator.report.figure.analysis import draw, file_name
     from orchestrator.tracking.client import Tracking
-    from search_spaces.find import find_sweep
 
-    settings, sweep = read_settings(), find_sweep(name, smoke)
-    rows = analysis.answer(question, sweep, condition, against, evaluation, settings)
+    settings, sweep = read_settings(), find(name, smoke, None, None)
+    question = Question.of(sweep, analysis, _parse(option))
+    rows = answer(question, sweep, condition, against, evaluation, settings)
     if format is not Format.table:
         print_rows(rows, format, title="")
         return
     filled = [column for column in rows[0] if any(row[column] is not None for row in rows)]
-    print_rows(
-        [_shown({column: row[column] for column in filled}) for row in rows],
-        format,
-        f"{sweep.name}, {condition}: {question.kind}",
-    )
-    options = {"against": against, "evaluation": evaluation, "step": step}
-    chosen = [f"{option}={value}" for option, value in options.items() if value is not None]
-    label = ".".join([sweep.name, condition, *chosen])
-    path = draw(rows, question.columns, question.kind, label, settings.figures)
+    headings = question.analysis.headings
+    shown = [_shown({column: row[column] for column in filled}, headings) for row in rows]
+    print_rows(shown, format, f"{sweep.name}, {condition}: {question.name}")
+    asked = {"against": against, "evaluation": evaluation, **question.options}
+    title = ".".join([sweep.name, condition, *_named(asked)])
+    path = settings.figures / file_name(title, question.name)
+    measure = next(column for column in rows[0] if f"{column}_std" in rows[0])
+    draw(rows, question.analysis.columns, measure, question.analysis.lines, path, title)
     Tracking(settings).store_figures(sweep.name, [path])
     out.print(f"Figure: {path}", soft_wrap=True, markup=False)
 
 
-def _question(
-    sentences: Path | None, suite: list[Path] | None, agreement: Path | None, theorems: bool, step: int | None
-) -> "Question":
-    given = {"--sentences": sentences, "--suite": suite, "--agreement": agreement, "--theorems": theorems}
-    chosen = [option for option, value in given.items() if value]
-    if len(chosen) > 1:
-        raise InputError(f"Give one of {', '.join(given)}, but got {' and '.join(chosen)}.")
-    if step is not None and chosen not in ([], ["--sentences"]):
-        raise InputError(f"--step needs sentences, but got {chosen[0]}; leave one of them out.")
-    from orchestrator.report import analysis
-
-    if suite:
-        return analysis.about_suites(suite)
-    if agreement:
-        return analysis.about_agreement(agreement)
-    return analysis.about_theorems() if theorems else analysis.about_sentences(sentences, step)
+def _named(asked: dict[str, Any]) -> list[str]:
+    """What was asked, as a title names it; a file shows in what is drawn."""
+    pairs = [
+        (name, text)
+        for name, value in asked.items()
+        for text in (value if isinstance(value, tuple) else (value,))
+        if text is not None
+    ]
+    return [f"{name}={text}" for name, text in pairs if not Path(text).is_file()]
 
 
-def _shown(row: dict[str, Any]) -> dict[str, str]:
+def _parse(given: list[str] | None) -> dict[str, tuple[str, ...]]:
+    """The texts of each option."""
+    parsed: dict[str, tuple[str, ...]] = {}
+    for item in given or []:
+        name, sign, text = item.partition("=")
+        if not sign or not name:
+            raise InputError(f"--option must be NAME=VALUE, but got {item!r}.")
+        parsed[name] = (*parsed.get(name, ()), text)
+    return parsed
+
+
+def _shown(row: dict[str, Any], headings: Mapping[str, str]) -> dict[str, str]:
     """The row with each mean and standard deviation in one column, under a short name."""
     shown = {}
     for column, value in row.items():
-        name = SHORT.get(column, column)
+        name = headings.get(column, "p (Holm)" if column == "p_holm" else column)
         if f"{column}_std" in row:
             spread = row[f"{column}_std"]
             shown[name] = _readable(value) + (f" ± {_readable(spread)}" if spread is not None else "")

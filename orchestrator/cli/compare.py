@@ -1,6 +1,5 @@
 """The command `compare`: conditions against each other or against the reference, with what the seeds can show."""
 
-import importlib
 import json
 import math
 from collections.abc import Sequence
@@ -12,15 +11,17 @@ from rich.padding import Padding
 from rich.table import Table as PrintedTable
 from rich.text import Text
 
-from orchestrator.cli.options import Smoke, SweepName, Values, find
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
 from orchestrator.console.printing import Format, OutputFormat, out
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
+    from orchestrator.environment.settings import Settings
     from orchestrator.report.table import Cell, Column, Table
     from orchestrator.results.comparison import Comparison
     from orchestrator.results.points import Point
+    from orchestrator.results.question import Question
     from orchestrator.results.study import Study
     from search_spaces.sweep import Objective, Sweep
 
@@ -51,6 +52,8 @@ def compare(
     ] = None,
     smoke: Smoke = False,
     values: Values = None,
+    where: Where = None,
+    reference: ReferenceName = None,
     format: OutputFormat = Format.table,
 ) -> None:
     """Compare A with B, A with the sweep's reference, or every condition with the reference.
@@ -63,41 +66,44 @@ def compare(
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front
-    from orchestrator.tracking.load import load_study
 
-    settings, sweep = read_settings(), find(name, smoke, values, None)
-    objectives = _objectives(sweep, metric)
+    settings, sweep = read_settings(), find_recorded(name, smoke, values)
+    objectives = _objectives(sweep, metric, settings)
+    if b and reference:
+        raise InputError(f"B and --reference both name what A is compared with: {b} and {reference}; leave one out.")
     with spinner(f"Reading {sweep.name}"):
-        study = load_study(sweep.name, settings)
+        study, question = ask(sweep, settings, where, reference)
     points = front(study, objectives)
     if not points:
         metrics = " and ".join(objective.metric for objective in objectives)
         raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
     with spinner(f"Comparing {a or f'{len(points):,} conditions'}"):
-        found = _comparisons(sweep, study, points, objectives, a, b)
-    _show(sweep, study, found, format)
+        found = _comparisons(question, study, points, objectives, a, b)
+    if format is Format.table:
+        for note in question.notes if b is None else filter(None, [question.shown_note]):
+            _say(note)
+    _show(question, study, found, format)
 
 
-def _objectives(sweep: "Sweep", metrics: Sequence[str] | None) -> tuple["Objective", ...]:
+def _objectives(sweep: "Sweep", metrics: Sequence[str] | None, settings: "Settings") -> tuple["Objective", ...]:
+    from orchestrator.tracking.load import load_directions
     from search_spaces.sweep import Objective
 
     if not metrics:
         return sweep.objectives
-    family = importlib.import_module(sweep.trainable.rpartition(".")[0] + ".metrics")
-    known = {one.name: one.direction for one in family.METRICS}
+    known = load_directions(sweep, settings)
     for name in metrics:
         if "@" in name:
             raise InputError(
                 f"--metric must be a name without an evaluation, but got {name!r}; give CONDITION@EVALUATION."
             )
-        if known.get(name, "none") == "none":
-            ranked = ", ".join(one for one, direction in known.items() if direction != "none")
-            raise InputError(f"{name!r} is not a metric with a direction; choose one of {ranked}.")
+        if name not in known:
+            raise InputError(f"{name!r} is not a metric with a direction; choose one of {', '.join(known)}.")
     return tuple(Objective(name, known[name]) for name in dict.fromkeys(metrics))
 
 
 def _comparisons(
-    sweep: "Sweep",
+    question: "Question",
     study: "Study",
     points: Sequence["Point"],
     objectives: Sequence["Objective"],
@@ -106,25 +112,26 @@ def _comparisons(
 ) -> tuple["Comparison", ...]:
     from orchestrator.results.comparison import compare, compare_with_reference
 
-    if b is None and not sweep.reference:
-        both = "both" if a else "two"
+    if b is None and not question.reference:
+        both, name = "both" if a else "two", question.sweep
         raise InputError(
-            f"{sweep.name} names no reference; name {both} conditions: `ponderay compare {sweep.name} A B`."
+            question.reference_note
+            or f"{name} names no reference; name {both} conditions: `ponderay compare {name} A B`."
         )
-    right = _named(study, points, b or sweep.reference or "")
+    right = _named(study, points, b or question.reference)
     if a is None:
-        return compare_with_reference(points, right[0].condition, objectives, sweep.test)
+        return compare_with_reference(points, right[0].condition, objectives, question.test)
     left = _named(study, points, a)
     left, right = _same_evaluations(left, right)
     if len(left) == 1 == len(right):
         if left == right:
             raise InputError(f"A and B must differ, but both are {left[0].name}; name another B.")
-        return compare(left[0], right[0], objectives, sweep.test, points)
+        return compare(left[0], right[0], objectives, question.test, points)
     if left[0].condition == right[0].condition:
         raise InputError(
             f"A and B must differ, but both are {left[0].condition}; name another B, or their evaluations."
         )
-    return compare_with_reference([*left, *right], right[0].condition, objectives, sweep.test)
+    return compare_with_reference([*left, *right], right[0].condition, objectives, question.test)
 
 
 def _named(study: "Study", points: Sequence["Point"], name: str) -> tuple["Point", ...]:
@@ -161,16 +168,15 @@ def _same_evaluations(
     return left, right
 
 
-def _show(sweep: "Sweep", study: "Study", found: "tuple[Comparison, ...]", format: Format) -> None:
+def _show(question: "Question", study: "Study", found: "tuple[Comparison, ...]", format: Format) -> None:
     """Prints comparisons; for programs with the columns of a report's table of them."""
     from orchestrator.pareto.membership import UncertainFront
     from orchestrator.report.answers import Answers
     from orchestrator.report.comparison_table import comparison_table
     from orchestrator.report.table import to_csv
-    from orchestrator.results.question import Question
 
     no_front = UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
-    table = comparison_table(Answers(Question.of(sweep), study, no_front, found, ()))
+    table = comparison_table(Answers(question, study, no_front, found, ()))
     if format is Format.table:
         _show_to_people(table, found)
     elif format is Format.csv:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Seeds, Smoke, SweepName, Values, find
+from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Retry, Seeds, Smoke, SweepName, Values, find
 from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
@@ -54,12 +54,24 @@ def submit(
     seeds: Seeds = None,
     resources: Resources = None,
     accept_code: AcceptCode = False,
+    retry: Retry = None,
     max_device_hours: MaxDeviceHours = math.inf,
     follow: Annotated[bool, typer.Option("--follow", help="Then print its log until it ends.")] = False,
     kubernetes: Annotated[
         bool, typer.Option("--kubernetes", help="Print a RayJob for KubeRay 1.5.1 or later; needs --dry-run.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; goes with --kubernetes.")] = False,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Send it as a job of Slurm, by sbatch.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Send nothing; with --slurm or --kubernetes print what would be sent.")
+    ] = False,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Slurm: number of nodes; default: 1.")] = None,
+    sbatch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=VALUE]",
+            help="Slurm: an option of sbatch, such as time=08:00:00 or partition=gpu. May be repeated.",
+        ),
+    ] = None,
     image: Annotated[str | None, typer.Option(help="Kubernetes: an image with this version of Ponderay.")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Kubernetes: number of pods that train; default: 1.")
@@ -72,16 +84,32 @@ def submit(
 ) -> None:
     """Send a sweep and its sources to a Ray cluster; a second submission continues the sweep.
 
-    The job runs `ponderay run` with the same options on the cluster's head. The cluster must ask for a token.
+    The job runs `ponderay run` with the same options on the cluster's head. The cluster must ask for a token. With
+    --slurm the job starts Ray on its own nodes, in this folder, and nothing is uploaded.
     """
     from orchestrator.cluster.submission import Submission, entrypoint, named_variables, run_options
     from orchestrator.environment.settings import read_settings
+    from orchestrator.worker.contract import check_contract
+    from search_spaces.find import place_in_upload
 
     named, settings = named_variables(variables), read_settings()
-    sweep = find(name, smoke, values, seeds, resources).name
-    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours)
-    submission = Submission(sweep, entrypoint(name, options), named)
-    if kubernetes or dry_run or any(one is not None for one in (image, claim, workers, worker_cpus, worker_gpus)):
+    sweep = find(name, smoke, values, seeds, resources)
+    check_contract(sweep)
+    place, module = place_in_upload(sweep)
+    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, retry)
+    pods = (image, claim, workers, worker_cpus, worker_gpus)
+    is_for_kubernetes = kubernetes or any(one is not None for one in pods)
+    if slurm or nodes is not None or sbatch:
+        from orchestrator.cli.slurm import submit_to_slurm
+
+        if not slurm or address or follow or is_for_kubernetes:
+            rule = "--nodes and --sbatch go with --slurm, and --slurm goes with no option of another kind of cluster"
+            raise InputError(f"{rule}: --address, --follow, and those of Kubernetes.")
+        here = Submission(sweep.name, entrypoint(name, options), named)  # its machines share this folder
+        submit_to_slurm(here, settings, nodes or 1, sbatch, dry_run)
+        return
+    submission = Submission(sweep.name, entrypoint(place, options), named)
+    if is_for_kubernetes or dry_run:
         from orchestrator.cluster.rayjob import Pods, manifest
 
         if not (kubernetes and dry_run and image) or address or follow:
@@ -89,7 +117,8 @@ def submit(
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
         print(manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim)))
         return
-    _send(submission, settings, address, follow)
+    modules = [module, sweep.trainable, *(one.trainable for one in sweep.prerequisites)]
+    _send(submission, settings, address, follow, modules)
 
 
 def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
@@ -138,18 +167,20 @@ def stop(which: Which, address: Address = None) -> None:
     out.print(f"{job.name} has ended: {job.state}. Finished work is kept; {again}.", markup=False, soft_wrap=True)
 
 
-def _send(submission: "Submission", settings: "Settings", address: str | None, follow: bool) -> None:
+def _send(
+    submission: "Submission", settings: "Settings", address: str | None, follow: bool, modules: list[str]
+) -> None:
     from orchestrator.cluster.upload import find_upload, packed
 
-    upload = find_upload(settings)
+    upload = find_upload(settings, modules=modules)
     upload.check_size()
     api = _connect(address)
     name = next_name(api.jobs(), submission.sweep)
     with packed(upload) as package:
         sent = (
-            f"{len(upload.files)} files, {upload.num_bytes / 1e6:.1f} MB, {package.stat().st_size / 1e6:.1f} MB packed"
+            f"{upload.num_files} files, {upload.num_bytes / 1e6:.1f} MB, {package.stat().st_size / 1e6:.1f} MB packed"
         )
-        out.print(f"Upload  {sent}, from {upload.root}", markup=False, soft_wrap=True)
+        out.print(f"Upload  {sent}, from {', '.join(map(str, upload.roots))}", markup=False, soft_wrap=True)
         api.submit(submission, name, package)
     for word, command in (
         ("Job", [name]),

@@ -10,10 +10,22 @@ import typer
 
 from orchestrator.cli import data
 from orchestrator.cli.analyse import analyse
+from orchestrator.cli.check import check
 from orchestrator.cli.compare import compare
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.jobs import jobs, logs, stop, submit
-from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Seeds, Smoke, SweepName, Values, find, parse
+from orchestrator.cli.options import (
+    AcceptCode,
+    MaxDeviceHours,
+    Resources,
+    Retry,
+    Seeds,
+    Smoke,
+    SweepName,
+    Values,
+    find,
+    parse,
+)
 from orchestrator.cli.pareto import pareto
 from orchestrator.cli.plan import plan
 from orchestrator.cli.report import report
@@ -107,6 +119,7 @@ def run(
         int | None, typer.Option(min=1, help="CPUs of a cluster made on this machine; default: all.")
     ] = None,
     accept_code: AcceptCode = False,
+    retry: Retry = None,
     max_device_hours: MaxDeviceHours = math.inf,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show all messages of Ray.")] = False,
 ) -> None:
@@ -118,17 +131,19 @@ def run(
     from orchestrator.environment.settings import read_settings
     from orchestrator.results.outcome import Outcome
     from orchestrator.scheduler.finished import finished_replicates
+    from orchestrator.scheduler.retry_request import check_retry
     from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
 
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
     factory = TaskFactory(sweep, settings, num_gpus=0)
+    check_retry(sweep, settings, retry or ())
     if replicates := finished_replicates(factory, accept_code):
         _finish(sweep, Outcome(replicates))
     from orchestrator.driver import launch  # loads MLflow, and then Ray
 
     try:
-        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose)
+        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose, retry or ())
     except StoppedError as stopped:
         _say_how_to_continue(str(stopped))
     except KeyboardInterrupt:
@@ -152,8 +167,9 @@ def train(
     from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
 
-    settings, sweep = read_settings(), find(name, smoke, None, None)
-    sweep = sweep.only(condition, seed).with_values(parse(values))
+    settings, sweep = read_settings(), find(name, smoke, values, None).only(condition, seed)
+    if values:  # refuses what changes other conditions but not this one
+        find(name, smoke, None, None).only(sweep.conditions[0].declared, seed).with_values(parse(values))
     factory = TaskFactory(sweep, settings, num_gpus=0)
     read_fingerprints(factory)
     try:
@@ -167,6 +183,7 @@ def train(
     _finish(sweep, outcome)
 
 
+app.command(epilog=example("check toy.py:toy", EXIT_CODES))(check)
 app.command(epilog=example("plan asr.demo --seeds 5 --cpus 16", EXIT_CODES))(plan)
 app.command(epilog=example("doctor asr.demo", EXIT_CODES))(doctor)
 app.command(epilog=example("status asr.demo"))(status)
@@ -174,7 +191,7 @@ app.command(epilog=example("pareto asr.demo --x real_time_factor"))(pareto)
 app.command(epilog=example("compare asr.demo surprisal random"))(compare)
 app.command(epilog=example("report asr.demo --bundle demo.zip"))(report)
 app.command(epilog=example("verify demo.zip"))(verify)
-app.command(epilog=example("analyse lm.laptop CONDITION --theorems", EXIT_CODES))(analyse)
+app.command(epilog=example("analyse lm.laptop CONDITION theorems", EXIT_CODES))(analyse)
 app.command(epilog=example("ui --port 5001"))(ui)
 app.command(epilog=example("serve --background"))(serve)
 app.command(epilog=example("submit asr.demo --env PONDERAY_TRACKING_URI=URL", EXIT_CODES))(submit)

@@ -9,6 +9,9 @@ import typer
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
+    from orchestrator.environment.settings import Settings
+    from orchestrator.results.question import Question
+    from orchestrator.results.study import Study
     from search_spaces.sweep import Sweep
 
 SweepName = Annotated[str, typer.Argument(metavar="SWEEP", help="A name from `ponderay sweeps`, such as asr.demo.")]
@@ -37,6 +40,14 @@ AcceptCode = Annotated[
         "--accept-code", help="Continue although earlier results come from another version of the trainable's code."
     ),
 ]
+Retry = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--retry",
+        metavar="CONDITION",
+        help="Try the failed replicates of a condition again, whatever they failed by; may be repeated.",
+    ),
+]
 
 Resources = Annotated[
     list[str] | None,
@@ -52,6 +63,26 @@ MaxDeviceHours = Annotated[
 ]
 
 
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="PATH=VALUE",
+        help="Shows only conditions whose recorded config has this value; may be repeated, and all must hold. PATH may "
+        "be the end of a config path.",
+    ),
+]
+ReferenceName = Annotated[
+    str | None,
+    typer.Option(
+        "--reference",
+        metavar="CONDITION",
+        help="The condition that others are compared with; default: the sweep's, or the only one that is this with "
+        "other settings.",
+    ),
+]
+
+
 def find(
     name: str, smoke: bool, values: list[str] | None, seeds: str | None, resources: list[str] | None = None
 ) -> "Sweep":
@@ -62,8 +93,75 @@ def find(
     """
     from search_spaces.find import find_sweep
 
-    sweep = find_sweep(name, smoke).with_values(parse(values)).with_resources(_parse_resources(resources))
+    try:
+        sweep = find_sweep(name, smoke)
+    except InputError as error:
+        raise _with_place(error, name) from None
+    sweep = sweep.with_values(parse(values)).with_resources(_parse_resources(resources))
     return _with_seeds(sweep, seeds) if seeds else sweep
+
+
+def _with_place(error: InputError, name: str) -> InputError:
+    """The refusal of a name; of a recorded study it says where that was declared."""
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.tracking.load import load_declaration
+
+    text = None if ":" in name else load_declaration(name, read_settings())
+    place = json.loads(text)["declared_at"] if text else ""
+    return InputError(f"{name} was run as {place}; its code is found by that name only.") if place else error
+
+
+def find_recorded(name: str, smoke: bool, values: list[str] | None = None) -> "Sweep":
+    """As `find`, for what has run: where the code is not installed, the sweep as it was recorded with its study.
+
+    Raises:
+        InputError: if there is neither.
+    """
+    try:
+        return find(name, smoke, values, None)
+    except InputError:
+        from orchestrator.environment.settings import read_settings
+        from orchestrator.tracking.load import load_sweep
+        from search_spaces.size import sized_name
+
+        recorded = None if values else load_sweep(sized_name(name, "smoke") if smoke else name, read_settings())
+        if recorded is None:
+            raise
+        return recorded
+
+
+def load_shown(sweep: "Sweep", settings: "Settings", where: list[str] | None) -> "tuple[Study, str]":
+    """All that is recorded under the sweep's name, or the conditions that `where` means; and in words which these are.
+
+    Raises:
+        InputError: if the sweep has not run, or a filter has no such path or leaves nothing.
+    """
+    from orchestrator.results.where import matching
+    from orchestrator.tracking.load import load_configs, load_study
+
+    study = load_study(sweep.name, settings)
+    if not where:
+        return study, ""
+    configs = load_configs(sweep.name, settings)
+    chosen = matching(where, {name: configs.get(name, {}) for name in study.conditions})
+    note = f"Shown: {len(chosen):,} of {len(study.conditions):,} conditions, where {' and '.join(where)}."
+    return study.of_conditions(set(chosen)), note
+
+
+def ask(
+    sweep: "Sweep", settings: "Settings", where: list[str] | None, reference: str | None
+) -> "tuple[Study, Question]":
+    """What is shown of the sweep's study, and what the sweep asks of it.
+
+    Raises:
+        InputError: as `load_shown`, or if `reference` is no condition that is shown.
+    """
+    from orchestrator.results.question import Question
+    from orchestrator.tracking.load import load_configs
+
+    study, shown_note = load_shown(sweep, settings, where)
+    question = Question.of_study(sweep, study, lambda: load_configs(sweep.name, settings), reference)
+    return study, replace(question, shown_note=shown_note)
 
 
 def _parse_resources(resources: list[str] | None) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The command `pareto`: the front of error against cost, and how sure it is."""
 
-import importlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from orchestrator.cli.options import Smoke, SweepName, Values, find
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
 from orchestrator.console.printing import Format, OutputFormat, out
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
@@ -29,6 +28,8 @@ def pareto(
     name: SweepName,
     smoke: Smoke = False,
     values: Values = None,
+    where: Where = None,
+    reference: ReferenceName = None,
     x: Annotated[str | None, typer.Option(help="Cost metric; default: the sweep's second objective.")] = None,
     y: Annotated[str | None, typer.Option(help="Error metric; default: the sweep's first objective.")] = None,
     z: Annotated[str | None, typer.Option(help="A third metric; default: the sweep's third objective, if any.")] = None,
@@ -36,25 +37,23 @@ def pareto(
 ) -> None:
     """Print the front of error against cost and how sure it is, draw it as HTML and PNG, and store both in MLflow.
 
-    P(front) is the share of resamples of the seeds in which a condition is on the front. With --x or --y and no --z the
+    All that is recorded under the sweep's name is shown, whatever was `--set`, unless `--where` says less. P(front) is
+    the share of resamples of the seeds in which a condition is on the front. With --x or --y and no --z the
     front is of two objectives. Figures of the same points are drawn and stored once.
     """
     from orchestrator.environment.settings import read_settings
-    from orchestrator.pareto.membership import uncertain_front
-    from orchestrator.report.answers import Answers
-    from orchestrator.results.question import Question
-    from orchestrator.tracking.load import load_study
+    from orchestrator.report.answers import Answers, front_of
 
-    settings, sweep = read_settings(), find(name, smoke, values, None)
-    objectives = _objectives(sweep, x, y, z)
-    study = load_study(sweep.name, settings)
-    front = uncertain_front(study, objectives, sweep.reference)
+    settings, sweep = read_settings(), find_recorded(name, smoke, values)
+    objectives = _objectives(sweep, x, y, z, settings)
+    study, question = ask(sweep, settings, where, reference)
+    question = replace(question, objectives=objectives)
+    front = front_of(study, question)
     if not front.points:
         *others, last = [objective.metric for objective in objectives]
         metrics = f"{', '.join(others)} and {last}"
         raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
     _print_front(sweep.name, front, objectives, format)
-    question = replace(Question.of(sweep), objectives=objectives)
     _keep_figures(Answers(question, study, front, (), ()), settings, is_told=format is Format.table)
 
 
@@ -112,21 +111,24 @@ def _keep_figures(answers: "Answers", settings: "Settings", is_told: bool) -> No
         stamp.set()
 
 
-def _objectives(sweep: "Sweep", x: str | None, y: str | None, z: str | None) -> tuple["Objective", ...]:
+def _objectives(
+    sweep: "Sweep", x: str | None, y: str | None, z: str | None, settings: "Settings"
+) -> tuple["Objective", ...]:
     """The sweep's first three, or those named: error, cost and a third one if there is one."""
+    from orchestrator.tracking.load import load_directions
     from search_spaces.sweep import Objective
 
     own = sweep.objectives[:3]
+    if len(own) == 1 and not (x or (y and z)):
+        only = f"{sweep.name} has one objective, {own[0].metric}"
+        raise InputError(f"A front has two metrics, but {only}; name a second one by --x METRIC.")
     if not (x or y or z):
         return own
     third = own[2].metric if len(own) > 2 and not (x or y) else None
     chosen = [name for name in (y or own[0].metric, x or own[1].metric, z or third) if name]
-    family = importlib.import_module(sweep.trainable.rpartition(".")[0] + ".metrics")
-    known = {metric.name: metric.direction for metric in family.METRICS}
-    unknown = [name for name in chosen if known.get(name, "none") == "none"]
-    if unknown:
-        ranked = ", ".join(name for name, direction in known.items() if direction != "none")
-        raise InputError(f"{unknown[0]!r} is not a metric with a direction; choose one of {ranked}.")
+    known = load_directions(sweep, settings)
+    if unknown := [name for name in chosen if name not in known]:
+        raise InputError(f"{unknown[0]!r} is not a metric with a direction; choose one of {', '.join(known)}.")
     if len(set(chosen)) < len(chosen):
         raise InputError(f"The metrics of a front must differ, but got {', '.join(chosen)}; name others.")
     return tuple(Objective(name, known[name]) for name in chosen)

@@ -18,7 +18,6 @@ from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.forecast.remaining_work import Snapshot
-    from search_spaces.sweep import Sweep
 
 GRACE_S: Final = 30.0
 POLL_S: Final = 0.1
@@ -72,7 +71,7 @@ def plan(
     if calibrate:
         arguments = [*(["--smoke"] if smoke else []), *(["--accept-code"] if accept_code else [])]
         arguments += [argument for value in values or [] for argument in ("--set", value)]
-        _calibrate(snapshot, find(name, smoke, None, None), [name, *arguments], calibrate)
+        _calibrate(snapshot, [name, *arguments], calibrate)
         snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
     report = describe(snapshot, settings, num_cpus, gpus, calibrate)
     if os.environ.get("RAY_ADDRESS") and not cpus:
@@ -85,16 +84,15 @@ def plan(
         _print_table(report)
 
 
-def _calibrate(snapshot: "Snapshot", as_named: "Sweep", arguments: list[str], seconds: float) -> None:
+def _calibrate(snapshot: "Snapshot", arguments: list[str], seconds: float) -> None:
     """Trains the first replicate that is left for `seconds` from when its work, or a prerequisite's, starts."""
     if snapshot.sweep.search:
         raise InputError("--calibrate needs listed conditions; start the search, stop it with Ctrl-C and plan again.")
     status = next((one for one in snapshot.replicates if one.is_left), None)
     if status is None:
         return
-    names = dict(zip((c.name for c in snapshot.sweep.conditions), as_named.conditions, strict=True))
     assert status.task.condition is not None
-    which = ["--condition", names[status.task.condition.name].name, "--seed", str(status.task.seed)]
+    which = ["--condition", status.task.condition.declared, "--seed", str(status.task.seed)]
     journals = [path / "journal.jsonl" for path in (status.task.work.folder, *status.task.work.products.values())]
     with tempfile.TemporaryFile("w+") as said:
         command = [*TRAIN, *arguments, *which]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from orchestrator.cli.options import Smoke, SweepName, Values, find
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
 from trainables.errors import InputError
@@ -17,6 +17,7 @@ from trainables.errors import InputError
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
     from orchestrator.report.answers import Answers
+    from orchestrator.results.importance import Importance
     from orchestrator.results.provenance import StudyProvenance
     from orchestrator.results.study import Study
     from orchestrator.tracking.client import Tracking
@@ -30,6 +31,8 @@ def report(
     name: SweepName,
     smoke: Smoke = False,
     values: Values = None,
+    where: Where = None,
+    reference: ReferenceName = None,
     output: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="The folder for the files; default: runs/reports/SWEEP.")
     ] = None,
@@ -43,29 +46,34 @@ def report(
 
     The page opens from disk without a network. Page and tables are stored in MLflow too. json is one object: sweep,
     summary and warnings (sentences), conditions, comparisons and claims (records as in the CSV files; null for no
-    number), files, bundle (path and sha256, or null). csv has the columns table, row, column, value.
+    number), importance (of a search: trials, parameters, notes; else null), files, bundle (path and sha256, or null).
+    csv has the columns table, row, column, value.
     """
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.answer_tables import tables
     from orchestrator.report.bundle.write import write_bundle, write_files
+    from orchestrator.report.importance_table import importance_table
     from orchestrator.tracking.client import Tracking
 
-    settings, sweep = read_settings(), find(name, smoke, values, None)
+    settings, sweep = read_settings(), find_recorded(name, smoke, values)
     folder = output or settings.runs / "reports" / sweep.name
     _check_places(folder, bundle)
-    answers = _answers(sweep, settings)
+    answers = _answers(sweep, settings, where, reference)
     tracking = Tracking(settings)
-    page, provenance = _page(answers, tracking, settings)
+    importance = _importance(sweep, settings)
+    page, provenance = _page(answers, importance, tracking, settings)
     with spinner("Writing page and tables"), _writing(folder):
         found = tables(answers)
-        files = write_files(folder, sweep.name, page, found)
+        more = (importance_table(importance),) if importance and importance.parameters else ()
+        files = write_files(folder, sweep.name, page, (*found, *more))
     if bundle:
         with spinner(f"Writing {bundle}"), _writing(bundle):
             bundle.parent.mkdir(parents=True, exist_ok=True)
             write_bundle(bundle, answers, found, provenance, page)
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest() if bundle else ""
-    report_summary.show(report_summary.Report(answers, provenance, found, files, bundle, digest), format)
+    made = report_summary.Report(answers, provenance, found, files, bundle, digest, importance)
+    report_summary.show(made, format)
     sys.stdout.flush()
     with spinner("Storing page and tables in MLflow"):
         tracking.store_report(sweep.name, files)
@@ -79,13 +87,12 @@ def _check_places(folder: Path, bundle: Path | None) -> None:
         raise InputError(f"--bundle must be a file, but {bundle} is a folder; name a file in it, such as it.zip.")
 
 
-def _answers(sweep: "Sweep", settings: "Settings") -> "Answers":
+def _answers(sweep: "Sweep", settings: "Settings", where: list[str] | None, reference: str | None) -> "Answers":
     with spinner(f"Reading {sweep.name}"):
         from orchestrator.report.answers import answer
-        from orchestrator.results.question import Question
-        from orchestrator.tracking.load import load_study
 
-        study, question = _redacted(load_study(sweep.name, settings)), Question.of(sweep)
+        recorded, question = ask(sweep, settings, where, reference)
+        study = _redacted(recorded)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
         return answer(study, question)
@@ -101,7 +108,19 @@ def _redacted(study: "Study") -> "Study":
     return replace(study, replicates=tuple(found))
 
 
-def _page(answers: "Answers", tracking: "Tracking", settings: "Settings") -> tuple[str, "StudyProvenance"]:
+def _importance(sweep: "Sweep", settings: "Settings") -> "Importance | None":
+    """Of the parameters of a search; None for listed conditions."""
+    if sweep.search is None:
+        return None
+    from orchestrator.scheduler.importance import importance
+
+    with spinner("Asking the search which parameters matter"):
+        return importance(sweep.name, [objective.metric for objective in sweep.objectives], settings)
+
+
+def _page(
+    answers: "Answers", importance: "Importance | None", tracking: "Tracking", settings: "Settings"
+) -> tuple[str, "StudyProvenance"]:
     from orchestrator.report.page import render
     from orchestrator.report.shown import curve_conditions, shown_points
     from orchestrator.results.provenance import with_short_diffs
@@ -113,7 +132,8 @@ def _page(answers: "Answers", tracking: "Tracking", settings: "Settings") -> tup
         curves = tracking.read_curves(answers.study.sweep, curve_conditions(answers.front))
         provenance = provenance_of(answers.study, settings, shown)
     with spinner("Drawing"):
-        return render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS)), provenance
+        page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance)
+        return page, provenance
 
 
 @contextmanager

@@ -5,19 +5,22 @@ import io
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.console.printing import Format, out, to_csv
-from orchestrator.published.verdict import Finding
+from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_text
 from orchestrator.report.condition_table import front_objectives
 from orchestrator.report.front_table import front_table
+from orchestrator.report.importance_table import importance_sentences
 from orchestrator.report.sentences import summary_sentences, warning_sentences
 from orchestrator.report.table import Cell, Table
 from orchestrator.report.table import to_csv as table_csv
+from orchestrator.results.importance import Importance
 from orchestrator.results.provenance import StudyProvenance
 
 MAX_ROWS: Final = 30
@@ -33,6 +36,7 @@ class Report:
     Attributes:
         files: the page first.
         bundle_sha256: empty without a bundle.
+        importance: of the parameters of a search; None for listed conditions.
     """
 
     answers: Answers
@@ -41,6 +45,7 @@ class Report:
     files: tuple[Path, ...]
     bundle: Path | None
     bundle_sha256: str
+    importance: Importance | None = None
 
 
 def show(report: Report, format: Format) -> None:
@@ -59,10 +64,19 @@ def _content(report: Report) -> dict[str, Any]:
         "sweep": report.answers.question.sweep,
         "summary": summary_sentences(report.answers),
         "warnings": _warnings(report),
-        **{kind: _records(table) for kind, table in _printed(report)},
+        **{kind: records(table) for kind, table in _printed(report)},
+        "importance": _importance(report.importance),
         "files": [str(file) for file in report.files],
         "bundle": bundle,
     }
+
+
+def _importance(found: Importance | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    rows = zip(found.parameters, found.shares, strict=True)
+    shares = {path: dict(zip(found.objectives, row, strict=True)) for path, row in rows}
+    return {"trials": found.num_trials, "parameters": shares, "notes": found.notes}
 
 
 def _cells(report: Report) -> list[dict[str, Any]]:
@@ -80,7 +94,8 @@ def _printed(report: Report) -> list[tuple[str, Table]]:
     return [(kind, named[kind]) for kind in PRINTED]
 
 
-def _records(table: Table) -> list[dict[str, Cell]]:
+def records(table: Table) -> list[dict[str, Cell]]:
+    """The rows of a table for JSON: null for no number."""
     return [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
 
 
@@ -95,7 +110,9 @@ def _warnings(report: Report) -> tuple[str, ...]:
 def _show_to_people(report: Report) -> None:
     _show_front(report.answers)
     _say(*summary_sentences(report.answers))
-    _show_verdicts(report.answers)
+    show_verdicts(report.answers.verdicts)
+    if report.importance:
+        _say(*importance_sentences(report.importance))
     warnings = _warnings(report)
     _say(*(f"Warning: {warning}" for warning in warnings[:MAX_WARNINGS]))
     if len(warnings) > MAX_WARNINGS:
@@ -115,11 +132,11 @@ def _show_front(answers: Answers) -> None:
         _say(f"{len(near) - MAX_ROWS:,} more are on the front or near it; the files list all.")
 
 
-def _show_verdicts(answers: Answers) -> None:
+def show_verdicts(verdicts: Sequence[Verdict]) -> None:
     """A line each; claims that one reason makes incomparable share one."""
-    width = max((len(verdict.finding.value) for verdict in answers.verdicts), default=0)
-    same = Counter((verdict.finding, verdict.reason) for verdict in answers.verdicts)
-    for verdict in answers.verdicts:
+    width = max((len(verdict.finding.value) for verdict in verdicts), default=0)
+    same = Counter((verdict.finding, verdict.reason) for verdict in verdicts)
+    for verdict in verdicts:
         number = same.pop((verdict.finding, verdict.reason), 0) if verdict.finding is Finding.not_comparable else 1
         text = f"{number} claims" if number > 1 else claim_text(verdict.claim).rstrip(".")
         if number:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.cli.options import Smoke, SweepName, find
+from orchestrator.cli.options import Smoke, SweepName, Where, find_recorded, load_shown
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 from orchestrator.results.study import Replicate, Study
 from trainables.errors import InputError
@@ -24,17 +24,18 @@ FIELDS: Final = (
 )  # fmt: skip
 
 
-def status(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.table) -> None:
+def status(name: SweepName, smoke: Smoke = False, where: Where = None, format: OutputFormat = Format.table) -> None:
     """Show the state of a sweep: its replicates, or its conditions where they are many, and the errors of failed ones.
 
     json and csv always list every replicate.
     """
     from orchestrator.environment.settings import read_settings
-    from orchestrator.tracking.load import load_study
 
-    settings, sweep = read_settings(), find(name, smoke, None, None)
-    study = load_study(sweep.name, settings)
+    settings, sweep = read_settings(), find_recorded(name, smoke)
+    study, shown_note = load_shown(sweep, settings, where)
     if format is Format.table:
+        if shown_note:
+            _say(shown_note)
         show(study, sweep.objectives[0], settings)
     else:
         print_rows(replicate_rows(study), format, title=sweep.name)

@@ -1,4 +1,4 @@
-"""The command `verify`: whether the tables of a bundle follow from its raw values."""
+"""The command `verify`: whether the tables of a bundle follow from its raw values, or a sweep bears out its claims."""
 
 import hashlib
 import json
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from orchestrator.cli.options import Smoke, find_recorded
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, out, to_csv
 from orchestrator.console.spinner import spinner
@@ -18,22 +19,58 @@ MAX_ROWS: Final = 50
 
 
 def verify(
-    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `ponderay report --bundle FILE` wrote.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="BUNDLE|SWEEP", help="What `ponderay report --bundle FILE` wrote, or a sweep that has run."
+        ),
+    ],
+    smoke: Smoke = False,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Compute every table of a bundle again from its raw values and list what differs; run nothing in it.
+    """Compute every table of a bundle again from its raw values, or hold a sweep against what was published of it.
+
+    A bundle is a file, or ends in .zip; nothing in it is run. Of a sweep every claim gets a verdict; json and csv have
+    the columns of the report's table of claims. The rest is about bundles.
 
     Exit codes: 0 all equal, 1 something differs, 2 not a bundle. Numbers count as equal up to 1e-9. json is one
     object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, differences, and
     versions that are not installed here. csv lists the differences: member, row, column, written, found.
     """
+    if not (what.endswith(".zip") or Path(what).is_file()):
+        _hold_against_claims(what, smoke, format)
+        return
     from orchestrator.report.bundle.verify import verify as verified
 
+    bundle = Path(what)
     with spinner(f"Making the tables of {bundle} again"):
         found = verified(bundle)
     show(bundle, found, format)
     if found.differences:
         raise SystemExit(FAILED)
+
+
+def _hold_against_claims(name: str, smoke: bool, format: Format) -> None:
+    from orchestrator.cli import report_summary
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.published.judge import judge
+    from orchestrator.report.claim_table import claim_table
+    from orchestrator.report.table import to_csv as table_csv
+    from orchestrator.results.question import Question
+    from orchestrator.tracking.load import load_study
+
+    sweep = find_recorded(name, smoke)
+    with spinner(f"Reading {sweep.name}"):
+        found = judge(load_study(sweep.name, read_settings()), Question.of(sweep))
+    table = claim_table(sweep.name, found)
+    if format is Format.json:
+        print(json.dumps(report_summary.records(table), indent=2, allow_nan=False))
+    elif format is Format.csv:
+        print(table_csv(table), end="")
+    elif found:
+        report_summary.show_verdicts(found)
+    else:
+        _say(table.notes[0])
 
 
 def show(bundle: Path, found: "Verification", format: Format) -> None:

@@ -32,6 +32,19 @@ def read_mode_again() -> None:
     Config.initialize("")
 
 
+def living_hosts(address: str, answer_s: float) -> list[str]:
+    """Hostnames of the living nodes of the cluster at HOST:PORT, which is not joined; none where it does not answer."""
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]
+    from ray.core.generated.gcs_pb2 import GcsNodeInfo  # type: ignore[attr-defined]
+    from ray.exceptions import RpcError
+
+    try:
+        nodes = GcsClient(address=address).get_all_node_info(timeout=answer_s, state_filter=GcsNodeInfo.ALIVE)
+    except RpcError:
+        return []
+    return [node.node_manager_hostname for node in nodes.values()]
+
+
 def propagated_variables() -> set[str]:
     """The names of variables that Tune sends with each trial; what is removed from this set stays here."""
     from ray.tune.execution import class_cache

@@ -47,6 +47,7 @@ def run_options(
     resources: list[str] | None,
     accept_code: bool,
     max_device_hours: float,
+    retry: list[str] | None = None,
 ) -> list[str]:
     """The options of `ponderay run`, as they were given.
 
@@ -61,8 +62,9 @@ def run_options(
                     f"`{option} {path}` looks like a secret, and everyone who sees the cluster sees its jobs."
                 )
     options = [argument for option, given in named.items() for item in given or [] for argument in (option, item)]
+    again = [argument for condition in retry or [] for argument in ("--retry", condition)]
     hours = [] if math.isinf(max_device_hours) else ["--max-device-hours", str(max_device_hours)]
-    return [*(["--smoke"] if smoke else []), *options, *(["--accept-code"] if accept_code else []), *hours]
+    return [*(["--smoke"] if smoke else []), *options, *(["--accept-code"] if accept_code else []), *again, *hours]
 
 
 def entrypoint(name: str, options: list[str]) -> str:

@@ -15,12 +15,13 @@ from typing import Final
 
 from orchestrator.environment.excluded_files import FILES, FOLDERS
 from orchestrator.environment.settings import Settings
-from orchestrator.tracking.checkout import BROUGHT, to_bring
+from orchestrator.tracking.checkout import BROUGHT, INSTALLED, to_bring
 from trainables.errors import InputError
+from trainables.importing import root_of
 
 LIMIT_BYTES: Final = 100_000_000
 PROJECT: Final = Path(__file__).parents[2]
-PACKAGES: Final = ("orchestrator", "search_spaces", "trainables")
+PACKAGES: Final = ("orchestrator", "search_spaces", "trainables", "ponderay")
 LEFT_OUT_ON_TOP: Final = ("runs", "data")
 SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -31,18 +32,32 @@ class Upload:
 
     Attributes:
         files: relative to `root`, in order.
+        others: files of the same job from other folders.
     """
 
     root: Path
     files: tuple[Path, ...]
+    others: tuple["Upload", ...] = ()
 
     @cached_property
     def num_bytes(self) -> int:
         """Of all files."""
-        return sum(self._sizes_bytes().values())
+        return sum(self._sizes_bytes().values()) + sum(other.num_bytes for other in self.others)
+
+    @property
+    def num_files(self) -> int:
+        """From all folders."""
+        return len(self.files) + sum(other.num_files for other in self.others)
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """All folders."""
+        return (self.root, *(root for other in self.others for root in other.roots))
 
     def check_size(self) -> None:
         """Raises InputError where it is too much."""
+        for other in self.others:
+            other.check_size()
         if self.num_bytes <= LIMIT_BYTES:
             return
         sizes_bytes: Counter[str] = Counter()
@@ -59,17 +74,56 @@ class Upload:
         return {file: (self.root / file).stat().st_size for file in self.files}
 
 
-def find_upload(settings: Settings, project: Path = PROJECT) -> Upload:
+def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[str] = ()) -> Upload:
     """The project's own files: what git knows or would take of a checkout, else Ponderay's packages alone.
+
+    Args:
+        modules: import paths of the sweep and its trainables; the folders of those that are not Ponderay's go with it,
+            and then only the packages of Ponderay.
 
     Raises:
         InputError: if one cannot be looked at, or its name is not UTF-8.
     """
     root = project.resolve()
-    if (root / "pyproject.toml").is_file():
+    own = tuple(_of_user(settings, *place) for place in sorted(_places(modules, root)))
+    if (root / "pyproject.toml").is_file() and not own:
         candidates: Iterable[Path] = _of_git(root) or _walk(root, root)
     else:
         candidates = (file for package in PACKAGES for file in _walk(root / package, root))
+    return Upload(root, _sent(settings, root, candidates), own)
+
+
+def _places(modules: Iterable[str], project: Path) -> set[tuple[Path, str]]:
+    """The folder of each module of the user's, with the package to be sent where it is installed there."""
+    found = set()
+    for module in modules:
+        top, root = module.partition(".")[0], root_of(module)
+        if top not in PACKAGES and root and Path(root) != project:
+            found.add((Path(root), top if INSTALLED.intersection(Path(root).parts) else ""))
+    return found
+
+
+def _of_user(settings: Settings, root: Path, package: str) -> Upload:
+    """The files in a folder of the user's: a whole project, or a package that is installed.
+
+    Raises:
+        InputError: if it has a folder with the name of one of Ponderay's packages.
+    """
+    if package:
+        candidates: Iterable[Path] = (
+            _walk(root / package, root) if (root / package).is_dir() else [Path(f"{package}.py")]
+        )
+    else:
+        candidates = _of_git(root) or _walk(root, root)
+    files = _sent(settings, root, candidates)
+    for file in files:
+        if file.parts[0] in PACKAGES:
+            raise InputError(f"{root / file.parts[0]} has the name of a package of Ponderay's; rename it for a job.")
+    return Upload(root, files)
+
+
+def _sent(settings: Settings, root: Path, candidates: Iterable[Path]) -> tuple[Path, ...]:
+    """Those of the candidates that go with a job, in order."""
     named = [os.environ.get(name) for name in ("PONDERAY_DATA", "PONDERAY_CACHE")]
     beside = [settings.runs.resolve(), *(Path(folder).resolve() for folder in named if folder)]
     folders = [folder for folder in beside if not root.is_relative_to(folder)]
@@ -79,7 +133,7 @@ def find_upload(settings: Settings, project: Path = PROJECT) -> Upload:
         raise _unreadable(error) from None
     for file in files:
         _check_name(file)
-    return Upload(root, files)
+    return files
 
 
 @contextlib.contextmanager
@@ -92,10 +146,10 @@ def packed(upload: Upload) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ponderay-") as folder:
         package = Path(folder) / "sources.zip"
         with zipfile.ZipFile(package, "w") as opened:
-            for file in upload.files:
-                source = upload.root / file
+            for root, file in ((one.root, file) for one in (upload, *upload.others) for file in one.files):
+                source = root / file
                 _add(opened, file.as_posix(), _content(source), 0o755 if os.access(source, os.X_OK) else 0o644)
-            for name, text in to_bring().items():
+            for name, text in to_bring(upload.others[-1].root if upload.others else None).items():
                 _add(opened, name, text.encode(), 0o644)
         yield package
 

@@ -12,6 +12,7 @@ from orchestrator.journal.summary import summarise
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.admission import Admission, is_settled
 from orchestrator.scheduler.capacity import Capacity, check_capacity
+from orchestrator.scheduler.recorded_names import under_recorded_names
 from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Condition, Sweep
@@ -70,7 +71,9 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
     Raises:
         RefusedError: if `run` would be refused on a machine of this size, or for another version of the code.
     """
-    factory, study = TaskFactory(sweep, settings, num_gpus), _read_study(sweep, settings)
+    study = _read_study(sweep, settings)
+    factory = under_recorded_names(TaskFactory(sweep, settings, num_gpus), study)
+    sweep = factory.sweep
     known = {replicate.key: replicate for replicate in study.replicates}
     conditions = _drawn(factory, study) if sweep.search else list(sweep.conditions)
     num_undrawn = max(0, sweep.search.num_settings() - len(conditions)) if sweep.search else 0

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 
-from orchestrator.published.find import claims_of
 from orchestrator.published.number_verdict import number_verdict
 from orchestrator.published.places import obstacle, values
 from orchestrator.published.statement_verdict import StatementTest, statement_test
@@ -21,7 +20,7 @@ def judge(study: Study, question: Question) -> tuple[Verdict, ...]:
 
     The p-values of all statements that are tested are adjusted together (Holm 1979); numbers are judged one by one.
     """
-    found = [_first_look(claim, study, question) for claim in claims_of(question.sweep)]
+    found = [_first_look(claim, study, question) for claim in question.claims]
     tests = [one for one in found if isinstance(one, StatementTest)]
     adjusted = iter(holm([test.p for test in tests]))
     num_tests = sum(not math.isnan(test.p) for test in tests)

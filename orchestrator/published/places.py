@@ -1,7 +1,8 @@
 """Where the numbers of a claim are in a study, and whether they are of what was published."""
 
+import difflib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
@@ -28,15 +29,15 @@ def obstacle(claim: Claim, study: Study, question: Question) -> str:
     named = {name: _named(name, question) for name in conditions}
     found = [
         *_differences(claim.setting, [question.configs[given] for given in named.values() if given]),
-        *(f"there is no condition {name!r}" for name, given in named.items() if not given),
-        *_overrides(claim.setting, named),
+        *(_missing(name, question) for name, given in named.items() if not given),
+        *_overrides(claim.setting, [given for given in named.values() if given], question),
     ]
     if found:
         others = f" (differences in all: {len(found)})" if len(found) > 1 else ""
         return f"Published {claim.setting.title}; here {found[0]}{others}."
     if isinstance(claim, NumberClaim) and claim.bar:
         return sentence(claim.bar)
-    return _missing_fact(claim.setting, study, question)
+    return _missing_fact(claim.setting, study, question) or _unknown_column(claim, study, question)
 
 
 def _differences(setting: Setting, configs: list[Mapping[str, str]]) -> Iterator[str]:
@@ -47,13 +48,13 @@ def _differences(setting: Setting, configs: list[Mapping[str, str]]) -> Iterator
             yield f"{path} is {other}, not {wanted}" if other else f"there is no {path}, which is {wanted} there"
 
 
-def _overrides(setting: Setting, named: Mapping[str, str | None]) -> Iterator[str]:
+def _overrides(setting: Setting, named: Iterable[str], question: Question) -> Iterator[str]:
     """Settings that the sweep was given by hand, and that are neither required nor free."""
     allowed = {*setting.requires, *setting.free}
-    changes = dict.fromkeys(part for name, given in named.items() if given for part in _changes(name, given))
-    for change in changes:
-        if change.partition("=")[0] not in allowed:
-            yield f"it was run with {change}"
+    changes = dict.fromkeys(change for name in named for change in question.settings.get(name, {}).items())
+    for path, text in changes:
+        if path not in allowed:
+            yield f"it was run with {path}={text}"
 
 
 def _missing_fact(setting: Setting, study: Study, question: Question) -> str:
@@ -70,23 +71,27 @@ def _missing_fact(setting: Setting, study: Study, question: Question) -> str:
     return f"{published}, which makes {where} {fact.value:,.0f}; here it is {other:,.0f}."
 
 
+def _unknown_column(claim: Claim, study: Study, question: Question) -> str:
+    """What is said where a condition is complete, but no replicate of the study has the claim's metric."""
+    known = {column for one in study.replicates if one.state == "complete" for column in one.metrics}
+    for place in claim.places:
+        part: Place | None = place
+        while part:
+            condition = _named(part.condition, question) or part.condition
+            if part.column not in known and any(one.state == "complete" for one in study.of(condition)):
+                near = " or ".join(difflib.get_close_matches(part.column, sorted(known), n=2, cutoff=0)) or "no metric"
+                return f"No replicate has reported {part.column}, but {near}."
+            part = part.over
+    return ""
+
+
 def _named(condition: str, question: Question) -> str | None:
-    """The name that a shipped condition has in the question: its own, or that with overridden settings behind it."""
-    if condition in question.configs:
-        return condition
-    for name, config in question.configs.items():
-        changes = _changes(condition, name)
-        if changes and all(_is_path(change.partition("=")[0], config) for change in changes):
-            return name
-    return None
+    """The one name that a shipped condition has in the question: its own, or that with settings behind it."""
+    found = question.names_of(condition)
+    return found[0] if len(found) == 1 else None
 
 
-def _changes(condition: str, name: str) -> list[str]:
-    """What was overridden: `path=value` each; empty where `name` is another condition, or the same."""
-    if not name.startswith(f"{condition},"):
-        return []
-    return name.removeprefix(f"{condition},").split(",")
-
-
-def _is_path(path: str, config: Mapping[str, str]) -> bool:
-    return any(known == path or known.startswith(f"{path}.") for known in config)
+def _missing(condition: str, question: Question) -> str:
+    if found := question.names_of(condition):
+        return f"{condition!r} is there with several settings, {' and '.join(found)}; show one by --where PATH=VALUE"
+    return f"there is no condition {condition!r}"

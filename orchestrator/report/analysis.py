@@ -1,27 +1,23 @@
-"""What the replicates of a condition make of sentences, minimal pairs and agreement, over seeds and with tests."""
+"""What an analysis gives for the replicates of a condition, over seeds and with tests."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task import folder_of_replicate
 from orchestrator.statistics.significance import holm, welch_p
 from orchestrator.statistics.summary import summarise
 from orchestrator.tracking.client import Tracking
+from orchestrator.worker.trainable import Trainable, load
 from search_spaces.sweep import Sweep
+from trainables.analysis import Analysis, Options
+from trainables.config import from_values
 from trainables.errors import InputError
-from trainables.lm import train
-from trainables.lm.analysis import agreement as agreements
-from trainables.lm.analysis import garden_paths, suites
-from trainables.lm.analysis import trained_model as of_one
-from trainables.lm.analysis.trained_model import Cells, Trained
-from trainables.lm.config import LmConfig
-
-LANGUAGE_MODELS = "trainables.lm.train"
 
 Values = Mapping[tuple[Any, ...], Sequence[float]]
 """Of each cell, one number for each replicate."""
@@ -29,52 +25,51 @@ Values = Mapping[tuple[Any, ...], Sequence[float]]
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of each model.
+    """What is asked of each replicate.
 
     Attributes:
-        kind: sentences, suite, agreement or theorems.
-        ask: gives the cells of one model.
-        columns: names of the parts of a row's name.
-        tested: two measures that are compared within a row, where they differ; without them there is a test only
-            against a condition.
-        criticals: the position of each sentence's critical word.
+        name: of the analysis.
+        options: as its `ask` takes them.
     """
 
-    kind: str
-    ask: Callable[[Trained], Cells]
-    columns: tuple[str, ...]
-    tested: tuple[str, str] | None = None
-    criticals: Mapping[int, int | None] = field(default_factory=dict)
+    name: str
+    analysis: Analysis
+    options: Options
+
+    @classmethod
+    def of(cls, sweep: Sweep, name: str | None, given: Mapping[str, tuple[str, ...]]) -> "Question":
+        """An analysis that the sweep's trainable has, by default its first one, with the texts given for each option.
+
+        Raises:
+            InputError: if there is no such analysis or option, or an option is given more often than it may be.
+        """
+        found = _analyses(sweep)
+        chosen = name or next(iter(found))
+        if chosen not in found:
+            listed = " ".join(f"{one}: {analysis.about}" for one, analysis in found.items())
+            raise InputError(f"{sweep.trainable} has no analysis {chosen!r}; it has {listed}")
+        return cls(chosen, found[chosen], _options(chosen, found[chosen], given))
 
 
-def about_sentences(path: Path | None, step: int | None) -> Question:
-    """Each word of the sentences in a file, by default classic garden paths; recoded everywhere, or at one position."""
-    found = garden_paths.read(path) if path else garden_paths.SENTENCES
-    recode_at = None if step is None else step - 1
-    criticals = {i + 1: None if one.critical is None else one.critical + 1 for i, one in enumerate(found)}
-    longest = max(len(one.words) for one in found)
-    if step is not None and step > longest:
-        raise InputError(f"`--step` must be at most {longest}, the words of the longest sentence, but got {step}.")
-    columns = ("sentence", "position", "word")
-    tested = ("bits_before", "bits_after") if step is None else ("bits_without", "bits_before")
-    return Question("sentences", lambda model: of_one.of_sentences(model, found, recode_at), columns, tested, criticals)
+def _analyses(sweep: Sweep) -> Mapping[str, Analysis]:
+    found = load(sweep.trainable).analyses
+    if not found:
+        raise InputError(
+            f"{sweep.trainable}, the trainable of {sweep.name}, has no analyses; give it a mapping `analyses` from "
+            "names to `trainables.analysis.Analysis`."
+        )
+    return found
 
 
-def about_suites(paths: Sequence[Path]) -> Question:
-    """The effect in each suite of minimal pairs."""
-    chosen = [suites.read(path) for path in paths]
-    return Question("suite", lambda model: of_one.of_suites(model, chosen), ("suite", "reading"))
-
-
-def about_agreement(path: Path) -> Question:
-    """The accuracy in agreement items."""
-    items = agreements.read(path)
-    return Question("agreement", lambda model: of_one.of_agreement(model, items), ("kind", "reading"))
-
-
-def about_theorems() -> Question:
-    """How often the theorems hold."""
-    return Question("theorems", of_one.of_theorems, ("theorem", "setting"))
+def _options(name: str, analysis: Analysis, given: Mapping[str, tuple[str, ...]]) -> Options:
+    for option, texts in given.items():
+        if option not in analysis.options:
+            known = "; ".join(f"{one}: {meaning}" for one, meaning in analysis.options.items())
+            has = f"the options are {known}" if known else "it has none"
+            raise InputError(f"The analysis {name!r} has no option {option!r}; {has}.")
+        if len(texts) > 1 and option not in analysis.repeatable:
+            raise InputError(f"The option {option!r} of {name!r} must be given once, but got {' and '.join(texts)}.")
+    return {option: texts if option in analysis.repeatable else texts[0] for option, texts in given.items()}
 
 
 def answer(
@@ -83,7 +78,7 @@ def answer(
     """One flat record a row: its name, then mean, std and n of each measure, then the tests.
 
     Raises:
-        InputError: if the sweep is of another family, has no such condition, or nothing of it is complete.
+        InputError: if the sweep has no such condition, or nothing of it is complete.
     """
     values, other = (
         _over_replicates(question, sweep, name, chosen, settings) if name else None
@@ -91,20 +86,19 @@ def answer(
     )
     assert values is not None
     names, measures = (list(dict.fromkeys(part)) for part in ((c[:-1] for c in values), (c[-1] for c in values)))
+    tested = question.analysis.pair(question.options)
     rows, p_values = [], []
     for name in names:
-        row: dict[str, Any] = dict(zip(question.columns, name, strict=True))
-        if question.criticals:
-            row["is_critical"] = question.criticals[name[0]] == name[1]
+        row: dict[str, Any] = dict(zip(question.analysis.columns, name, strict=True))
         for measure in measures:
             row |= _summary(measure, values[*name, measure])
         row["n"] = len(values[*name, measures[0]])
-        first = question.tested[0] if question.tested else measures[0]
+        first = tested[0] if tested else measures[0]
         if other is not None:
             row |= _summary(f"{first}_against", other.get((*name, first), ()))
             p_values.append(welch_p(values[*name, first], other.get((*name, first), ())))
-        elif question.tested:
-            p_values.append(_p_of_a_change(*(values[*name, measure] for measure in question.tested)))
+        elif tested:
+            p_values.append(_p_of_a_change(*(values[*name, measure] for measure in tested)))
         rows.append(row)
     for row, p, adjusted in zip(rows, p_values, holm(p_values), strict=False):
         row |= {"p": _or_none(p), "p_holm": _or_none(adjusted)}
@@ -114,52 +108,78 @@ def answer(
 def _over_replicates(
     question: Question, sweep: Sweep, condition: str, evaluation: str | None, settings: Settings
 ) -> Values:
-    """Every cell's numbers over the complete replicates, by seed."""
+    """Every cell's numbers over the complete replicates, by seed.
+
+    Raises:
+        InputError: also if the replicates do not have the same cells, each with a name as the analysis says.
+    """
     values: dict[tuple[Any, ...], list[float]] = {}
-    for model in _models(sweep, condition, evaluation, settings):
-        for cell, value in question.ask(model).items():
+    seeds = []
+    for seed, config, checkpoint, test in _trained(sweep, condition, evaluation, settings):
+        cells = question.analysis.ask(config, checkpoint, test, question.options)
+        seeds.append(seed)
+        for cell, value in cells.items():
             values.setdefault(cell, []).append(value)
+        _check(question, condition, seeds, values)
     return values
 
 
-def _models(sweep: Sweep, condition: str, evaluation: str | None, settings: Settings) -> Iterator[Trained]:
-    """Each complete replicate's model with the lowest validation loss, one after another, with its own text.
+def _check(question: Question, condition: str, seeds: Sequence[int], values: Values) -> None:
+    """Raises InputError where the numbers of a replicate cannot be laid beside each other."""
+    columns, where = question.analysis.columns, f"{question.name} of {condition} seed {seeds[-1]}"
+    wrong = next((cell for cell in values if len(cell) != len(columns) + 1), None)
+    if wrong:
+        raise InputError(f"{where} must name each number by {', '.join(columns)} and a measure, but has {wrong!r}.")
+    names, measures = (dict.fromkeys(part) for part in ((c[:-1] for c in values), (c[-1] for c in values)))
+    if not values or len(values) < len(names) * len(measures):
+        raise InputError(f"{where} must give each measure for each row, but some are missing.")
+    if any(len(one) != len(seeds) for one in values.values()):
+        raise InputError(f"{where} must have the rows and measures of seed {seeds[0]}, but has others.")
+    if missing := [measure for measure in question.analysis.pair(question.options) or () if measure not in measures]:
+        raise InputError(f"{where} must have the measure {missing[0]!r}, which is compared, but has none.")
+
+
+def _trained(
+    sweep: Sweep, condition: str, evaluation: str | None, settings: Settings
+) -> Iterator[tuple[int, Any, Path, Any]]:
+    """Of each complete replicate its seed, its config, its best checkpoint and the evaluation.
 
     Raises:
-        InputError: also if that text is no longer what it was.
+        InputError: also if the data of a replicate is no longer what it was.
     """
-    if sweep.trainable != LANGUAGE_MODELS:
-        raise InputError(f"{sweep.name} trains no language models; `ponderay analyse` takes sweeps of the family lm.")
     study = Tracking(settings).read_study(sweep.name)
     if condition not in study.conditions:
         raise InputError(f"{sweep.name} has run no condition {condition!r}, but {', '.join(study.conditions)}.")
     complete = [one for one in study.of(condition) if one.state == "complete"]
     if not complete:
         raise InputError(f"No replicate of {condition!r} is complete; see `ponderay status {sweep.name}`.")
+    trainable = load(sweep.trainable)
     for replicate in complete:
         folder = folder_of_replicate(settings, sweep.name, replicate.key)
-        config = _config(folder, replicate.data_fingerprint)
-        tests = {one.name: one for one in config.evaluations}
-        name = evaluation or next(iter(tests))
-        if name not in tests:
-            raise InputError(f"{condition!r} has no evaluation {name!r}; it has {', '.join(tests)}.")
-        best = ReplicateFolder(folder.path, train.selection(config), folder.shared).best(name)
+        config = _config(sweep, trainable, folder, replicate)
+        tests = {one.name: one for one in trainable.evaluations(config)}
+        selection = trainable.selection(config)
+        name = evaluation or next(iter(tests or selection), "")
+        if evaluation and evaluation not in tests:
+            raise InputError(f"{condition!r} has no evaluation {name!r}; it has {', '.join(tests) or 'none'}.")
+        kept = ReplicateFolder(folder.path, selection, folder.shared)
+        best = kept.best(name) if name in selection else kept.newest()
         if best is None:
             raise InputError(f"{folder.shared or folder.path} has no whole checkpoint; analyse where the runs are.")
-        yield of_one.load(config, best, tests[name])
+        yield replicate.seed, config, best, tests.get(name)
 
 
-def _config(folder: ReplicateFolder, fingerprint: str) -> LmConfig:
-    """What a replicate was last started with, once its text is known to be the same."""
+def _config(sweep: Sweep, trainable: Trainable, folder: ReplicateFolder, replicate: Replicate) -> Any:
+    """What a replicate was last started with, once its data is known to be the same."""
     records, place = folder.records(), folder.shared or folder.path
     if not records:
         raise InputError(f"{place} has no journal; name the PONDERAY_RUNS or PONDERAY_STORAGE that the sweep ran with.")
     started = [record for record in records if record["kind"] == "started"]
     if not started or "config" not in started[-1]:
         raise InputError(f"{place} does not say how it was trained; run the sweep again with `--accept-code`.")
-    config = LmConfig.model_validate(started[-1]["config"])
-    if train.fingerprint(config) != fingerprint:
-        raise InputError(f"The text of {place} is no longer what it was trained on; put it back.")
+    config = from_values(type(sweep.base), started[-1]["config"])
+    if trainable.fingerprint(config) != replicate.data_fingerprint:
+        raise InputError(f"The data of {place} is no longer what it was trained on; put it back.")
     return config
 
 

@@ -21,7 +21,7 @@ def tables(answers: Answers) -> tuple[Table, ...]:
     return (
         condition_table(answers),
         comparison_table(answers),
-        claim_table(answers),
+        claim_table(answers.question.sweep, answers.verdicts),
         metric_table(answers),
         replicate_table(answers),
     )

@@ -1,6 +1,6 @@
 """Everything that a study says about its sweep's question."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.pareto.membership import UncertainFront
@@ -30,6 +30,14 @@ class Answers:
     verdicts: tuple[Verdict, ...]
 
 
+def front_of(study: Study, question: Question) -> UncertainFront:
+    """The front of the question's objectives, of more than three the first three, with the question's notes."""
+    from orchestrator.pareto.membership import uncertain_front
+
+    found = uncertain_front(study, question.objectives[:MOST_OBJECTIVES], question.reference or None)
+    return replace(found, notes=(*question.notes, *found.notes))
+
+
 def answer(study: Study, question: Question) -> Answers:
     """What `study` says about `question`; nothing else goes into it, so the same two give the same answers anywhere.
 
@@ -37,12 +45,11 @@ def answer(study: Study, question: Question) -> Answers:
         InputError: if no complete replicate has all objectives.
     """
     from orchestrator.pareto.front import front
-    from orchestrator.pareto.membership import uncertain_front
     from orchestrator.published.judge import judge
     from orchestrator.results.comparison import compare_with_reference
 
     objectives = question.objectives[:MOST_OBJECTIVES]
-    found = uncertain_front(study, objectives, question.reference or None)
+    found = front_of(study, question)
     if not found.points:
         metrics = " and ".join(objective.metric for objective in objectives)
         raise InputError(

@@ -1,7 +1,6 @@
 """The table of claims: what others published, and what the study says of it."""
 
 from orchestrator.published.verdict import Verdict
-from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, signed, written_decimals
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from search_spaces.claim import Claim, NumberClaim, Place, Published
@@ -12,17 +11,16 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def claim_table(answers: Answers) -> Table:
-    """Every verdict in its order.
+def claim_table(sweep: str, found: tuple[Verdict, ...]) -> Table:
+    """Every verdict on a sweep's claims in its order.
 
     Raw columns: id, kind (number or statement), claim in words, `published_` mean, std as printed and n, `ours_` the
     same with the sample standard deviation, difference with low and high (95 %), margin, p, finding, reason,
     note on the printed number, seeds_needed, paper and place of the source. All numbers are in the published unit.
     """
-    found = answers.verdicts
     return Table(
-        name=f"{answers.question.sweep}.claims",
-        title=f"{answers.question.sweep}: held against published results",
+        name=f"{sweep}.claims",
+        title=f"{sweep}: held against published results",
         columns=_COLUMNS,
         rows=tuple(_row(verdict) for verdict in found),
         printed=_printed(found),

@@ -104,6 +104,7 @@ def front_table(
     titles = ["", "condition", *(f"{o.metric} ({o.direction[:3]})" for o in objectives), "n", "P(front)"]
     titles += ["P(dominates reference)"] if front.reference else []
     title = f"{sweep}: {' against '.join(o.metric for o in objectives)}"
+    title += f"; reference: {_reference(front)}" if front.reference else ""
     wide = [titles, *(_cells(front, k, digits, " ") for k in shown)]
     narrow = [[title.replace(" ", "\n") for title in titles], *(_cells(front, k, digits, "\n") for k in shown)]
     compact = Table(box=SIMPLE_HEAD, padding=0, show_edge=False)

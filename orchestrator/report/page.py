@@ -14,11 +14,13 @@ from orchestrator.report.condition_table import condition_table, reference_names
 from orchestrator.report.figure.curves import AREA, curve_figures, curve_metrics
 from orchestrator.report.figure.front import chance_class, front_figure
 from orchestrator.report.html import page
+from orchestrator.report.importance_table import importance_table
 from orchestrator.report.page_table import page_table, settings
 from orchestrator.report.published_marks import compared_marks
 from orchestrator.report.sentences import counted, summary_sentences, warning_sentences
 from orchestrator.report.shown import curve_conditions, shown_points
 from orchestrator.results.curves import Curve
+from orchestrator.results.importance import Importance
 from orchestrator.results.provenance import StudyProvenance
 from search_spaces.size import arguments
 
@@ -33,13 +35,16 @@ SIGNS: Final = {
 }
 
 
-def render(answers: Answers, curves: Sequence[Curve], provenance: StudyProvenance) -> str:
+def render(
+    answers: Answers, curves: Sequence[Curve], provenance: StudyProvenance, importance: Importance | None = None
+) -> str:
     """The page's text, UTF-8.
 
     Of many conditions it shows some (`shown_points`) and says so. The same arguments make the same text.
 
     Args:
         curves: of the conditions that `curve_conditions` names; others are not drawn.
+        importance: of the parameters, where the sweep is a search.
     """
     warnings = warning_sentences(answers, provenance)
     return page(
@@ -53,6 +58,7 @@ def render(answers: Answers, curves: Sequence[Curve], provenance: StudyProvenanc
         sentences=summary_sentences(answers),
         **_front(answers),
         **_claims(answers),
+        importance=page_table(importance_table(importance), "importance") if importance else None,
         **_curves(answers, curves),
         **_origin(answers, provenance),
     )
@@ -94,7 +100,7 @@ def _front(answers: Answers) -> dict[str, Any]:
 def _claims(answers: Answers) -> dict[str, Any]:
     counts = Counter(verdict.finding for verdict in answers.verdicts)
     return {
-        "claims": page_table(claim_table(answers), "claim"),
+        "claims": page_table(claim_table(answers.question.sweep, answers.verdicts), "claim"),
         "verdicts": [(finding, counts[finding]) for finding in Finding if counts[finding]],
         "findings": [verdict.finding for verdict in answers.verdicts],
         "signs": SIGNS,
@@ -119,7 +125,9 @@ def _origin(answers: Answers, provenance: StudyProvenance) -> dict[str, Any]:
     """What it was made with, what failed, and the commands that make it again."""
     failed = [replicate for replicate in answers.study.replicates if replicate.state == "failed"]
     shown = [answers.front.points[i].condition for i in shown_points(answers.front)]
-    commands = [shlex.join(["ponderay", verb, *arguments(answers.question.sweep)]) for verb in ("run", "report")]
+    is_ours = any(replicate.key for replicate in answers.study.replicates)
+    verbs = ("run", "report") if is_ours else ()  # no command makes results of others again
+    commands = [shlex.join(["ponderay", verb, *arguments(answers.question.sweep)]) for verb in verbs]
     return {
         "settings": settings(provenance.configs or answers.question.configs, shown),
         "failed": failed[:MAX_FAILED],

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from orchestrator.published.find import claims_of
 from orchestrator.published.places import obstacle
 from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers
@@ -17,7 +16,7 @@ from search_spaces.size import size_of
 def published_marks(question: Question, study: Study) -> tuple[Published, ...]:
     """Every published row of the sweep with a number for each objective; those of other data are named so."""
     metrics = [objective.metric for objective in question.objectives]
-    rows = [row for row in _rows(claims_of(question.sweep), metrics) if len(row) == len(metrics)]
+    rows = [row for row in _rows(question.claims, metrics) if len(row) == len(metrics)]
     return tuple(_mark(row, _is_comparable(row, study, question)) for row in rows)
 
 

@@ -1,7 +1,9 @@
 """Where a study's results came from, as its runs in MLflow say."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+
+from orchestrator.results.study import Study
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,27 @@ class StudyProvenance:
     configs: Mapping[str, Mapping[str, str]]
     diffs: Mapping[str, str]
     notes: tuple[str, ...] = ()
+
+
+def provenance_in(study: Study) -> StudyProvenance:
+    """What the replicates themselves say of it."""
+    replicates = study.replicates
+    return StudyProvenance(
+        commits=(),
+        code_versions=_distinct(replicate.code_version for replicate in replicates),
+        packages=(),
+        commands=(),
+        hosts=_distinct(replicate.host for replicate in replicates),
+        devices=_distinct(replicate.device for replicate in replicates),
+        fingerprints=_distinct(replicate.data_fingerprint for replicate in replicates),
+        seeds=tuple(dict.fromkeys(replicate.seed for replicate in replicates)),
+        configs={},
+        diffs={},
+    )
+
+
+def _distinct(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for value in values if value))
 
 
 def with_short_diffs(provenance: StudyProvenance, num_characters: int) -> StudyProvenance:

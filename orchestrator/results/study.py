@@ -1,15 +1,17 @@
 """What a sweep has produced so far: frozen records and the queries on them."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
 
+    from orchestrator.results.question import Question
     from orchestrator.statistics.summary import Summary
+    from search_spaces.sweep import Objective
 
 State = Literal["running", "stopped", "complete", "failed"]
 
@@ -56,6 +58,8 @@ class Study:
 
     Attributes:
         updated_ms: when each condition last changed, in milliseconds since 1970, where that is known.
+        settings: what `--set` changed, as text by config path, of each condition in which it changed something.
+        question: what is asked of results that Ponderay did not make; None where the sweep says it.
 
     Example:
         >>> study = notebook.load("asr.demo")  # doctest: +SKIP
@@ -65,6 +69,45 @@ class Study:
     sweep: str
     replicates: tuple[Replicate, ...]
     updated_ms: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    question: "Question | None" = field(default=None, compare=False)
+
+    @classmethod
+    def from_dataframe(
+        cls,
+        frame: "pandas.DataFrame",
+        objectives: "Sequence[Objective]" = (),
+        sweep: str = "results",
+        condition: str | Sequence[str] = "condition",
+        seed: str = "seed",
+        reference: str | None = None,
+        test: Literal["welch", "paired_permutation"] = "welch",
+        description: str = "",
+    ) -> "Study":
+        """The study of results that Ponderay did not make, or of what `to_dataframe` gave: one row a run.
+
+        Every column of numbers is a metric; columns of text and of yes and no are passed over. An empty or NaN cell
+        says that the run did not report the metric. A column `state`, where there is one, says how each run ended
+        (running, stopped, complete or failed); without it a run without a finite value of each objective has failed.
+
+        Args:
+            objectives: what fronts, comparisons and reports are of, unless they are given others.
+            sweep: a name for the study.
+            condition: the column of the conditions' names, or several columns that make a condition together.
+            seed: the column of whole numbers that tell the runs of a condition apart.
+            reference: the condition that others are compared with.
+            test: the comparison with the reference that counts.
+
+        Raises:
+            InputError: if there is no row, a column is missing, a metric holds text, or a condition has a seed twice.
+
+        Example:
+            >>> study = Study.from_dataframe(frame, [Objective("error"), Objective("cost")])  # doctest: +SKIP
+            >>> [point.name for point in notebook.pareto(study).points if point.is_front]  # doctest: +SKIP
+        """
+        from orchestrator.results.from_dataframe import read_dataframe
+
+        return read_dataframe(frame, objectives, sweep, condition, seed, reference, test, description)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -74,6 +117,13 @@ class Study:
     def of(self, condition: str) -> tuple[Replicate, ...]:
         """The replicates of one condition by seed."""
         return self._by_condition.get(condition, ())
+
+    def of_conditions(self, names: Collection[str]) -> "Study":
+        """The study of these conditions alone."""
+        replicates = tuple(replicate for replicate in self.replicates if replicate.condition in names)
+        updated_ms = {name: time_ms for name, time_ms in self.updated_ms.items() if name in names}
+        settings = {name: given for name, given in self.settings.items() if name in names}
+        return replace(self, replicates=replicates, updated_ms=updated_ms, settings=settings)
 
     def values(self, condition: str, metric: str) -> tuple[float, ...]:
         """The finite values of `metric` over the complete replicates of `condition`, by seed."""

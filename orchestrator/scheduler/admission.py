@@ -1,6 +1,6 @@
 """What may not go on as it is beside what earlier drivers left: other code, another setting under a known name."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,10 +19,12 @@ class Admission:
     Args:
         known: what they left.
         accept_code: go on beside results of another version of the trainable's sources.
+        retry: conditions whose failed replicates are tried again, whatever they failed by.
     """
 
     known: Study
     accept_code: bool = False
+    retry: Collection[str] = ()
 
     @cached_property
     def by_key(self) -> Mapping[str, Replicate]:
@@ -55,6 +57,10 @@ class Admission:
                 f"{task.work.code_version}. Add --accept-code to keep and mix both, or set PONDERAY_RUNS to another "
                 "folder."
             )
+
+    def tries_again(self, task: Task, final: Record) -> bool:
+        """Whether `task`, whose journal ends with `final`, is to be tried again though it failed for good."""
+        return task.condition is not None and task.condition.name in self.retry and final["state"] != "complete"
 
     def _check_name(self, task: Task) -> None:
         """Refuses a second setting or corpus under a name that has results already."""

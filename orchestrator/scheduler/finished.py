@@ -3,6 +3,7 @@
 from orchestrator.console.errors import RefusedError
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.admission import Admission
+from orchestrator.scheduler.recorded_names import under_recorded_names
 from orchestrator.scheduler.task import Task, journals
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import sqlite_reader
@@ -25,7 +26,7 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
     if study is None or len(study.replicates) < sweep.num_conditions() * len(sweep.seeds):
         return ()
     admission, found = Admission(study, accept_code), []
-    for task, journal in journals(_tasks(factory)):
+    for task, journal in journals(_tasks(under_recorded_names(factory, study))):
         try:
             admission.check(task, journal)
         except RefusedError:  # the driver says why

@@ -90,6 +90,9 @@ class Intake:
         task.summary = journal
         if task.evaluations and task.evaluations <= done:
             self._runs.end(task, {"state": "complete"})  # also where another evaluation, no longer wanted, had failed
+        elif self._admission.tries_again(task, final):
+            for key in task.prerequisites:
+                self._tasks[key].is_tried_again = True
         elif known and is_known_to_fail(known, final, task):
             self._tasks.move(task, "failed")
             task.error = known.error

@@ -148,7 +148,7 @@ class SearchedConditions:
         self._seen.add(trial.number)
         self._numbers[name] = trial.number
         self._open.add(name)
-        return Condition(name, values)
+        return Condition(name, values, settings=self._search.settings)
 
 
 def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minimize", "maximize"]]) -> optuna.Study:

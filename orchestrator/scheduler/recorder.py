@@ -17,13 +17,15 @@ from orchestrator.results.curves import Curve, mean_curves
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.tracking import checkout, names, notes
+from orchestrator.tracking import checkout, declaration, names, notes
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.mlflow_internals import NOTE, PARENT
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import FILTERS, Ranked, changed_settings, view_tags
-from orchestrator.tracking.replicate_tags import encode
+from orchestrator.tracking.replicate_tags import encode, encode_settings
 from orchestrator.tracking.write_queue import WriteQueue
+from search_spaces.find import find_sweep
+from search_spaces.size import size_of
 from search_spaces.sweep import Condition
 from trainables.config import Config, content_hash, flatten
 from trainables.errors import InputError
@@ -52,7 +54,7 @@ class Recorder:
         self._unwritten: dict[str, dict[int, Replicate]] = {}
         self._lock = threading.Lock()
         queue.put("description", self._describe_sweep)
-        diff = checkout.git_diff()
+        diff = checkout.git_diff(checkout.source_of(factory.sweep.trainable))
         queue.put("diff", partial(tracking.store_diff, factory.sweep.name, factory.attempt, diff))
 
     @cached_property
@@ -215,7 +217,15 @@ class Recorder:
         filters = [one.filled(limits) for one in FILTERS]
         note = notes.of_experiment(sweep.name, sweep.description, self._experiment, filters)
         views = view_tags(ranked, changed_settings(sweep))
-        self._tracking.describe(self._experiment, views | {NOTE: note})
+        self._tracking.describe(self._experiment, views | {NOTE: note} | self._declaration())
+
+    def _declaration(self) -> dict[str, str]:
+        """Of the whole sweep, also where it is cut down to one replicate."""
+        sweep = self._factory.sweep
+        is_part = len(sweep.seeds) == 1 and len(sweep.conditions) == 1
+        if is_part and sweep.declared_at:
+            sweep = find_sweep(sweep.declared_at, size_of(sweep.name) == "smoke")
+        return {names.DECLARATION: declaration.text_of(sweep)}
 
     def _condition_run(self, condition: Condition) -> str:
         if condition.name not in self._conditions:
@@ -228,7 +238,7 @@ class Recorder:
                 NOTE: notes.opening(sweep.description),
             }
             run_id = self._tracking.open_run(self._experiment, "condition", key, condition.name, tags)
-            self._tracking.log(run_id, params=flatten(config))
+            self._tracking.log(run_id, tags=encode_settings(condition.settings), params=flatten(config))
             self._conditions[condition.name] = run_id
         return self._conditions[condition.name]
 
@@ -239,8 +249,8 @@ class Recorder:
             names.SEED: str(task.seed),
             names.CODE_VERSION: task.work.code_version,
             names.DATA_FINGERPRINT: task.fingerprint,
-            names.GIT_COMMIT: checkout.git_commit(),
-            names.PACKAGES: checkout.package_versions(),
+            names.GIT_COMMIT: checkout.git_commit(checkout.source_of(task.work.trainable)),
+            names.PACKAGES: checkout.package_versions(task.work.trainable),
             names.COMMAND: checkout.command(),
         }
 

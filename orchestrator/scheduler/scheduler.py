@@ -91,7 +91,10 @@ class StartQueue:
             return False
         try:
             journal = task.summary = summarise(folder_of(task).records())
-            is_there = is_settled(journal.final, task.work) and _has_products(task, journal.final)
+            is_left_behind = task.is_tried_again and journal.final["state"] == "failed"
+            is_there = (
+                not is_left_behind and is_settled(journal.final, task.work) and _has_products(task, journal.final)
+            )
         except UnavailableError as error:
             self._outage.tolerate(error)
             return False

@@ -25,6 +25,7 @@ class Task:
         prerequisites: keys of those it waits for.
         evaluations: ids of those it must have.
         state: one whose worker was lost waits again; `tries` counts how often it was started.
+        is_tried_again: whether it does not count that it failed before this driver.
         is_touched: whether this driver has started it or seen how it ended, so an earlier one's record is not the last.
         not_before_s: by the monotonic clock, when it may be tried again.
         summary: what its journal said when it was last looked at.
@@ -45,6 +46,7 @@ class Task:
     error: str = ""
     is_lost: bool = False
     tries: int = 0
+    is_tried_again: bool = False
     is_touched: bool = False
     not_before_s: float = 0.0
     summary: JournalSummary = field(default_factory=JournalSummary)

@@ -5,41 +5,53 @@ import shlex
 import subprocess
 import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
 from orchestrator.environment.excluded_files import git_excludes
 from orchestrator.environment.redaction import redacted_source, without_secrets
+from trainables.importing import root_of
 
 PACKAGES = ("ponderay", "torch", "torchaudio", "ray", "optuna", "mlflow", "numpy", "scipy")
 SOURCE = Path(__file__).parents[2]
+INSTALLED = {"site-packages", "dist-packages"}
+SHARED = "trainables"
+"""Goes with Ponderay itself."""
+
 BROUGHT = ".ponderay"
 """Folder of uploaded sources, which have no repository, that says what they were there."""
 
 
 @cache
-def git_commit() -> str:
-    """The commit of the installed sources, with `+` where files differ from it; "unknown" outside a repository."""
-    commit = _git("rev-parse", "HEAD")
-    return (commit + "+" * bool(git_diff())) if commit else _brought("commit") or "unknown"
+def git_commit(folder: Path | None = None) -> str:
+    """The commit of the sources in `folder`, or of Ponderay's; with `+` where files differ; "unknown" without one."""
+    commit = _git(folder or SOURCE, "rev-parse", "HEAD")
+    return (commit + "+" * bool(git_diff(folder))) if commit else _brought("commit") or "unknown"
 
 
 @cache
-def git_diff() -> str:
+def git_diff(folder: Path | None = None) -> str:
     """What is changed and not committed, but for files in which people write their keys, and the like."""
-    return redacted_source(_git("diff", "HEAD", "--", ".", *git_excludes())) or _brought("diff")
+    return redacted_source(_git(folder or SOURCE, "diff", "HEAD", "--", ".", *git_excludes())) or _brought("diff")
 
 
-def to_bring() -> dict[str, str]:
+def source_of(trainable: str) -> Path:
+    """The folder whose commit is that of a trainable: the one it is imported from, if it is not installed."""
+    root = Path(root_of(trainable) or SOURCE)
+    return SOURCE if INSTALLED.intersection(root.parts) else root
+
+
+def to_bring(folder: Path | None = None) -> dict[str, str]:
     """Files that tell the same where the sources are uploaded to, by their path beside them."""
-    return {f"{BROUGHT}/commit": git_commit(), f"{BROUGHT}/diff": git_diff()}
+    return {f"{BROUGHT}/commit": git_commit(folder), f"{BROUGHT}/diff": git_diff(folder)}
 
 
 @cache
-def package_versions() -> str:
-    """`name==version` of what results depend on, and Python's."""
-    found = [f"python=={platform.python_version()}"]
-    for name in PACKAGES:
+def package_versions(trainable: str = "") -> str:
+    """`name==version` of what results depend on, the trainable's own package included, and Python's."""
+    found, own = [f"python=={platform.python_version()}"], trainable.partition(".")[0]
+    others = packages_distributions().get(own, []) if own and own != SHARED else []
+    for name in dict.fromkeys([*PACKAGES, *others]):
         try:
             found.append(f"{name}=={version(name)}")
         except PackageNotFoundError:
@@ -57,9 +69,9 @@ def _brought(name: str) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
-def _git(*arguments: str) -> str:
+def _git(folder: Path, *arguments: str) -> str:
     try:
-        command = ["git", "-C", str(SOURCE), *arguments]
+        command = ["git", "-C", str(folder), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
     except FileNotFoundError:
         return ""

@@ -6,12 +6,12 @@ A run is found by its key through a registry (`registry`), never by tags.
 import logging
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from mlflow import MlflowClient
-from mlflow.entities import Experiment, Metric
+from mlflow.entities import Experiment, Metric, Run
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
@@ -22,11 +22,11 @@ from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
 from orchestrator.tracking import condition_metrics, names
 from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX
-from orchestrator.tracking.mlflow_reader import RecordedSweep, read_study, recorded_sweeps
+from orchestrator.tracking.mlflow_reader import RecordedSweep, read_configs, read_study, recorded_sweeps
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, open_registry
-from orchestrator.tracking.runs import RUNNING, KeyedRuns, matching, plain, write
+from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, plain, write
 from orchestrator.tracking.store import address, made_once, reason_of, store_kind
 from orchestrator.tracking.study_cache import cache_folder
 from trainables.errors import InputError
@@ -41,6 +41,9 @@ CLIENT: Final = {
 
 And it would print two lines for each run that ends.
 """
+
+MOST_NAMED: Final = 12
+"""Experiments in a message."""
 
 AWAY_STATUS: Final = (401, 403, 429, 499, 500, 502, 503, 504)
 
@@ -108,6 +111,27 @@ class Tracking:
             store = redacted_uri(self._settings.tracking_uri)
             raise InputError(f"{name} has not run here yet ({store}); `ponderay run {name}` runs it.")
         return found
+
+    def runs_of(self, experiment: str) -> Iterator[Run]:
+        """Every run of an experiment, whoever logged it, the oldest first.
+
+        Raises:
+            InputError: if there is no such experiment, or the store does not answer.
+        """
+        order = ["attributes.start_time ASC"]
+        try:
+            found = self._client.get_experiment_by_name(experiment)
+            if found is None:
+                known = ", ".join(one.name for one in self._client.search_experiments(max_results=MOST_NAMED))
+                raise InputError(f"There is no experiment {experiment!r} in the store; there are {known or 'none'}.")
+            yield from all_pages(
+                lambda token: self._client.search_runs(
+                    [found.experiment_id], max_results=PAGE, order_by=order, page_token=token
+                )
+            )
+        except MlflowException as error:
+            reason = reason_of(error, self._settings.tracking_uri)
+            raise InputError(f"The runs of {experiment!r} cannot be read: {reason}") from None
 
     def describe(self, experiment_id: str, tags: Mapping[str, str]) -> None:
         """Sets those tags of an experiment that are not so yet."""
@@ -259,6 +283,19 @@ class Tracking:
             InputError: if the sweep has not run.
         """
         return read_study(self._client, name, self.find_experiment(name).experiment_id, cache_folder())
+
+    def read_declaration(self, name: str) -> str | None:
+        """What the sweep `name` declares, as it was recorded; None where it is not."""
+        found = self._client.get_experiment_by_name(name)
+        return found.tags.get(names.DECLARATION) if found else None
+
+    def read_configs(self, name: str) -> Mapping[str, Mapping[str, str]]:
+        """The config of each condition of the sweep `name`, as `load.load_configs` gives it.
+
+        Raises:
+            InputError: if the sweep has not run.
+        """
+        return read_configs(self._client, self.find_experiment(name).experiment_id)
 
 
 def _now_ms() -> int:

@@ -33,6 +33,13 @@ EXPERIMENT_ROW: Final = (
 )
 """Id and time of an experiment by its name, in the tables of a SQLite store."""
 
+EXPERIMENT_TAG_ROW: Final = """
+    SELECT experiment_tags.value FROM experiment_tags
+    JOIN experiments ON experiments.experiment_id = experiment_tags.experiment_id
+    WHERE experiments.name = ? AND experiment_tags.key = ? AND experiments.lifecycle_stage = 'active'
+"""
+"""A tag of the experiment of that name."""
+
 METRIC_ROWS: Final = """
     SELECT runs.run_uuid, runs.start_time, runs.lifecycle_stage, latest_metrics.value
     FROM latest_metrics JOIN runs ON runs.run_uuid = latest_metrics.run_uuid
@@ -40,8 +47,17 @@ METRIC_ROWS: Final = """
 """
 """The runs of an experiment that have a metric, with the last value of it."""
 
-TAG_ROWS: Final = "SELECT key, value FROM tags WHERE run_uuid = ? AND (key = ? OR substr(key, 1, ?) = ?)"
-"""The tags of a run with one name, or with names that begin in one way."""
+TAG_ROWS: Final = "SELECT key, value FROM tags WHERE run_uuid = ? AND (key IN (?, ?) OR substr(key, 1, ?) = ?)"
+"""The tags of a run with one of two names, or with names that begin in one way."""
+
+PARAM_ROWS: Final = """
+    SELECT names.value, params.key, params.value
+    FROM params JOIN runs ON runs.run_uuid = params.run_uuid
+    JOIN tags AS names ON names.run_uuid = runs.run_uuid AND names.key = ?
+    JOIN tags AS kinds ON kinds.run_uuid = runs.run_uuid AND kinds.key = ? AND kinds.value = 'condition'
+    WHERE runs.experiment_id = ? AND runs.lifecycle_stage = 'active'
+"""
+"""The parameters of an experiment's runs of conditions, each with the value of a tag of the run."""
 
 NUM_NOT_FINISHED: Final = """
     SELECT count(*) FROM runs JOIN experiments ON experiments.experiment_id = runs.experiment_id

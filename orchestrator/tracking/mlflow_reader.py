@@ -13,8 +13,8 @@ from orchestrator.environment.redaction import redacted_uri
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
 from orchestrator.tracking.pages import CONDITIONS
-from orchestrator.tracking.replicate_tags import decode
-from orchestrator.tracking.runs import all_pages
+from orchestrator.tracking.replicate_tags import decode, decode_settings
+from orchestrator.tracking.runs import all_pages, matching
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 
 if TYPE_CHECKING:
@@ -80,7 +80,14 @@ def _filter(since: int) -> str:
 def _condition(run: "Run") -> ReadCondition:
     name = run.data.tags[names.CONDITION]
     replicates = tuple(decode(name, run.data.tags))
-    return ReadCondition(name, int(run.info.start_time or 0), int(run.data.metrics[names.UPDATED]), replicates)
+    started_ms, revision = int(run.info.start_time or 0), int(run.data.metrics[names.UPDATED])
+    return ReadCondition(name, started_ms, revision, replicates, decode_settings(run.data.tags))
+
+
+def read_configs(client: "MlflowClient", experiment_id: str) -> dict[str, dict[str, str]]:
+    """Every condition's config as it was logged: values as text by config path, by the condition's name."""
+    runs = matching(client, experiment_id, CONDITIONS)
+    return {run.data.tags[names.CONDITION]: dict(run.data.params) for run in runs if run.data.params}
 
 
 SWEEPS_PAGE: Final = 1000

@@ -195,9 +195,9 @@ VIEWS: Final = (
 
 def changed_settings(sweep: Sweep) -> list[str]:
     """Config paths that conditions set, named as the parameters of runs; of many conditions the first are looked at."""
-    changed = dict(sweep.search.space) if sweep.search else {}
+    changed = {**sweep.search.space, **sweep.search.settings} if sweep.search else {}
     for condition in sweep.conditions[:NUM_LOOKED_AT]:
-        changed |= dict(condition.values)
+        changed |= {**condition.values, **condition.settings}
     return [
         leaf for leaf in flatten(sweep.base) if any(leaf == path or leaf.startswith(f"{path}.") for path in changed)
     ]

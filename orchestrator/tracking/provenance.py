@@ -5,7 +5,8 @@ Of each replicate's run only the tags named here are read, and the parameters; p
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +14,7 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
 from orchestrator.environment.redaction import redacted_setting, redacted_source, redacted_text, without_secrets
-from orchestrator.results.provenance import StudyProvenance
+from orchestrator.results.provenance import StudyProvenance, provenance_in
 from orchestrator.tracking import names
 from orchestrator.tracking.pages import REPLICATES, SWEEP_RUNS
 from orchestrator.tracking.store import address
@@ -47,23 +48,15 @@ def read_provenance(client: MlflowClient, study: "Study", conditions: Sequence[s
     commits, packages, commands = (
         _values_of(client, experiment, tag, notes) for tag in ("git_commit", "packages", "command")
     )
-    return StudyProvenance(
+    return replace(
+        provenance_in(study),
         commits=commits,
-        code_versions=_distinct(replicate.code_version for replicate in study.replicates),
         packages=packages,
-        commands=_distinct(without_secrets(command) for command in commands),
-        hosts=_distinct(replicate.host for replicate in study.replicates),
-        devices=_distinct(replicate.device for replicate in study.replicates),
-        fingerprints=_distinct(replicate.data_fingerprint for replicate in study.replicates),
-        seeds=tuple(dict.fromkeys(replicate.seed for replicate in study.replicates)),
+        commands=tuple(dict.fromkeys(without_secrets(command) for command in commands if command)),
         configs=_configs(client, experiment, study, conditions, notes),
         diffs=_diffs(client, experiment, notes),
         notes=tuple(notes),
     )
-
-
-def _distinct(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(value for value in values if value))
 
 
 def _values_of(client: MlflowClient, experiment: str, tag: str, notes: list[str]) -> tuple[str, ...]:

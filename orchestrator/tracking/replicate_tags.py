@@ -1,4 +1,4 @@
-"""Replicates as tags of their condition's run, so that a study can be read from the runs of conditions alone.
+"""Replicates and settings as tags of their condition's run, so that a study can be read from these runs alone.
 
 Tag `ponderay.replicate.SEED` is a JSON object: the number of chunks, then every field of `Replicate` but condition and
 seed. Where the text is longer than CHUNK it goes on in `ponderay.replicate.SEED.1`, `.2` and so on. Numbers that JSON
@@ -13,9 +13,13 @@ from typing import Any, Final
 
 from orchestrator.results.study import Replicate
 from orchestrator.tracking import names
+from search_spaces.settings import text_of
 
 CHUNK: Final = 7500
 """Characters in a tag; MLflow allows 8,000."""
+
+MOST_OF_SETTING: Final = 500
+"""Characters of one value that was set."""
 
 _HEADER: Final = '{"chunks": %4d, '
 _FIRST: Final = re.compile(re.escape(names.REPLICATE_PREFIX) + r"(-?\d+)")
@@ -42,6 +46,24 @@ def decode(condition: str, tags: Mapping[str, str]) -> list[Replicate]:
     """
     seeds = sorted(int(found[1]) for name in tags if (found := _FIRST.fullmatch(name)))
     return [_decode_one(condition, seed, tags) for seed in seeds]
+
+
+def encode_settings(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The tag that holds what `--set` changed in a condition; none where it changed nothing."""
+    texts = {path: text_of(value)[:MOST_OF_SETTING] for path, value in sorted(settings.items())}
+    return {names.SETTINGS: json.dumps(texts)} if texts else {}
+
+
+def decode_settings(tags: Mapping[str, str]) -> dict[str, str]:
+    """What `--set` changed, as text by config path, from all tags of a condition's run; nothing in older studies.
+
+    Raises:
+        ValueError: if the tag holds something else.
+    """
+    found = json.loads(tags.get(names.SETTINGS, "{}"))
+    if not isinstance(found, dict):
+        raise ValueError(f"Tag `{names.SETTINGS}` must hold a JSON object, but holds {found!r}.")
+    return {path: str(text) for path, text in found.items()}
 
 
 def to_record(replicate: Replicate) -> dict[str, Any]:

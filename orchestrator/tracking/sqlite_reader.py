@@ -1,6 +1,6 @@
 """Reads studies from a local SQLite store without MLflow, whose import alone takes seconds.
 
-It reads four of MLflow's tables and writes none. What it does not understand it leaves to `mlflow_reader`.
+It reads some of MLflow's tables and writes none. What it does not understand it leaves to `mlflow_reader`.
 """
 
 import contextlib
@@ -12,8 +12,15 @@ from urllib.parse import quote
 
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
-from orchestrator.tracking.mlflow_internals import EXPERIMENT_ROW, METRIC_ROWS, NUM_NOT_FINISHED, TAG_ROWS
-from orchestrator.tracking.replicate_tags import decode
+from orchestrator.tracking.mlflow_internals import (
+    EXPERIMENT_ROW,
+    EXPERIMENT_TAG_ROW,
+    METRIC_ROWS,
+    NUM_NOT_FINISHED,
+    PARAM_ROWS,
+    TAG_ROWS,
+)
+from orchestrator.tracking.replicate_tags import decode, decode_settings
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 
 SCHEME: Final = "sqlite:///"
@@ -66,6 +73,34 @@ def read_ended_study(store: str, name: str, cache: Path | None) -> Study | None:
     return None if num_left else study
 
 
+def read_configs(store: str, name: str) -> dict[str, dict[str, str]] | None:
+    """Every condition's config as it was logged, as `mlflow_reader.read_configs` gives it; None as of `read_study`."""
+    if not store.startswith(SCHEME) or "?" in store:
+        return None
+    configs: dict[str, dict[str, str]] = {}
+    try:
+        with _opened(Path(store.removeprefix(SCHEME))) as database:
+            found = database.execute(EXPERIMENT_ROW, (name,)).fetchall()
+            if len(found) != 1:
+                return None
+            rows = database.execute(PARAM_ROWS, (names.CONDITION, names.KIND, found[0][0]))
+            for condition, path, value in rows:
+                configs.setdefault(condition, {})[path] = value
+    except sqlite3.Error:
+        return None
+    return configs
+
+
+def read_declaration(store: str, name: str) -> str | None:
+    """What the sweep `name` declares; None where the file cannot be read or has no such sweep."""
+    try:
+        with _opened(Path(store.removeprefix(SCHEME).partition("?")[0])) as database:
+            found = database.execute(EXPERIMENT_TAG_ROW, (name, names.DECLARATION)).fetchone()
+    except sqlite3.Error:
+        return None
+    return str(found[0]) if found else None
+
+
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     database = sqlite3.connect(
@@ -104,9 +139,9 @@ def _merged(rows: list[Row], before: Snapshot) -> Snapshot:
 
 def _condition(row: Row, tags: dict[str, str]) -> ReadCondition:
     name = tags[names.CONDITION]
-    return ReadCondition(name, row.started_ms, row.revision, tuple(decode(name, tags)))
+    return ReadCondition(name, row.started_ms, row.revision, tuple(decode(name, tags)), decode_settings(tags))
 
 
 def _tags(database: sqlite3.Connection, run_id: str) -> dict[str, str]:
     prefix = names.REPLICATE_PREFIX
-    return dict(database.execute(TAG_ROWS, (run_id, names.CONDITION, len(prefix), prefix)).fetchall())
+    return dict(database.execute(TAG_ROWS, (run_id, names.CONDITION, names.SETTINGS, len(prefix), prefix)).fetchall())

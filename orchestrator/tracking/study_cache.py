@@ -16,7 +16,7 @@ from typing import Any, Final
 from orchestrator.results.study import Replicate, Study
 from orchestrator.tracking.replicate_tags import from_record, to_record
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,13 @@ class Origin:
 
 @dataclass(frozen=True)
 class ReadCondition:
-    """A condition's replicates by seed, as they were at `revision`."""
+    """A condition's replicates by seed, as they were at `revision`, and what `--set` changed in it."""
 
     name: str
     started_ms: int
     revision: int
     replicates: tuple[Replicate, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,9 @@ class Snapshot:
         """Conditions in the order of their runs' start."""
         runs = sorted(self.conditions.items(), key=lambda item: (item[1].started_ms, item[0]))
         replicates = tuple(replicate for _, condition in runs for replicate in condition.replicates)
-        return Study(sweep, replicates, {condition.name: condition.revision for _, condition in runs})
+        updated_ms = {condition.name: condition.revision for _, condition in runs}
+        settings = {condition.name: condition.settings for _, condition in runs if condition.settings}
+        return Study(sweep, replicates, updated_ms, settings)
 
 
 def cache_folder() -> Path | None:
@@ -111,5 +114,5 @@ def _from_json(content: dict[str, Any]) -> Snapshot:
     conditions = {}
     for run_id, c in content["conditions"].items():
         replicates = tuple(from_record(c["name"], int(seed), record) for seed, record in c["replicates"].items())
-        conditions[run_id] = ReadCondition(c["name"], c["started_ms"], c["revision"], replicates)
+        conditions[run_id] = ReadCondition(c["name"], c["started_ms"], c["revision"], replicates, c["settings"])
     return Snapshot(content["revision"], conditions, frozenset(content["deleted"]))

@@ -69,23 +69,25 @@ def _listed(body: Sequence[ast.stmt], module: str) -> tuple[str, ...]:
 
 
 def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a module that its contract's functions use, directly or not, and those that only act.
+    """The statements that the contract's functions use, directly or not; those that only act; and all classes.
 
-    Classes count all: a config need not be named where it is used.
+    A config's class is used by its values, not by its name.
     """
     defined = [_defined(statement) for statement in body]
     wanted, used = set(FUNCTIONS), set[int]()
     while True:
         new = {
-            i
-            for i, names in enumerate(defined)
-            if i not in used
-            and (names & wanted or isinstance(body[i], ast.ClassDef) or (not names and not _is_text(body[i])))
+            i for i, names in enumerate(defined) if i not in used and (names & wanted or _counts_anyway(body[i], names))
         }
         if not new:
             return [body[i] for i in sorted(used)]
         used |= new
         wanted |= {node.id for i in new for node in ast.walk(body[i]) if isinstance(node, ast.Name)}
+
+
+def _counts_anyway(statement: ast.stmt, names: set[str]) -> bool:
+    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.ClassDef) or (not names and not is_text)
 
 
 def _defined(statement: ast.stmt) -> set[str]:
@@ -99,10 +101,6 @@ def _defined(statement: ast.stmt) -> set[str]:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
     return set()
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _imported_tops(statement: ast.stmt) -> set[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from trainables.analysis import Analysis
 from trainables.config import fields_of
 from trainables.errors import InputError
 from trainables.importing import import_module, put_first, said_at
@@ -93,6 +94,12 @@ class Trainable:
         """What it reports; empty where it does not say."""
         return tuple(getattr(self.module, "metrics", ()))
 
+    @property
+    def analyses(self) -> Mapping[str, Analysis]:
+        """What may be asked of its trained replicates, by name."""
+        found: Mapping[str, Analysis] = getattr(self.module, "analyses", {})
+        return found
+
     def _asked(self, name: str, config: Any, kind: type, default: Any) -> Any:
         function = getattr(self.module, name, None)
         if function is None:
@@ -138,6 +145,7 @@ def _load(path: str) -> Trainable:
     for name, arguments in FUNCTIONS.items():
         _check_function(found, name, arguments)
     _check_metrics(found)
+    _check_analyses(found)
     return found
 
 
@@ -165,6 +173,12 @@ def _takes(function: Callable[..., Any], num_arguments: int) -> bool:
     except ValueError:  # of a function written in C nothing is known
         return True
     return True
+
+
+def _check_analyses(found: Trainable) -> None:
+    given = vars(found.module).get("analyses", {})  # those of a module's `__getattr__` are loaded when asked for
+    if not isinstance(given, Mapping) or not all(isinstance(one, Analysis) for one in given.values()):
+        raise InputError(f"`analyses` of {found.path} must be a mapping from names to Analysis, but it is {given!r}.")
 
 
 def _check_metrics(found: Trainable) -> None:

@@ -22,6 +22,7 @@ own_home() {
   mount --rbind "$1" "$real_home"
 }
 export -f own_home; export real_home
+{ echo 127.0.0.1 localhost; for i in $(seq "${NUM_HOSTS:-3}"); do echo "10.77.0.$((i + 1)) h$i"; done; } > "$folder/hosts"
 
 for i in $(seq "${NUM_HOSTS:-3}"); do
   host=h$i; ip=10.77.0.$((i + 1)); own=$folder/$host
@@ -36,15 +37,17 @@ for i in $(seq "${NUM_HOSTS:-3}"); do
   printf '%s\n' "Port 22" "ListenAddress $ip" "HostKey $folder/hostkey" "PermitRootLogin prohibit-password" \
     "PasswordAuthentication no" "UsePAM no" "StrictModes no" "PidFile none" "MaxStartups 100" > "$own/sshd_config"
   ip netns exec $host unshare --mount --pid --fork --mount-proc --uts --kill-child -- bash -c "
-    hostname $host; mount --make-rprivate /; mount --bind $own/ray $ray_folder; mount --bind $own/server /var/lib/ponderay; own_home $own/home
+    hostname $host; mount --make-rprivate /; mount --bind $own/ray $ray_folder; mount --bind $own/server /var/lib/ponderay
+    mount --bind $folder/hosts /etc/hosts; own_home $own/home
     mount -t tmpfs -o size=2g tmpfs /dev/shm
     exec /usr/sbin/sshd -D -e -f $own/sshd_config" > "$own/sshd.log" 2>&1 &
   echo $! > "$own/pid"
 done
 hostname client; mount --bind "$folder/client/ray" "$ray_folder"; own_home "$folder/client/home"
 mount -t tmpfs -o size=1g tmpfs /dev/shm
-printf '%s\n' "Host 10.77.0.*" " IdentityFile $folder/key" " StrictHostKeyChecking no" \
-  " UserKnownHostsFile /dev/null" " LogLevel ERROR" > ~/.ssh/config
+for i in $(seq "${NUM_HOSTS:-3}"); do printf '%s\n' "Host h$i" " HostName 10.77.0.$((i + 1))"; done > ~/.ssh/config
+printf '%s\n' "Host 10.77.0.* h*" " IdentityFile $folder/key" " StrictHostKeyChecking no" \
+  " UserKnownHostsFile /dev/null" " LogLevel ERROR" >> ~/.ssh/config
 set +e
 for i in $(seq "${NUM_HOSTS:-3}"); do
   for _ in $(seq 50); do ssh -o ConnectTimeout=2 10.77.0.$((i + 1)) true 2>/dev/null && break; sleep .1; done

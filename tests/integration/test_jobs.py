@@ -25,6 +25,7 @@ import pytest
 from orchestrator.environment.settings import Settings
 from orchestrator.machine.network import free_port
 from orchestrator.tracking.client import Tracking
+from tests.door import PLAIN, ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -62,11 +63,12 @@ class Head:
     folder: Path
     environment: Mapping[str, str]
 
-    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
         """`ponderay ARGUMENTS`, as somebody who has the token."""
         command = [sys.executable, "-m", "orchestrator", *arguments]
         environment = {**self.environment, "RAY_API_SERVER_ADDRESS": self.address, **variables}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=WAIT_S)  # noqa: S603
+        how = {"env": environment, "cwd": cwd, "capture_output": True, "text": True, "timeout": WAIT_S}
+        return subprocess.run(command, **how, check=False)  # noqa: S603
 
     def status(self, route: str, token: str | None, content: bytes | None = None) -> int:
         """What the dashboard answers to whoever shows this token, or none."""
@@ -215,3 +217,30 @@ def check_worker(head: Head, pid: int) -> None:
     assert environment["MARK"] == f"a 'b' {head.folder}"
     assert environment["PONDERAY_DATA"] == str(head.folder)
     assert environment["OMP_NUM_THREADS"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("named", "study"), [("toy.py:toy", "of_file"), ("mylab.sweeps:toy", "of_package"), ("installed", "of_entry_point")]
+)
+def test_a_sweep_of_ones_own_travels_with_its_code(head, tmp_path, named, study):
+    source = PLAIN.replace('name="toy"', f'name="{study}"').replace("seeds=(1, 2, 3)", "seeds=(1,)")
+    package = source.replace("import ponderay", "import ponderay\n\nfrom mylab.parts.rate import RATE", 1)
+    files = {
+        "toy.py": source.replace("import ponderay", "import ponderay\n\nfrom rates import RATE", 1),
+        "rates.py": "RATE = 0.5",
+        "mylab/__init__.py": "",
+        "mylab/sweeps.py": package,
+        "mylab/parts/__init__.py": "",
+        "mylab/parts/rate.py": "RATE = 0.5",
+        "mylab-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: mylab\nVersion: 1.0\n",
+        "mylab-1.0.dist-info/entry_points.txt": "[ponderay.sweeps]\ninstalled = mylab.sweeps:toy\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text.replace("0.9 * loss", "RATE * loss"))
+    path = os.pathsep.join([str(ROOT), str(tmp_path)])  # here alone: the cluster has what is sent
+    done = head.run("submit", named, "--follow", cwd=tmp_path, PYTHONPATH=path)
+    assert done.returncode == 0 and f"{study}: 2 complete, 0 failed" in done.stdout, done
+    settings = Settings(head.folder / "runs", f"sqlite:///{head.folder / 'runs' / 'mlflow.db'}")
+    narrow, wide = Tracking(settings).read_study(study).replicates
+    assert narrow.metrics["macs"] == 16 and 0 < wide.metrics["loss"] < narrow.metrics["loss"]

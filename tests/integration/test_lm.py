@@ -85,7 +85,7 @@ def analysed(ablation, monkeypatch):
     monkeypatch.chdir(ablation)
 
     def analyse(*options):
-        done = invoke("analyse", "lm.ablation", "surprisal,fixed", "--smoke", "--format", "json", *options)
+        done = invoke("analyse", "lm.ablation", "surprisal,fixed", *options, "--smoke", "--format", "json")
         assert done.exit_code == 0, (done.output, done.exception)
         return json.loads(done.stdout)
 
@@ -104,7 +104,7 @@ def test_the_ablation_evaluates_what_was_trained_otherwise(ablation, monkeypatch
 def test_sentences_are_read_by_every_replicate(analysed, tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("The value of the *expression is qwertz .\nif x is None :\n")
-    rows = analysed("--sentences", str(path))
+    rows = analysed("sentences", "--option", f"file={path}")
     assert [row["position"] for row in rows] == [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5]
     assert [row["word"] for row in rows if row["is_critical"]] == ["expression"]
     assert rows[6]["word"] == "qwertz = <unk>"
@@ -118,7 +118,7 @@ def test_sentences_are_read_by_every_replicate(analysed, tmp_path):
 def test_recoding_at_one_word_alone_changes_the_words_behind_it_alone(analysed, tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("The value of the expression is x .\n")
-    rows = analysed("--sentences", str(path), "--step", "3")
+    rows = analysed("sentences", "--option", f"file={path}", "--option", "step=3")
     changed = [row["bits_before"] != pytest.approx(row["bits_without"], rel=1e-4) for row in rows]
     assert changed == [False, False, False, True, True, True, True, True]
     assert [row["bits_after"] < row["bits_before"] - 1e-6 for row in rows] == [i == 2 for i in range(8)]
@@ -127,21 +127,21 @@ def test_recoding_at_one_word_alone_changes_the_words_behind_it_alone(analysed, 
 def test_another_condition_stands_beside(analysed, tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("The value of it .\n")
-    rows = analysed("--sentences", str(path), "--against", "baseline")
+    rows = analysed("sentences", "--option", f"file={path}", "--against", "baseline")
     assert all(row["bits_before_against"] > 0 and 0 < row["p"] <= 1 for row in rows)
 
 
 @pytest.mark.slow
 def test_classic_garden_paths_and_theorems_are_tables_with_a_figure(ablation, monkeypatch):
     monkeypatch.chdir(ablation)
-    for option, kind in (((), "sentences"), (("--theorems",), "theorems")):
-        done = invoke("analyse", "lm.ablation", "surprisal,fixed", "--smoke", *option)
+    for option, kind in (((), "sentences"), (("theorems",), "theorems")):
+        done = invoke("analyse", "lm.ablation", "surprisal,fixed", *option, "--smoke")
         assert done.exit_code == 0, (done.output, done.exception)
         assert (ablation / "runs" / "figures" / f"lm.ablation.smoke.surprisal,fixed.{kind}.png").stat().st_size > 5000
 
 
 def test_theorem_1_holds_up_to_its_bound_and_not_for_any_step(analysed):
-    shares = {(row["theorem"], row["setting"]): row["share"] for row in analysed("--theorems")}
+    shares = {(row["theorem"], row["setting"]): row["share"] for row in analysed("theorems")}
     assert shares["1", "alpha=0.001"] == shares["1", "alpha=1/L"] == 1.0
     assert shares["1", "alpha=100"] < 0.9
     assert [name for theorem, name in shares if theorem == "2"] == [f"k={k}" for k in range(1, 11)]
@@ -169,7 +169,7 @@ def test_a_model_is_read_with_the_text_and_the_settings_it_was_trained_with(tmp_
     assert "hidden_size=8" in condition
     question = tmp_path / "question.txt"
     question.write_text("the cat sat on the horse\n")
-    ask = ("analyse", "lm.laptop", condition, "--smoke", "--sentences", str(question), "--format", "json")
+    ask = ("analyse", "lm.laptop", condition, "--smoke", "--option", f"file={question}", "--format", "json")
     words = [row["word"] for row in json.loads(invoke(*ask).stdout)]
     assert words == ["the", "cat", "sat", "on", "the", "horse = <unk>"]
     book.write_text("another story\n" * 200)
@@ -179,22 +179,34 @@ def test_a_model_is_read_with_the_text_and_the_settings_it_was_trained_with(tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--theorems", "--agreement", "x.tab"], "Give one of --sentences, --suite, --agreement, --theorems, but got "),
-        (["--theorems", "--step", "2"], "--step needs sentences, but got --theorems; leave one of them out."),
+        (["grammar"], "trainables.lm.train has no analysis 'grammar'; it has sentences: Surprisal at each word"),
+        (["theorems", "--option", "step=2"], "The analysis 'theorems' has no option 'step'; it has none."),
+        (["suite", "--option", "step=2"], "The analysis 'suite' has no option 'step'; the options are file: minimal"),
+        (
+            ["--option", "step=1", "--option", "step=2"],
+            "The option 'step' of 'sentences' must be given once, but got 1",
+        ),
+        (["--option", "step"], "--option must be NAME=VALUE, but got 'step'."),
+        (["agreement"], "The option `file` must name agreement items; give `--option file=PATH`."),
         (["--against", "none"], "lm.ablation.smoke has run no condition 'none', but baseline, surprisal,fixed."),
-        (["--step", "99"], "`--step` must be at most 14, the words of the longest sentence, but got 99."),
+        (
+            ["--option", "step=99"],
+            "The option `step` must be a number from 1 to 14, the words of the longest sentence,",
+        ),
         (["--evaluation", "none"], "'surprisal,fixed' has no evaluation 'none'; it has test, without."),
-        (["--evaluation", "without", "--theorems"], "The theorems are about a recoder; choose a condition or an"),
+        (["theorems", "--evaluation", "without"], "The theorems are about a recoder; choose a condition or an"),
     ],
 )
 def test_a_wrong_question_is_told_what_is_right(ablation, monkeypatch, options, message):
     monkeypatch.chdir(ablation)
-    done = invoke("analyse", "lm.ablation", "surprisal,fixed", "--smoke", *options)
+    done = invoke("analyse", "lm.ablation", "surprisal,fixed", *options, "--smoke")
     assert str(done.exception).startswith(message)
 
 
-def test_only_language_models_that_have_run_can_be_analysed():
-    assert "trains no language models" in str(invoke("analyse", "asr.demo", "surprisal").exception)
+def test_only_what_has_analyses_and_has_run_can_be_analysed():
+    assert "trainables.asr.train, the trainable of asr.demo, has no analyses" in str(
+        invoke("analyse", "asr.demo", "surprisal").exception
+    )
     assert "has not run here yet" in str(invoke("analyse", "lm.laptop", "baseline").exception)
 
 
@@ -217,8 +229,8 @@ def test_a_probe_that_is_told_the_number_moves_the_verb_its_way(tmp_path):
     path.write_text("\n".join(rows) + "\n")
     accuracies = {}
     for evaluation in ("test", "layer_2_step_1"):
-        options = ("--agreement", str(path), "--evaluation", evaluation, "--format", "json")
-        done = invoke("analyse", "lm.weak_supervision", "baseline", "--smoke", *options)
+        options = ("--option", f"file={path}", "--evaluation", evaluation, "--format", "json")
+        done = invoke("analyse", "lm.weak_supervision", "baseline", "agreement", "--smoke", *options)
         assert done.exit_code == 0, (done.output, done.exception)
         found = {(row["kind"], row["reading"]): row for row in json.loads(done.stdout)}
         accuracies |= {(evaluation, reading): row["accuracy"] for (_, reading), row in found.items()}
@@ -230,12 +242,12 @@ def test_a_probe_that_is_told_the_number_moves_the_verb_its_way(tmp_path):
 @pytest.mark.data
 def test_minimal_pairs_and_agreement_on_real_files(analysed, real_data):
     suites = [str(real_data / "syntaxgym" / f"{name}.csv") for name in ("mvrr", "npz_obj")]
-    rows = analysed("--suite", suites[0], "--suite", suites[1])
+    rows = analysed("suite", "--option", f"file={suites[0]}", "--option", f"file={suites[1]}")
     assert [(row["suite"], row["reading"]) for row in rows] == [
         (name, reading) for name in ("mvrr", "npz_obj") for reading in ("without", "with")
     ]
     assert all(0 <= row["share_positive"] <= 1 and 0 < row["num_items"] < 28 for row in rows)
-    items = analysed("--agreement", str(real_data / "agreement" / "gulordava" / "generated.tab"))
+    items = analysed("agreement", "--option", f"file={real_data / 'agreement' / 'gulordava' / 'generated.tab'}")
     assert {row["kind"] for row in items} == {"all", "generated", "original"}
     assert all(0 <= row["accuracy"] <= 1 and row["num_items"] > 5 for row in items)
 

@@ -15,9 +15,9 @@ def driver(workplace, monkeypatch):
     """Stands in for Ray: notes what it is given and records one replicate."""
     calls = []
 
-    def launch(factory, console, cpus, accept_code):
+    def launch(factory, console, cpus, accept_code, retry):
         name = factory.sweep.name
-        calls.append((name, cpus, accept_code))
+        calls.append((name, cpus, accept_code, *retry))
         Store(factory.settings.runs / "mlflow.db", name).write([replicate("a", 1)], revision=1)
         return Outcome((), ("A file is broken.",) if cpus == 13 else ())
 
@@ -31,6 +31,15 @@ def test_run_checks_runs_and_loads(driver):
     assert [(r.condition, r.seed) for r in study.replicates] == [("a", 1)]
     assert notebook.run(find_sweep("act.tau_parity_laptop"), accept_code=True).sweep == "act.tau_parity_laptop"
     assert driver[-1] == ("act.tau_parity_laptop", None, True)
+
+
+def test_failures_that_are_to_be_tried_again_are_handed_on(driver, workplace):
+    store = Store(workplace / "runs" / "mlflow.db")
+    store.write([replicate("random", 1, state="failed")], revision=1)
+    notebook.run("asr.demo", retry=["random"])
+    assert driver == [("asr.demo", None, False, "random")]
+    with pytest.raises(InputError, match="'surprisal' has no failed replicate"):
+        notebook.run("asr.demo", retry=["surprisal"])
 
 
 def test_a_mistake_that_only_the_work_finds_is_raised(driver):
@@ -91,3 +100,14 @@ def test_a_report_in_a_notebook_is_that_of_the_command():
     assert found.question.sweep == "asr.demo.smoke"
     with pytest.raises(InputError, match=r"my\.sweep is no shipped sweep, so `sweep` must be given"):
         notebook.report(Study("my.sweep", tuple(replicates)))
+
+
+def test_a_study_that_says_its_question_needs_no_sweep():
+    frame = Study("any", tuple(replicate(name, seed, metrics={"per": seed / 7}) for name in "ab" for seed in (1, 2, 3)))
+    objectives = [Objective("per", "maximize")]
+    study = Study.from_dataframe(frame.to_dataframe(), objectives, "theirs", reference="b", test="paired_permutation")
+    assert notebook.pareto(study).reference == "b"
+    (found,) = notebook.compare(study, "a", "b")
+    assert found.is_paired and found.metric == "per"
+    answers = notebook.report(study)
+    assert answers.question.objectives == tuple(objectives) and [one.a for one in answers.comparisons] == ["a"]

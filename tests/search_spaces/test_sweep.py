@@ -1,13 +1,16 @@
+import itertools
 import re
 import subprocess
 import sys
 from dataclasses import replace
+from functools import reduce
 
 import pytest
 
 from search_spaces.asr import demo
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
+from search_spaces.settings import declared_name, name_with
 from search_spaces.sweep import Condition, ResolvedResources, Resources, Search, Sequential, grid
 from trainables.asr.config import AsrConfig, Random, Surprisal
 from trainables.asr.data.config import LibriSpeech
@@ -84,14 +87,44 @@ def test_condition_values_and_seed_reach_the_config():
 
 def test_an_override_renames_the_conditions_that_it_changes_and_no_other():
     changed = demo().with_values({"controller.mu": 0.3})
-    assert [c.name for c in changed.conditions] == [
-        "surprisal,controller.mu=0.3", "random", "always_small", "always_big"
-    ]  # fmt: skip
+    assert [c.name for c in changed.conditions] == ["surprisal,mu=0.3", "random", "always_small", "always_big"]
+    assert [dict(c.settings) for c in changed.conditions] == [{"controller.mu": 0.3}, {}, {}, {}]
+    assert [c.declared for c in changed.conditions] == [c.name for c in demo().conditions]
     assert changed.reference == "random"
-    both = demo().with_values({"training.num_epochs": 2, "data.noise": 0.5})
-    assert both.reference == "random,training.num_epochs=2,data.noise=0.5"
     with pytest.raises(InputError, match="--seeds"):
         demo().with_values({"seed": 3})
+
+
+def test_a_name_has_the_shortest_end_of_a_path_that_no_other_path_has():
+    """`ar.training.num_epochs` is there too, so that `num_epochs` alone would not say which."""
+    values = {"training.num_epochs": 2, "data.noise": 0.5, "ar.training.num_epochs": 3}
+    sweeps = [demo().with_values(dict(order)) for order in itertools.permutations(values.items())]
+    assert {sweep.reference for sweep in sweeps} == {"random,ar.training.num_epochs=3,noise=0.5,training.num_epochs=2"}
+    assert all(sweep == sweeps[0] for sweep in sweeps)
+    in_turn = reduce(lambda sweep, item: sweep.with_values(dict([item])), values.items(), demo())
+    assert in_turn.conditions == sweeps[0].conditions
+
+
+@pytest.mark.parametrize(
+    ("values", "end"),
+    [
+        ({"training.learning_rate": 0.001}, "training.learning_rate=0.001"),
+        ({"training.learning_rate": 1 / 3}, r"training.learning_rate=0.333333333333-[0-9a-f]{4}"),
+        ({"data.split": {"kind": "held_out_speakers"}}, r"split=held_out_speakers-[0-9a-f]{4}"),
+        ({"controller.fit": "one_pass_adam"}, "fit=one_pass_adam"),
+    ],
+)
+def test_a_value_that_a_name_cannot_hold_is_told_by_its_hash(values, end):
+    first = find_sweep("asr.table2_timit").with_values(values).conditions[0]
+    assert re.fullmatch(f"{re.escape(first.declared)},{end}", first.name)
+
+
+def test_values_that_look_alike_in_a_name_get_different_ones():
+    names = {name_with("a", {"x.text": text}, ["x.text"]) for text in ("one two", "one-two", "one/two", "one,two")}
+    assert len(names) == 4 and "a,text=one-two" in names
+    assert all(declared_name(name, ["x.text"]) == "a" for name in names)
+    long = name_with("a", {"x.text": 300 * "b"}, ["x.text"])
+    assert len(long) < 60 and long != name_with("a", {"x.text": 301 * "b"}, ["x.text"])
 
 
 def test_the_autoregressive_model_learns_from_the_tasks_own_data_unless_told_otherwise(tmp_path):
@@ -102,12 +135,57 @@ def test_the_autoregressive_model_learns_from_the_tasks_own_data_unless_told_oth
 
 
 def test_an_override_that_would_do_nothing_is_refused():
-    with pytest.raises(InputError, match=r"`controller.mu` changes nothing in asr.ablation_timit"):
-        find_sweep("asr.ablation_timit").with_values({"controller.mu": 0.3})
+    fixed = replace(
+        demo(), conditions=tuple(replace(c, values={"data.noise": 0.5}) for c in demo().conditions[:1]), reference=None
+    )
+    with pytest.raises(
+        InputError, match=r"`data.noise` changes nothing in asr.demo: every condition .* to 0.5; set an"
+    ):
+        fixed.with_values({"data.noise": 0.1})
+    without = replace(demo(), conditions=(Condition("r", {"controller": Random(p_big=0.5)}),), reference=None)
+    with pytest.raises(InputError, match=r"`controller.mu` changes nothing in asr.demo: no condition keeps the part"):
+        without.with_values({"controller.mu": 0.3})
     with pytest.raises(InputError, match=r"`controller.mu` is what asr.search searches"):
         find_sweep("asr.search").with_values({"controller.mu": 0.3})
+    part = replace(find_sweep("asr.search").search, space={"training": Choice((demo().base.training,))})
+    with pytest.raises(InputError, match=r"`training` is what asr.search searches, so `training.num_epochs` cannot"):
+        replace(find_sweep("asr.search"), search=part).with_values({"training.num_epochs": 3})
     same = find_sweep("asr.ablation_timit").with_values({"training.num_epochs": 50})
     assert same == find_sweep("asr.ablation_timit")
+
+
+def test_an_override_reaches_what_only_conditions_have():
+    laptop = find_sweep("lm.laptop")
+    changed = laptop.with_values({"recoder.not_finite": "one"})
+    assert [c.name for c in changed.conditions] == [
+        c.name if c.name == "baseline" else f"{c.name},not_finite=one" for c in laptop.conditions
+    ]
+    assert [getattr(changed.config(c, 1).recoder, "not_finite", None) for c in changed.conditions] == [
+        None, "one", "one", "one", "one"
+    ]  # fmt: skip
+    assert (changed.base, changed.reference) == (laptop.base, "baseline")
+
+
+def test_what_a_condition_sets_within_a_part_stays_when_the_part_is_set():
+    laptop = find_sweep("lm.laptop")
+    own = {"recoder": laptop.conditions[1].values["recoder"], "recoder.step.size": 3.0}
+    sweep = replace(laptop, conditions=(laptop.conditions[0], Condition("three", own)))
+    changed = sweep.with_values({"recoder.step": {"kind": "fixed", "size": 9.0}, "recoder.not_finite": "one"})
+    assert [c.name for c in changed.conditions] == ["baseline", "three,not_finite=one"]
+    recoder = changed.config(changed.conditions[1], 1).recoder
+    assert (recoder.step.size, recoder.not_finite) == (3.0, "one")
+
+
+def test_an_override_that_nothing_has_is_refused_by_what_has_most_of_it():
+    laptop = find_sweep("lm.laptop")
+    with pytest.raises(InputError, match=r"`recoder.step.siz` is not a config path: 'siz' is not one of kind, size"):
+        laptop.with_values({"recoder.step.siz": 2})
+    with pytest.raises(InputError, match=r"`widht` is not a config path: 'widht' is not one of .*hidden_size"):
+        laptop.with_values({"widht": 2})
+    with pytest.raises(InputError, match=r"`recoder.step.size`: Input should be"):
+        laptop.with_values({"recoder.step.size": "wide"})
+    with pytest.raises(InputError, match=r"with recoder.step.size set so, 'surprisal,step=1' and 'surprisal,step=5'"):
+        laptop.with_values({"recoder.step.size": 2.0})
 
 
 @pytest.mark.parametrize(

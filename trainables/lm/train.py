@@ -1,5 +1,6 @@
 """Training and testing of one language model, with a recoder or without, read from top to bottom."""
 
+import importlib
 import math
 import tempfile
 import time
@@ -30,6 +31,13 @@ metrics = METRICS
 def reads(config: LmConfig) -> object:
     """What of `config` decides the fingerprint."""
     return config.data
+
+
+def __getattr__(name: str) -> object:
+    """`analyses`, loaded when they are asked for: they are no part of the code that trains."""
+    if name == "analyses":
+        return importlib.import_module(".analysis.questions", __package__).ANALYSES
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def fingerprint(config: LmConfig) -> str:

@@ -95,7 +95,7 @@ def _manifest(file: Path, content: bytes) -> Manifest:
             "install that version."
         )
     manifest = validated(Manifest, parsed, MANIFEST)
-    if manifest.format != FORMAT:
+    if not manifest.format >= 1:
         raise _refused(file, f"has format {manifest.format}, which no version wrote")
     return manifest
 

@@ -13,6 +13,7 @@ from orchestrator.report.answers import answer
 from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import read_question, read_study
 from orchestrator.report.bundle.write import Manifest, member_of, table_member, versions
+from orchestrator.report.claim_table import claim_table
 from orchestrator.report.table import Table, to_csv
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
@@ -23,6 +24,9 @@ TOLERANCE: Final = 1e-9
 
 PROSE: Final = ("reason", "note", "warnings")
 """Columns of sentences: other code may word them differently without another result."""
+
+WITH_CLAIMS: Final = 2
+"""The format from which on a bundle holds the claims that its table of claims is made of."""
 
 Rows = Sequence[Sequence[str]]
 
@@ -71,6 +75,8 @@ class Verification:
 def verify(file: Path) -> Verification:
     """What differs between the tables in a bundle and those that its raw values give with the installed code.
 
+    Bundles of format 1 do not hold the claims; their table of claims is compared with the manifest alone.
+
     Raises:
         InputError: if it is no bundle, or its raw values cannot be read.
     """
@@ -78,7 +84,12 @@ def verify(file: Path) -> Verification:
     study, question = read_study(members["study.json"]), read_question(members["question.json"])
     _check_names(file, manifest, study, question)
     made = {table_member(table): table for table in tables(answer(study, question))}
-    found = [*_changed_members(manifest, members), *_differences(made, members)]
+    written = {name: content for name, content in members.items() if name.startswith("tables/")}
+    if manifest.format < WITH_CLAIMS:
+        claims = table_member(claim_table(question.sweep, ()))
+        made = {name: table for name, table in made.items() if name != claims}
+        written = {name: content for name, content in written.items() if name != claims}
+    found = [*_changed_members(manifest, members), *_differences(made, written)]
     differences = [one for one in found if one.column not in PROSE]
     here = versions()
     others = {name: (there, here.get(name, "none")) for name, there in manifest.written_by.items()}
@@ -126,15 +137,14 @@ def _changed_members(manifest: Manifest, members: Mapping[str, bytes]) -> Iterat
             yield Difference(name, "", "", *texts)
 
 
-def _differences(made: Mapping[str, Table], members: Mapping[str, bytes]) -> Iterator[Difference]:
-    written = {name for name in members if name.startswith("tables/")}
-    for name in sorted(written | set(made)):
+def _differences(made: Mapping[str, Table], written: Mapping[str, bytes]) -> Iterator[Difference]:
+    for name in sorted({*written, *made}):
         if name not in made:
             yield Difference(name, "", "", "a table", "no such table")
         elif name not in written:
             yield Difference(name, "", "", "no such table", f"a table of {len(made[name].rows):,} rows")
         else:
-            yield from _different_cells(name, made[name], _rows(members[name].decode(errors="replace")))
+            yield from _different_cells(name, made[name], _rows(written[name].decode(errors="replace")))
 
 
 def _different_cells(name: str, table: Table, written: Rows | None) -> Iterator[Difference]:

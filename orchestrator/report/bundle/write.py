@@ -21,7 +21,7 @@ from orchestrator.results.provenance import StudyProvenance
 from orchestrator.tracking.checkout import git_commit
 from trainables.errors import InputError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 MANIFEST: Final = "MANIFEST.json"
 MIB: Final = 1 << 20
 LIMITS: Final = {
@@ -56,7 +56,8 @@ report.html      the report; it opens from disk in any browser
 tables/*.csv     its tables
 study.json       the raw results: every replicate (a condition with a seed), every metric with all its digits;
                  metrics of an evaluation are named metric@evaluation; "NaN", "Infinity" and "-Infinity" are numbers
-question.json    what the sweep asks: objectives, reference condition, promised test, seeds, configs
+question.json    what the sweep asks: objectives, reference condition, promised test, seeds, configs; and the published
+                 numbers and statements that it is held against
 provenance.json  where the results came from: commits, packages, commands, hosts, devices, data, configs as logged
 diffs/*.diff     what was changed and not committed when a driver of the sweep started
 MANIFEST.json    size and SHA-256 of every other member, and what wrote them

@@ -1,6 +1,7 @@
 """The commands of jobs as a user meets them, against a cluster that only pretends."""
 
 import json
+import os
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -78,7 +79,9 @@ def test_submit_sends_the_sources_and_says_how_to_go_on(cluster):
     assert done.exit_code == 0
     ((submission, name, names),) = cluster.sent
     assert (submission.sweep, name) == ("asr.demo.smoke", "asr.demo.smoke-1")
-    assert submission.entrypoint == "python -m orchestrator run asr.demo --smoke --set training.num_epochs=2"
+    assert submission.entrypoint == (
+        "python -m orchestrator run search_spaces.asr:SWEEPS.demo --smoke --set training.num_epochs=2"
+    )
     assert submission.variables == {"A": "b"}
     brought = {".ponderay/commit", ".ponderay/diff"}
     assert {"orchestrator/__main__.py", "trainables/rng.py", *brought} <= names
@@ -112,11 +115,41 @@ MANIFEST = ["asr.demo", "--kubernetes", "--dry-run", "--image", "lab/ponderay:1"
         (["asr.demo", "--worker-gpus", "0"], "Ponderay only prints the manifest for Kubernetes"),
         ([*MANIFEST, "--follow"], "without --address and --follow"),
         ([*MANIFEST, "--address", "http://head:1"], "without --address and --follow"),
+        (["asr.demo", "--nodes", "2"], "--nodes and --sbatch go with --slurm"),
+        (["asr.demo", "--sbatch", "time=1"], "--nodes and --sbatch go with --slurm"),
+        (["asr.demo", "--slurm", "--follow"], "--slurm goes with no option of another kind of cluster"),
+        (["asr.demo", "--slurm", "--kubernetes"], "--slurm goes with no option of another kind of cluster"),
+        (["asr.demo", "--slurm", "--worker-gpus", "0"], "--slurm goes with no option of another kind of cluster"),
+        (["asr.demo", "--slurm", "--sbatch", "nodes=2"], "Give the number of nodes by --nodes"),
     ],
 )
 def test_a_mistake_is_found_before_anything_is_sent(cluster, arguments, said):
     error = call("submit", *arguments).exception
     assert isinstance(error, InputError) and said in str(error)
+    assert not cluster.sent and not cluster.num_looks
+
+
+def test_the_batch_file_for_slurm_is_printed(cluster):
+    done = call("submit", "asr.demo", "--smoke", "--slurm", "--dry-run", "--nodes", "3", "--sbatch", "time=1:00:00")
+    lines = done.stdout.splitlines()
+    assert (done.exit_code, lines[0]) == (0, "#!/bin/bash")
+    assert {"#SBATCH --nodes=3", "#SBATCH --time=1:00:00"} <= set(lines)
+    assert lines[-1].endswith(" python -m orchestrator run asr.demo --smoke")
+    assert not cluster.sent and not cluster.num_looks
+
+
+@pytest.mark.parametrize(
+    ("options", "log"), [([], ["Follow  tail -F slurm-42.out"]), (["--sbatch", "output=logs/%x.out"], [])]
+)
+def test_a_job_of_slurm_is_sent_and_its_number_said(cluster, workplace, monkeypatch, options, log):
+    sbatch = workplace / "sbatch"
+    sbatch.write_text("#!/bin/sh\necho 42\n")
+    sbatch.chmod(0o755)
+    monkeypatch.setenv("PATH", str(workplace), prepend=os.pathsep)
+    done = call("submit", "asr.demo", "--slurm", *options)
+    assert done.stdout.splitlines() == [
+        "Job     42", *log, "Stop    scancel --batch --signal=TERM 42", "Status  ponderay status asr.demo",
+    ]  # fmt: skip
     assert not cluster.sent and not cluster.num_looks
 
 

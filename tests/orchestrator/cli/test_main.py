@@ -36,7 +36,7 @@ def test_help_names_the_commands():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "asr.nothing"], "There is no sweep 'asr.nothing'; the sweeps are asr.ablation"),
+        (["run", "asr.nothing"], "There is no sweep 'asr.nothing'; the sweeps of asr are asr.ablation"),
         (
             ["run", "asr.demo", "--set", "network.depth=3"],
             "`network.depth` is not a config path: 'depth' is not one of",
@@ -49,6 +49,7 @@ def test_help_names_the_commands():
         ),
         (["run", "asr.demo", "--set", "seed=3"], "`--seeds N` asks for seeds"),
         (["train", "asr.demo", "--condition", "x"], "asr.demo has no condition 'x'; it has surprisal, random"),
+        (["run", "asr.demo", "--retry", "random"], "asr.demo has not run here yet"),
         (["status", "asr.demo"], "asr.demo has not run here yet"),
         (["pareto", "asr.demo"], "asr.demo has not run here yet"),
         (

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from orchestrator.cli import report_summary
 from orchestrator.cli.report import report
 from orchestrator.cli.verify import verify
+from orchestrator.results.importance import Importance
 from orchestrator.results.study import Study
 from orchestrator.tracking.client import Tracking
 from search_spaces import find
@@ -124,6 +125,28 @@ def test_a_recorded_study_held_against_published_numbers_has_one_of_each_verdict
         assert any(line.startswith(f"{finding.value} ") for line in lines) and finding.value in page, finding
 
 
+def test_a_sweep_is_held_against_its_claims_by_verify_as_in_the_report(workplace, monkeypatch):
+    from tests.orchestrator.published.test_judge import EXPECTED, SWEEP, replicates
+
+    monkeypatch.setenv("COLUMNS", "250")
+    store = Store(workplace / "runs" / "mlflow.db", SWEEP)
+    for revision, condition in enumerate(("train_stochastic", "train_deterministic"), start=1):
+        store.write(replicates(condition), revision, start_ms=revision)
+    rows = json.loads(call("verify", SWEEP, "--format", "json").stdout)
+    findings = {row["id"]: row["finding"] for row in rows}
+    assert {name: findings[name] for name in EXPECTED} == {name: one.value for name, one in EXPECTED.items()}
+    listed = list(csv.DictReader(io.StringIO(call("verify", SWEEP, "--format", "csv").stdout)))
+    assert [row["id"] for row in listed] == [row["id"] for row in rows]
+    shown = call("verify", SWEEP).stdout
+    assert "REPRODUCED      released_per of train_stochastic@stochastic (" in shown and "WORSE " in shown
+
+
+def test_a_sweep_of_which_nothing_is_published_says_so(store):
+    store.client.rename_experiment(store.experiment_id, "act.search_parity")
+    store.write([replicate("a", 1)], revision=1)
+    assert call("verify", "act.search_parity").stdout == "Nothing published is known of this sweep.\n"
+
+
 def test_json_is_whole_and_strict(stored):
     found = call("report", "asr.demo", "--bundle", "it.zip", "--format", "json")
 
@@ -131,7 +154,7 @@ def test_json_is_whole_and_strict(stored):
         raise AssertionError(f"{constant} is no JSON")
 
     content = json.loads(found.stdout, parse_constant=refuse)
-    assert list(content) == ["sweep", "summary", "warnings", *KINDS[:3], "files", "bundle"]
+    assert list(content) == ["sweep", "summary", "warnings", *KINDS[:3], "importance", "files", "bundle"]
     assert {row["condition"] for row in content["conditions"]} == {"random", "surprisal", "always_big"}
     assert {row["p_dominates_reference"] for row in content["conditions"] if row["condition"] == "random"} == {None}
     assert len(content["comparisons"]) == 2 * 2 * 2
@@ -192,7 +215,30 @@ def test_a_search_without_listed_conditions_is_reported_too(workplace, monkeypat
     found = call("report", name, "--bundle", "it.zip")
     assert found.exit_code == 0, found
     assert "│ lr=0" in found.stdout and "│ lr=1" not in found.stdout
+    said = f"holds no search of {name}."
+    assert said in found.stdout and said in Path(f"runs/reports/{name}/{name}.report.html").read_text()
     assert call("verify", "it.zip").exit_code == 0
+
+
+def test_the_report_of_a_search_says_which_parameters_matter(workplace, monkeypatch, stored):
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("lm.search", (made,)))
+    sweep = find.find_sweep("lm.search")
+    metrics = [objective.metric for objective in sweep.objectives]
+    made = replicate("0000 lr=1", 1, metrics=dict.fromkeys(metrics, 1.0))
+    Store(workplace / "runs" / "mlflow.db", "lm.search")
+    said = Importance(
+        "lm.search", tuple(metrics), ("lr", "depth"), ((0.25,) * len(metrics), (0.75,) * len(metrics)), 30
+    )
+    monkeypatch.setattr("orchestrator.scheduler.importance.importance", lambda *_: said)
+    found = call("report", "lm.search")
+    assert found.exit_code == 0, found
+    assert f"Importance for {metrics[0]}: depth 0.75, lr 0.25 (30 trials).\n" in found.stdout
+    folder = Path("runs/reports/lm.search")
+    assert (folder / "lm.search.importance.csv").read_text().startswith(f"parameter,{metrics[0]}")
+    assert 'id="importance-table"' in (folder / "lm.search.report.html").read_text()
+    content = json.loads(call("report", "lm.search", "--format", "json").stdout)["importance"]
+    assert content["trials"] == 30 and content["parameters"]["depth"] == dict.fromkeys(metrics, 0.75)
+    assert call("report", "lm.search", "--bundle", "it.zip").exit_code == call("verify", "it.zip").exit_code == 0
 
 
 def test_many_rows_and_warnings_are_cut_and_that_is_said(stored, monkeypatch):
@@ -244,7 +290,7 @@ def test_a_bundle_that_differs_exits_with_1_and_says_where(bundle):
 def test_what_is_no_bundle_is_refused(workplace):
     Path("it.zip").write_text("no")
     with pytest.raises(InputError, match=r"it\.zip is no bundle"):
-        verify(Path("it.zip"))
+        verify("it.zip")
 
 
 def test_progress_goes_to_stderr(stored):
@@ -253,14 +299,15 @@ def test_progress_goes_to_stderr(stored):
 
 
 def test_conditions_that_were_run_with_other_settings_are_asked_for_as_they_were_run(store, monkeypatch):
-    """A published setting of the data is no override of what was published; the reference has its other name too."""
+    """An earlier version wrote settings into names; the reference is found under its other name, with --set or not."""
     monkeypatch.setattr(Tracking, "store_report", lambda *_: None)
     for revision, name in enumerate(("surprisal", "random"), start=1):
         metrics = {"per@stochastic": 0.2 + 0.1 * revision, "macs_per_frame@stochastic": 1e6}
         renamed = f"{name},training.num_epochs=3"
         listed = [replicate(renamed, seed, metrics=metrics | {"loss": 1.0 / seed}) for seed in (1, 2, 3)]
         store.write(listed, revision, start_ms=revision)
-    plain = json.loads(call("report", "asr.demo", "--format", "json").stdout)
-    assert plain["comparisons"] == []
-    asked = json.loads(call("report", "asr.demo", "--set", "training.num_epochs=3", "--format", "json").stdout)
-    assert {row["b"] for row in asked["comparisons"]} == {"random,training.num_epochs=3"}
+    for options in ((), ("--set", "training.num_epochs=3"), ("--reference", "random,training.num_epochs=3")):
+        found = json.loads(call("report", "asr.demo", *options, "--format", "json").stdout)
+        assert {row["b"] for row in found["comparisons"]} == {"random,training.num_epochs=3"}
+    other = json.loads(call("report", "asr.demo", "--set", "training.num_epochs=4", "--format", "json").stdout)
+    assert other["comparisons"] == []

@@ -27,6 +27,16 @@ def test_ray_reads_its_mode_again(monkeypatch):
     assert modes[0] != modes[1]
 
 
+def test_living_nodes_are_asked_for_without_joining_their_cluster():
+    from ray._raylet import InnerGcsClient
+    from ray.core.generated.gcs_pb2 import GcsNodeInfo
+
+    asked_by = InnerGcsClient.get_all_node_info.__doc__.splitlines()[0]
+    assert "timeout:" in asked_by and "state_filter:" in asked_by
+    assert "node_manager_hostname" in GcsNodeInfo.DESCRIPTOR.fields_by_name
+    assert GcsNodeInfo.GcsNodeState.Value("ALIVE") == GcsNodeInfo.ALIVE
+
+
 def test_the_names_of_sent_variables_are_one_set_that_tune_reads():
     names = ray_internals.propagated_variables()
     assert isinstance(names, set)

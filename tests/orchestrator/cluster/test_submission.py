@@ -54,6 +54,10 @@ def test_what_has_its_default_is_not_said():
     assert run_options(False, None, None, None, accept_code=False, max_device_hours=math.inf) == []
     given = run_options(False, None, None, None, accept_code=True, max_device_hours=2.5)
     assert given == ["--accept-code", "--max-device-hours", "2.5"]
+    assert run_options(False, None, None, None, False, math.inf, retry=["a", "b c"]) == [
+        *("--retry", "a"),
+        *("--retry", "b c"),
+    ]
     again = submit_again(entrypoint("asr.demo", given), {}, None)
     assert again == "ponderay submit asr.demo --accept-code --max-device-hours 2.5"
 

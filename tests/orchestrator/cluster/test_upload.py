@@ -170,3 +170,33 @@ def test_this_repository_is_small_and_has_its_packages(tmp_path):
     names = {file.as_posix() for file in here.files}
     assert {"pyproject.toml", "orchestrator/__main__.py", "search_spaces/asr.py", "trainables/rng.py"} <= names
     assert here.num_bytes < 10_000_000
+
+
+def test_a_sweep_of_ones_own_goes_with_its_folder_and_ponderays_packages_alone(tmp_path, monkeypatch):
+    (tmp_path / "lab" / "mylab").mkdir(parents=True)
+    for name, text in (
+        ("mylab/__init__.py", ""),
+        ("mylab/toy.py", "import helper"),
+        ("helper.py", ""),
+        ("x.pem", "key"),
+    ):
+        (tmp_path / "lab" / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path / "lab")
+    found = find_upload(Settings(tmp_path / "runs", "sqlite:///x.db"), modules=["mylab.toy", "trainables.asr.train"])
+    (own,) = found.others
+    assert own.root == tmp_path / "lab"
+    assert [file.as_posix() for file in own.files] == ["helper.py", "mylab/__init__.py", "mylab/toy.py"]
+    assert {file.parts[0] for file in found.files} == {"orchestrator", "search_spaces", "trainables", "ponderay"}
+    with packed(found) as package, zipfile.ZipFile(package) as opened:
+        names = opened.namelist()
+    assert {"mylab/toy.py", "helper.py", "orchestrator/__main__.py", ".ponderay/commit"} <= set(names)
+    assert found.num_files == len(found.files) + 3
+
+
+def test_a_folder_of_ones_own_with_the_name_of_a_package_cannot_go(tmp_path, monkeypatch):
+    (tmp_path / "trainables").mkdir()
+    for name in ("trainables/mine.py", "alone_of_its_name.py"):
+        (tmp_path / name).write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"trainables has the name of a package of Ponderay's; rename it"):
+        find_upload(Settings(tmp_path / "runs", "sqlite:///x.db"), modules=["alone_of_its_name"])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -131,6 +132,31 @@ def test_an_override_is_another_setting_unless_it_does_not_matter(path, value, i
     assert (found.finding is Finding.reproduced) == is_comparable
     assert (found.finding is Finding.not_comparable) != is_comparable
     assert reason in found.reason and (is_comparable or math.isnan(found.difference))
+
+
+@pytest.mark.parametrize(("path", "value"), [("controller.fit", "one_pass_adam"), ("controller.mu", 0.8)])
+def test_what_ran_with_settings_only_is_judged_by_them_without_being_asked(path, value) -> None:
+    """Their config is the recorded one; `controller.fit` is free, `controller.mu` is not."""
+    asked = find_sweep(SWEEP).with_values({path: value})
+    of_asked = Question.of(asked)
+    suffix = asked.conditions[0].name.removeprefix("train_stochastic")
+    recorded = replace(study(suffix), settings=of_asked.settings)
+    question = Question.of_study(find_sweep(SWEEP), recorded, lambda: of_asked.configs)
+    assert repr(judge(recorded, question)) == repr(judge(recorded, of_asked))
+    assert any(verdict.ours for verdict in judge(recorded, question))
+
+
+def test_what_ran_with_several_settings_only_is_not_comparable_until_one_is_shown() -> None:
+    asked = [Question.of(find_sweep(SWEEP).with_values({"controller.mu": mu})) for mu in (0.8, 0.9)]
+    both = [study(f",mu={mu}") for mu in (0.8, 0.9)]
+    settings = {**asked[0].settings, **asked[1].settings}
+    recorded = Study(SWEEP, (*both[0].replicates, *both[1].replicates), settings=settings)
+    configs = {**asked[0].configs, **asked[1].configs}
+    question = Question.of_study(find_sweep(SWEEP), recorded, lambda: configs)
+    verdict = by_id(judge(recorded, question))["asr.appendix_c.timit.yy.per"]
+    assert (verdict.finding, verdict.ours) == (Finding.not_comparable, None)
+    several = "'train_stochastic' is there with several settings, train_stochastic,mu=0.8 and train_stochastic,mu=0.9"
+    assert several in verdict.reason
 
 
 def test_other_labels_make_other_error_rates() -> None:

@@ -8,6 +8,7 @@ from orchestrator.report import published_marks
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from search_spaces.find import find_sweep
+from search_spaces.find_claims import claims_of
 from search_spaces.sweep import Objective
 
 
@@ -31,7 +32,7 @@ def test_published_points_are_comparable_on_the_same_data_only(monkeypatch):
 
 def marks_of(sweep, *metrics):
     objectives = tuple(Objective(metric) for metric in metrics)
-    question = Question(sweep, "", objectives, "", "welch", (1,), {})
+    question = Question(sweep, "", objectives, "", "welch", (1,), {}, claims=claims_of(find_sweep(sweep)))
     return {mark.text.splitlines()[0]: mark for mark in published_marks.published_marks(question, Study(sweep, ()))}
 
 

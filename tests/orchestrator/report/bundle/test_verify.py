@@ -15,6 +15,7 @@ from orchestrator.report.answers import answer
 from orchestrator.report.bundle import read
 from orchestrator.report.bundle.verify import verify
 from orchestrator.report.bundle.write import write_bundle
+from search_spaces.claim import NumberClaim, Place, Published, Setting, Source, StatementClaim
 from tests.orchestrator.report.studies import PROVENANCE, question, small_study
 from trainables.errors import InputError
 
@@ -177,7 +178,7 @@ def put(name, content):
             put("MANIFEST.json", b'{"format": 0, "sweep": "s", "written_by": {}, "members": {}}'),
             "has format 0, which no",
         ),
-        (put("MANIFEST.json", b'{"format": 2}'), "has format 2: a newer Ponderay wrote it"),
+        (put("MANIFEST.json", b'{"format": 3}'), "has format 3: a newer Ponderay wrote it"),
     ],
 )
 def test_members_that_are_missing_too_many_or_elsewhere_are_refused(rewritten, change, reason):
@@ -304,3 +305,75 @@ def test_a_name_with_a_hidden_end_is_refused(tmp_path):
     file.write_bytes(file.read_bytes().replace(b"study.jsonX.exe", b"study.json\0.exe"))
     with pytest.raises(InputError, match="no name in a bundle"):
         verify(file)
+
+
+CLAIM = StatementClaim(
+    "mine", ("asr.demo",), "It errs less.", Place("surprisal", "per", "greedy"), "below", 0.5, Source("p", "t"),
+    Setting("here"),
+)  # fmt: skip
+
+NUMBER = NumberClaim(
+    "n", ("asr.demo",), Place("random", "per", "greedy", over=Place("surprisal", "per", "greedy")),
+    Published(1.1, 0.1, 3), 0.2, "a fifth", Source("p", "t"), Setting("here", {"controller.kind": "random"}),
+)  # fmt: skip
+
+
+def with_claims(folder, claims):
+    file = folder / "claims.zip"
+    answers = answer(small_study(), question(claims=claims))
+    write_bundle(file, answers, tables(answers), PROVENANCE, "<html></html>")
+    return file
+
+
+def changed(file, change):
+    """The bundle with its members changed by a function, and a manifest that agrees but for its format."""
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    about = json.loads(members.pop("MANIFEST.json"))
+    about["format"] = change(members) or about["format"]
+    about["members"] = {n: {"sha256": hashlib.sha256(x).hexdigest(), "size": len(x)} for n, x in members.items()}
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in (members | {"MANIFEST.json": json.dumps(about).encode()}).items():
+            archive.writestr(name, content)
+    return file
+
+
+def test_a_bundle_holds_the_claims_so_that_their_verdicts_are_made_again_anywhere(tmp_path):
+    file = with_claims(tmp_path, (NUMBER, CLAIM))
+    found = verify(file)
+    assert found.differences == () and found.num_reworded == 0
+    with zipfile.ZipFile(file) as archive:
+        rows = list(csv.DictReader(io.StringIO(archive.read("tables/asr.demo.claims.csv").decode())))
+    assert [row["id"] for row in rows] == ["n", "mine"]
+
+    def change(members):
+        content = json.loads(members["question.json"])
+        content["claims"][1]["right"] = 0.01
+        members["question.json"] = json.dumps(content).encode()
+
+    columns = {(one.member, one.column) for one in verify(changed(file, change)).differences}
+    assert ("tables/asr.demo.claims.csv", "finding") in columns
+
+
+def test_a_bundle_of_format_1_has_no_claims_and_its_table_of_them_is_not_made_again(tmp_path):
+    def change(members):
+        content = json.loads(members["question.json"])
+        del content["claims"]
+        members["question.json"] = json.dumps(content).encode()
+        return 1
+
+    found = verify(changed(with_claims(tmp_path, (CLAIM,)), change))
+    assert found.differences == () and found.num_tables == 4
+
+
+@pytest.mark.parametrize(("field", "value"), [("margin", "NaN"), ("margin", -1.0)])
+def test_claims_of_impossible_numbers_are_refused(tmp_path, field, value):
+    def change(members):
+        content = json.loads(members["question.json"])
+        content["claims"][0][field] = value
+        members["question.json"] = json.dumps(content).encode()
+
+    with pytest.raises(
+        InputError, match=r"question\.json must hold what a report writes, but `claims\.0.* from 0, but"
+    ):
+        verify(changed(with_claims(tmp_path, (NUMBER,)), change))

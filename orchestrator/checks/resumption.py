@@ -1,0 +1,168 @@
+"""Whether a replicate gives the same digits again, and when it is killed and goes on: tried on its first reports."""
+
+import math
+import multiprocessing
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.folder import Record, ReplicateFolder
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.worker.work import Work
+from search_spaces.sweep import Condition, Sweep
+from trainables.errors import InputError
+
+TIMED: Final = re.compile(r"(_s|_ms|_per_s|_per_second|real_time_factor)(@.*)?$")
+"""Metrics that no run repeats."""
+
+Numbers = Mapping[tuple[int, str], float]
+"""Values by step and metric; those of evaluations have the step they were made at."""
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What three runs of the same replicate reported, as far as they were let.
+
+    Attributes:
+        whole, again: uninterrupted ones.
+        resumed: one that was killed after `killed_at` and went on.
+        has_checkpoint: whether there was one to go on from.
+    """
+
+    whole: Numbers
+    again: Numbers
+    resumed: Numbers
+    killed_at: int
+    has_checkpoint: bool
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first number that is not what it was."""
+
+    metric: str
+    step: int
+    expected: float
+    found: float | None
+
+
+class _EnoughError(BaseException):
+    """Not for `except Exception` of a trainable."""
+
+
+def try_out(
+    sweep: Sweep, condition: Condition, settings: Settings, num_reports: int, tell: Callable[[str], None]
+) -> Trials:
+    """Runs the condition's first seed three times in folders below `settings.runs`, in processes of their own.
+
+    Raises:
+        InputError: if the replicate fails.
+    """
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    needed = factory.prerequisites(condition)
+    for task in needed.values():
+        tell(f"Running {task.work.label}")
+        _run(task.work, None, None)
+    work = factory.replicate(condition, sweep.seeds[0], needed).work
+    whole, again, cut = (_in(work, settings.runs / name) for name in ("whole", "again", "cut"))
+    for one in (whole, again):
+        tell(f"Running {work.label} to report {num_reports}")
+        _run(one, num_reports, None)
+    reported = _steps(whole)
+    killed_at = reported[max(0, len(reported) // 2 - 1)]
+    tell(f"Running {work.label}, killed after step {killed_at}")
+    _run(cut, None, killed_at)
+    has_checkpoint = bool(_folder(cut).checkpoints())
+    tell(f"Running {work.label} on from there")
+    _run(cut, len([step for step in reported if step > killed_at or not has_checkpoint]), None)
+    return Trials(_numbers(whole), _numbers(again), _numbers(cut), killed_at, has_checkpoint)
+
+
+def differences(expected: Numbers, found: Numbers) -> Iterator[Difference]:
+    """Numbers of `expected` that `found` lacks or has otherwise, in order of steps; times are left out."""
+    for (step, metric), value in sorted(untimed(expected).items()):
+        other = found.get((step, metric))
+        if other is None or not (other == value or (math.isnan(other) and math.isnan(value))):
+            yield Difference(metric, step, value, other)
+
+
+def untimed(numbers: Numbers) -> Numbers:
+    """Those that a run repeats."""
+    return {key: value for key, value in numbers.items() if not TIMED.search(key[1])}
+
+
+def _in(work: Work, folder: Path) -> Work:
+    return work.model_copy(update={"folder": folder, "shared": "", "attempt": folder.name})
+
+
+def _folder(work: Work) -> ReplicateFolder:
+    return ReplicateFolder(work.folder, {})
+
+
+def _steps(work: Work) -> list[int]:
+    found = [record["step"] for record in _folder(work).records() if record["kind"] == "metrics"]
+    if not found:
+        raise InputError(f"{work.label} ended without a report; `train` must call `trial.report`.")
+    return found
+
+
+def _numbers(work: Work) -> Numbers:
+    records = [one for one in _folder(work).records() if one["kind"] in ("metrics", "evaluation")]
+    return {(one["step"], name): value for one in records for name, value in one["metrics"].items()}
+
+
+def _run(work: Work, num_reports: int | None, kill_after: int | None) -> None:
+    """In a process of its own, until so many reports, or killed after a step, or to the end.
+
+    Raises:
+        InputError: if it fails.
+    """
+    process = multiprocessing.get_context("spawn").Process(target=_work, args=(work, num_reports, kill_after))
+    process.start()
+    try:
+        process.join()
+    finally:
+        process.kill()
+    final = _folder(work).state()
+    if final["state"] == "failed":
+        raise InputError(f"{work.label} fails: {final['error']}")
+    if process.exitcode not in (0, -signal.SIGKILL if kill_after is not None else 0):
+        raise InputError(f"{work.label} ended with exit code {process.exitcode}, without a word of why.")
+
+
+def _work(work: Work, num_reports: int | None, kill_after: int | None) -> None:
+    import torch
+
+    from orchestrator.worker.execute import execute
+
+    torch.set_num_threads(work.resources.cpus_per_worker)
+    num_seen = 0
+
+    def send(record: Record) -> None:
+        nonlocal num_seen
+        if record["kind"] != "metrics":
+            return
+        num_seen += 1
+        if record["step"] == kill_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if num_seen == num_reports and not _is_last(work, record["step"]):
+            raise _EnoughError
+
+    try:
+        execute(_in_a_new_session(work), send)
+    except _EnoughError:
+        return
+
+
+def _in_a_new_session(work: Work) -> Work:
+    return work.model_copy(update={"attempt": f"{work.attempt} {os.getpid()}"})
+
+
+def _is_last(work: Work, step: int) -> bool:
+    """Whether training is over, so that the evaluations belong to what is compared."""
+    return work.num_steps is not None and step >= work.num_steps

@@ -1,0 +1,84 @@
+"""The command `check`: whether a sweep can work, and whether its replicates repeat and resume digit by digit."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.cli.options import Smoke, SweepName, Values, find
+from orchestrator.console.exit_codes import DONE, FAILED
+from orchestrator.console.printing import out
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.checks.resumption import Numbers, Trials
+    from search_spaces.sweep import Condition, Sweep
+
+
+def check(
+    name: SweepName,
+    smoke: Smoke = False,
+    values: Values = None,
+    condition: Annotated[str | None, typer.Option(help="Which condition is tried; default: the first one.")] = None,
+    reports: Annotated[int, typer.Option(min=2, help="How many reports of the replicate are compared.")] = 4,
+) -> None:
+    """Say what cannot work in a sweep and its trainable, then try one replicate: again, and killed and resumed.
+
+    It runs the first reports three times in processes of its own and a temporary folder; nothing is recorded.
+    All metrics but times must be equal in all digits. Exit code 1 says that they are not.
+    """
+    from orchestrator.checks.resumption import try_out
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.worker.contract import check_contract
+
+    sweep = find(name, smoke, values, None)
+    check_contract(sweep)
+    out.print(f"contract ok: {sweep.name}, {sweep.num_conditions()} conditions, {sweep.trainable}", markup=False)
+    with tempfile.TemporaryDirectory(prefix="ponderay-check-") as folder:
+        settings = replace(read_settings(), runs=Path(folder), storage="")
+
+        def tell(what: str) -> None:
+            out.print(f"{what} ...", markup=False)
+
+        found = try_out(sweep, _chosen(sweep, condition), settings, reports, tell)
+    raise SystemExit(DONE if _say(found) else FAILED)
+
+
+def _chosen(sweep: "Sweep", name: str | None) -> "Condition":
+    from search_spaces.sweep import Condition
+
+    if not sweep.conditions:
+        return Condition("base")
+    named = {condition.name: condition for condition in sweep.conditions}
+    if name is not None and name not in named:
+        raise InputError(f"{sweep.name} has no condition {name!r}; it has {', '.join(named)}.")
+    return named[name] if name is not None else sweep.conditions[0]
+
+
+def _say(found: "Trials") -> bool:
+    """Prints both answers; whether both are good."""
+    if not _compared("repeated", "Seed every random stream from `config.seed`.", found.whole, found.again):
+        out.print("resumed  not judged, because runs that nothing interrupts differ already", markup=False)
+        return False
+    if not found.has_checkpoint:
+        out.print("There was no checkpoint to go on from: a replicate that is cut off begins again.")
+    remedy = "A checkpoint must hold all that the next step needs: optimiser, random generators, order of the data."
+    return _compared(f"resumed (killed after step {found.killed_at})", remedy, found.whole, found.resumed)
+
+
+def _compared(label: str, remedy: str, expected: "Numbers", numbers: "Numbers") -> bool:
+    from orchestrator.checks.resumption import differences, untimed
+
+    different, compared = list(differences(expected, numbers)), untimed(expected)
+    if not different:
+        steps, metrics = ({key[i] for key in compared} for i in (0, 1))
+        told = f"{label} ok: the values of {len(metrics)} metrics at {len(steps)} steps are equal in all digits"
+        out.print(told, markup=False, soft_wrap=True)
+        return True
+    first = different[0]
+    other = "missing" if first.found is None else repr(first.found)
+    told = f"{len(different)} of {len(compared)} numbers, first {first.metric} at step {first.step}: {first.expected!r}"
+    out.print(f"{label} differs in {told}, then {other}. {remedy}", markup=False, soft_wrap=True)
+    return False

@@ -1,0 +1,116 @@
+"""A sweep as a batch file of Slurm, which starts Ray on the job's nodes, runs the sweep, and ends both."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from orchestrator.cluster.submission import STOP_S, Submission
+from orchestrator.environment.redaction import redacted_setting
+from orchestrator.environment.settings import Settings
+from trainables.errors import InputError
+
+TEMPLATE: Final = Path(__file__).with_suffix(".sh")
+PORT: Final = 6379
+JOIN_S: Final = 300
+"""For Ray to start on all nodes, which read its packages from a shared folder."""
+
+OWN: Final = MappingProxyType({"ntasks-per-node": "1", "exclusive": "", "signal": f"B:TERM@{2 * STOP_S}"})
+"""What the batch file depends on; the signal leaves time for the driver, and then for Ray."""
+
+DEFAULTS: Final = MappingProxyType({"mem": "0", "output": "slurm-%j.out"})
+"""All memory of each node: an exclusive node brings its CPUs alone."""
+
+CARRIED: Final = ("PONDERAY_DATA", "PONDERAY_STORAGE", "PONDERAY_TRACKING_URI", "PONDERAY_SEARCH_URI")
+"""Settings of this shell that the job gets, for it may be sent from another."""
+
+_OPTION: Final = re.compile(r"[a-z][a-z-]+")
+_UNPLAIN: Final = re.compile(r"[^\w.,:/@%+=-]")
+_VARIABLE: Final = re.compile(r"(\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})")
+
+
+def slurm_options(given: list[str] | None) -> dict[str, str]:
+    """Options of sbatch by name, from `NAME=VALUE` each, or `NAME` for one without a value.
+
+    Raises:
+        InputError: if one is not written so, or is the batch file's own.
+    """
+    options = {}
+    for item in given or []:
+        name, _, value = item.partition("=")
+        if not _OPTION.fullmatch(name):
+            rule = (
+                "--sbatch must be NAME=VALUE or NAME, with the long name of an option of sbatch and no dashes before it"
+            )
+            raise InputError(f"{rule}, such as time=08:00:00, but got {item!r}.")
+        if name in (*OWN, "nodes", "ntasks", "array"):
+            remedy = "Give the number of nodes by --nodes." if name in ("nodes", "ntasks") else "Leave it out."
+            raise InputError(f"`--sbatch {name}` cannot be set, because the batch file depends on its own. {remedy}")
+        if not value.isprintable() or re.search(r"[\"'\\]", value):
+            raise InputError(
+                f"The value of `--sbatch {name}` must be one line without quotes and \\, but got {value!r}."
+            )
+        options[name] = value
+    return options
+
+
+def batch_file(submission: Submission, settings: Settings, num_nodes: int, given: Mapping[str, str]) -> str:
+    """The batch file as text; it holds no secret.
+
+    Args:
+        given: options of sbatch, as `slurm_options` returns them.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    name = re.sub(r"[^\w.-]+", "-", submission.sweep, flags=re.ASCII)
+    defaults = {one: value for one, value in DEFAULTS.items() if one != "mem" or not _names_memory(given)}
+    options = {"job-name": name, "nodes": str(num_nodes), **OWN, **defaults, **given}
+    carried = {one: os.environ[one] for one in CARRIED if os.environ.get(one)} | {"PONDERAY_RUNS": str(settings.runs)}
+    withheld = [one for one, value in carried.items() if redacted_setting(one, value) != value]
+    plain = {one: shlex.quote(value) for one, value in carried.items() if one not in withheld}
+    template = Environment(undefined=StrictUndefined).from_string(TEMPLATE.read_text(encoding="utf-8"))
+    return template.render(
+        sweep=name,
+        options={one: f'"{value}"' if _UNPLAIN.search(value) else value for one, value in options.items()},
+        folder=shlex.quote(str(Path.cwd())),
+        programs=shlex.quote(str(Path(sys.executable).parent)),
+        variables=plain | {one: _expandable(value) for one, value in submission.variables.items()},
+        withheld=[one for one in withheld if one not in submission.variables],
+        entrypoint=submission.entrypoint,
+        port=PORT,
+        join_s=JOIN_S,
+        stop_s=STOP_S,
+    )
+
+
+def send(text: str) -> str:
+    """Hands a batch file to sbatch on this machine, and returns the job's number.
+
+    Raises:
+        InputError: if there is no sbatch, or it refuses the job.
+    """
+    try:
+        done = subprocess.run(["sbatch", "--parsable"], input=text, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        remedy = "Add `--dry-run > job.sh` to this command, and type `sbatch job.sh` on a machine of the Slurm cluster"
+        raise InputError(f"--slurm needs the program sbatch, but this machine has none. {remedy}.") from None
+    if done.returncode:
+        said = done.stderr.strip() or f"exit code {done.returncode}"
+        raise InputError(f"sbatch refused the job: {said}")
+    return done.stdout.strip().partition(";")[0]
+
+
+def _names_memory(given: Mapping[str, str]) -> bool:
+    """Slurm takes one of its three ways only."""
+    return any(name in ("mem", "mem-per-cpu", "mem-per-gpu") for name in given)
+
+
+def _expandable(value: str) -> str:
+    """Text for bash, in which $NAME and ${NAME} are read where the job runs, and nothing else is."""
+    parts = _VARIABLE.split(value)
+    return "".join(f'"{part}"' if at % 2 else shlex.quote(part) for at, part in enumerate(parts) if part) or "''"

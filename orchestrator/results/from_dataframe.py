@@ -1,0 +1,137 @@
+"""A study from a table of results: one row a run."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestrator.results.made_elsewhere import STATES, Run, study_of
+from orchestrator.results.study import Replicate, Study
+from search_spaces.sweep import Objective
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped]
+
+PLACE: Final = ("condition", "seed", "state", "metrics")
+OWN: Final = tuple(one for one in fields(Replicate) if one.name not in PLACE)
+"""Fields that have a column in what `Study.to_dataframe` gives."""
+
+METRIC: Final = "metric "
+"""Before the name of a metric that is called as a field."""
+
+
+def read_dataframe(
+    frame: "pandas.DataFrame",
+    objectives: Sequence[Objective],
+    sweep: str,
+    condition: str | Sequence[str],
+    seed: str,
+    reference: str | None,
+    test: str,
+    description: str,
+) -> Study:
+    """The study of a table with one row a run; `Study.from_dataframe` says the rest.
+
+    Raises:
+        InputError: if a column is missing or doubled, a column of numbers holds text, or as `made_elsewhere.study_of`.
+    """
+    names = [condition] if isinstance(condition, str) else list(condition)
+    _check_columns(frame, [*names, seed], objectives)
+    columns = {str(name): frame[name].tolist() for name in frame.columns}
+    places = [f"row {label}" for label in (frame.index if frame.index.is_unique else range(len(frame)))]
+    own = {one.name: one.type for one in OWN} if {one.name for one in OWN} <= set(columns) else {}
+    wanted = [objective.metric for objective in objectives]
+    metrics: dict[str, list[float]] = {}
+    for name in frame.columns:
+        metric = str(name)
+        if metric in own or metric in (*names, seed, "state"):
+            continue
+        is_wanted = metric.partition("@")[0] in wanted
+        if (numbers := _numbers(columns[metric], metric, places, is_wanted)) is not None:
+            metrics[metric.removeprefix(METRIC) if own else metric] = numbers
+    runs = [
+        Run(
+            place=place,
+            setting={name: _given(columns[name][i], name, place) for name in names},
+            seed=columns[seed][i],
+            metrics={name: numbers[i] for name, numbers in metrics.items() if not math.isnan(numbers[i])},
+            state=_state(columns["state"][i], place) if "state" in columns else None,
+            fields={name: READ[kind](columns[name][i]) for name, kind in own.items()},
+        )
+        for i, place in enumerate(places)
+    ]
+    return study_of(runs, sweep, objectives, reference, test, description)
+
+
+def _check_columns(frame: "pandas.DataFrame", named: Sequence[str], objectives: Sequence[Objective]) -> None:
+    known = [str(name) for name in frame.columns]
+    if doubled := sorted({name for name in known if known.count(name) > 1}):
+        raise InputError(f"Each column must have a name of its own, but two are called {doubled[0]!r}.")
+    for name in named:
+        if name not in known:
+            raise InputError(f"There must be a column {name!r}; the columns are {', '.join(known) or 'none'}.")
+    for objective in objectives:
+        if not isinstance(objective, Objective):
+            raise InputError(f"`objectives` must be Objective(METRIC, DIRECTION) each, but got {objective!r}.")
+
+
+def _numbers(values: Sequence[Any], name: str, places: Sequence[str], is_wanted: bool) -> list[float] | None:
+    """The column as numbers, NaN where it says nothing; None for a column of text, which is no metric.
+
+    Raises:
+        InputError: if it holds numbers and text, or is an objective and holds text.
+    """
+    numbers = [_number(value) for value in values]
+    texts = [i for i, number in enumerate(numbers) if number is None]
+    if texts and (is_wanted or any(number is not None and not math.isnan(number) for number in numbers)):
+        i = texts[0]
+        raise InputError(f"The metric {name!r} must be a number or empty, but {places[i]} has {values[i]!r}.")
+    found = [number for number in numbers if number is not None]
+    is_metric = not texts and (is_wanted or not all(map(math.isnan, found)))
+    return found if is_metric else None
+
+
+def _number(value: Any) -> float | None:
+    """NaN for an empty cell; None for text and for yes and no."""
+    if _is_empty(value):
+        return math.nan
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+
+
+def _is_empty(value: Any) -> bool:
+    import pandas
+
+    return bool(pandas.api.types.is_scalar(value) and pandas.isna(value))
+
+
+def _given(value: Any, name: str, place: str) -> Any:
+    if _is_empty(value):
+        raise InputError(f"The column {name!r} must name a condition in every row, but {place} is empty.")
+    return value
+
+
+def _state(value: Any, place: str) -> Any:
+    if value not in STATES:
+        raise InputError(
+            f"The column 'state' must hold {', '.join(STATES)}, but {place} has {value!r}; rename the column if it "
+            "says something else."
+        )
+    return value
+
+
+def _set(value: Any) -> frozenset[str]:
+    return frozenset(value) if isinstance(value, frozenset | set | list | tuple) else frozenset()
+
+
+def _plain(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What turns a cell into a `kind`, and an empty one into its zero: files of text keep no empty text."""
+    return lambda value: kind() if _is_empty(value) else kind(value)  # type: ignore[call-arg]
+
+
+READ: Final[Mapping[Any, Callable[[Any], Any]]] = {
+    **{kind: _plain(kind) for kind in (str, bool, int, float)},
+    frozenset[str]: _set,
+}
+"""What reads a cell, by the type of the field."""

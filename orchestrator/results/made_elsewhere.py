@@ -1,0 +1,131 @@
+"""Studies of runs that Ponderay did not make: a run is one condition under one seed, with numbers."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+from orchestrator.results.question import Question
+from orchestrator.results.study import Replicate, State, Study
+from search_spaces.sweep import Objective, condition_name
+from trainables.errors import InputError
+
+TESTS: Final = ("welch", "paired_permutation")
+STATES: Final = get_args(State)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, as somebody has recorded it.
+
+    Attributes:
+        place: where it stands, for messages: `row 3`.
+        state: None where nobody said it: a run with a finite value of each objective is complete, another has failed.
+        fields: what else is known of the replicate, by the name of its field.
+    """
+
+    place: str
+    setting: Mapping[str, Any]
+    seed: Any
+    metrics: Mapping[str, float]
+    state: State | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def study_of(
+    runs: Sequence[Run],
+    sweep: str,
+    objectives: Sequence[Objective],
+    reference: str | None,
+    test: str,
+    description: str,
+) -> Study:
+    """The study of `runs`, in their order; with objectives it knows its question.
+
+    A setting of one part names the condition by its value, a setting of several by `name=value,name=value`.
+
+    Raises:
+        InputError: if there is no run, a condition has a seed twice, a seed is no whole number, a name is missing or
+            cannot be printed, or the reference or the test is none.
+    """
+    if not runs:
+        raise InputError(f"{sweep} must have at least one run, but has none.")
+    _check_name("sweep", sweep, "the study")
+    found: dict[tuple[str, int], str] = {}
+    replicates, configs = [], {}
+    for run in runs:
+        replicate = _replicate(run, objectives)
+        name = (replicate.condition, replicate.seed)
+        if name in found:
+            raise InputError(
+                f"{sweep}: each condition must have a seed once, but {found[name]} and {run.place} are both "
+                f"{name[0]!r} with seed {name[1]}; remove one, or let `condition` name what differs too."
+            )
+        found[name] = run.place
+        replicates.append(replicate)
+        configs[replicate.condition] = {name: str(value) for name, value in run.setting.items()}
+    study = Study(sweep, tuple(replicates))
+    if not objectives:
+        return study
+    _check(study, objectives, reference, test)
+    seeds = tuple(sorted({replicate.seed for replicate in replicates}))
+    shown = configs if all(len(config) > 1 for config in configs.values()) else {}
+    kind: Literal["welch", "paired_permutation"] = "paired_permutation" if test == "paired_permutation" else "welch"
+    question = Question(sweep, description, tuple(objectives), reference or "", kind, seeds, shown)
+    return Study(sweep, study.replicates, question=question)
+
+
+def _replicate(run: Run, objectives: Sequence[Objective]) -> Replicate:
+    setting = run.setting
+    name = str(next(iter(setting.values()))).strip() if len(setting) == 1 else condition_name(setting)
+    _check_name("condition", name, run.place)
+    fields = {"key": "", **run.fields}
+    state = run.state
+    if state is None:
+        missing = _missing(run.metrics, objectives)
+        state = "failed" if missing else "complete"
+        fields.setdefault("error", f"{missing} has no finite value" if missing else "")
+    return Replicate(condition=name, seed=_whole(run.seed, run.place), state=state, metrics=run.metrics, **fields)
+
+
+def _missing(metrics: Mapping[str, float], objectives: Sequence[Objective]) -> str:
+    """An objective without a finite value under any evaluation; empty where one evaluation has them all."""
+    ends = {name.partition("@")[2] for name in metrics if "@" in name} or {""}
+    gaps = []
+    for end in sorted(ends):
+        names = ((one.metric, f"{one.metric}@{end}" if end else one.metric) for one in objectives)
+        finite = {m: math.isfinite(metrics.get(tested, metrics.get(m, math.nan))) for m, tested in names}
+        gaps.append(next((metric for metric, is_finite in finite.items() if not is_finite), ""))
+    return gaps[0] if all(gaps) else ""
+
+
+def _whole(seed: Any, place: str) -> int:
+    """The seed as a whole number; text and 3.0 will do."""
+    try:
+        number = float(seed)
+        is_whole = not isinstance(seed, bool) and number.is_integer()
+    except (TypeError, ValueError, OverflowError):
+        is_whole = False
+    if not is_whole:
+        raise InputError(f"A seed must be a whole number, but {place} has {seed!r}.")
+    return int(number)
+
+
+def _check_name(kind: str, name: str, place: str) -> None:
+    if not name or not name.isprintable():
+        raise InputError(f"The name of a {kind} must be text in one line, but {place} has {name!r}.")
+
+
+def _check(study: Study, objectives: Sequence[Objective], reference: str | None, test: str) -> None:
+    """Raises InputError where the question cannot be asked of the study."""
+    metrics = study.metrics()
+    known = {metric.partition("@")[0] for metric in metrics}
+    wanted = [objective.metric for objective in objectives]
+    if missing := [metric for metric in wanted if metric not in known]:
+        raise InputError(f"The objective {missing[0]!r} must be a metric; there are {', '.join(metrics) or 'none'}.")
+    if len(set(wanted)) < len(wanted):
+        raise InputError(f"Each objective must be named once, but got {', '.join(wanted)}.")
+    if reference is not None and reference not in study.conditions:
+        raise InputError(f"The reference {reference!r} must be a condition; there are {', '.join(study.conditions)}.")
+    if test not in TESTS:
+        raise InputError(f"`test` must be {' or '.join(TESTS)}, but got {test!r}.")

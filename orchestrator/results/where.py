@@ -1,0 +1,77 @@
+"""Which recorded conditions `--where PATH=VALUE` means, by the config that was logged of each."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from trainables.errors import InputError
+
+MOST_NAMED: Final = 12
+Configs = Mapping[str, Mapping[str, str]]
+"""Values as text by config path, by condition."""
+
+
+def matching(filters: Sequence[str], configs: Configs) -> tuple[str, ...]:
+    """The conditions for which every filter, `PATH=VALUE`, holds; PATH may be the end of a config path.
+
+    Raises:
+        InputError: if a filter has no such path, or a path that ends several, or all together leave nothing.
+    """
+    left = list(configs)
+    for one in filters:
+        path, value = _parsed(one, configs)
+        found = [name for name in configs if path in configs[name] and is_same(configs[name][path], value)]
+        if not found:
+            recorded = dict.fromkeys(config[path] for config in configs.values() if path in config)
+            raise InputError(f"No condition has {one}; recorded are {path} = {_listed(recorded)}.")
+        left = [name for name in left if name in set(found)]
+    if not left:
+        raise InputError(f"No condition has {' and '.join(filters)} together; leave one of them out.")
+    return tuple(left)
+
+
+def is_same(recorded: str, value: str) -> bool:
+    """Whether a logged text and one that a user typed are one value: as JSON, or else as text."""
+    typed, logged = _json(value), _json(recorded)
+    if isinstance(typed, int | float) and isinstance(logged, int | float) and not isinstance(typed, bool):
+        return typed == logged
+    return recorded in (value, str(_as_python(typed)))
+
+
+def _parsed(one: str, configs: Configs) -> tuple[str, str]:
+    """The whole path, and the value."""
+    end, sign, value = one.partition("=")
+    if not sign:
+        raise InputError(f"--where must be PATH=VALUE, but got {one!r}.")
+    known = dict.fromkeys(path for config in configs.values() for path in config if path != "seed")
+    found = [end] if end in known else [path for path in known if path.endswith(f".{end}")]
+    if len(found) > 1:
+        raise InputError(f"--where {end}={value} may mean {' or '.join(found)}; type the path that you mean.")
+    if not found:
+        raise InputError(
+            f"`{end}` must be a recorded config path or its end; the recorded conditions differ in "
+            f"{_listed(_differing(known, configs)) or 'none'}."
+        )
+    return found[0], value
+
+
+def _differing(known: Iterable[str], configs: Configs) -> list[str]:
+    return [path for path in known if len({config.get(path) for config in configs.values()}) > 1]
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - MOST_NAMED:,} more" if len(listed) > MOST_NAMED else ""
+    return ", ".join(listed[:MOST_NAMED]) + more
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _as_python(value: Any) -> Any:
+    """As a config holds it: sequences are tuples."""
+    return tuple(map(_as_python, value)) if isinstance(value, list) else value

@@ -1,0 +1,51 @@
+"""What was published of a sweep, from where the sweep says."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from search_spaces import claim_file
+from search_spaces.claim import Claim, NumberClaim, StatementClaim
+from search_spaces.size import plain_name
+from search_spaces.sweep import Sweep
+from trainables.errors import InputError
+from trainables.importing import import_module
+
+FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def claims_of(sweep: Sweep) -> tuple[Claim, ...]:
+    """The claims that a study of the sweep can be held against, numbers first; none where the sweep names none.
+
+    The small size has the claims of the whole, though its results are comparable with nothing.
+
+    Raises:
+        InputError: if what the sweep names cannot be read, or yields something else.
+    """
+    name, place = plain_name(sweep.name), sweep.claims
+    if not place:
+        return ()
+    if place.endswith(".toml"):
+        found: Iterable[Claim] = claim_file.read(Path(place), name)
+    elif FUNCTION.fullmatch(place):
+        found = _yielded(sweep.name, place)
+    else:
+        raise InputError(
+            f"{sweep.name}: `claims` must be `package.module:function` or the path of a .toml file, but got {place!r}."
+        )
+    return tuple(claim for claim in found if name in claim.sweeps)
+
+
+def _yielded(sweep: str, place: str) -> list[Claim]:
+    """The claims of the function at an import path."""
+    path, _, name = place.partition(":")
+    module = import_module(path, f"{sweep}: `claims` {place!r}")
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise InputError(f"{sweep}: `claims` must name a function, but {path} has no function {name!r}.")
+    found = list(function())
+    for claim in found:
+        if not isinstance(claim, NumberClaim | StatementClaim):
+            raise InputError(f"{sweep}: {place} must yield claims, but yielded {claim!r}.")
+    return found

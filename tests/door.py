@@ -1,0 +1,65 @@
+"""A model of the user's own in a file, and the real command in its folder."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+PLAIN = """
+import dataclasses
+import json
+import random
+import tempfile
+from pathlib import Path
+
+import ponderay
+
+
+@dataclasses.dataclass(frozen=True)
+class Toy:
+    width: int = 8
+    num_steps: int = 6
+    seed: int = 1
+
+
+def train(config, trial):
+    rng, loss, first = random.Random(config.seed), 1.0, 1
+    if found := trial.restore():
+        state = json.loads(found.read_text())
+        loss, first = state["loss"], state["step"] + 1
+        rng.setstate((state["rng"][0], tuple(state["rng"][1]), state["rng"][2]))
+    for step in range(first, config.num_steps + 1):
+        loss = 0.9 * loss + rng.random() / config.width  # NOISE
+        with tempfile.TemporaryDirectory() as folder:
+            checkpoint = Path(folder) / "state.json"
+            checkpoint.write_text(json.dumps({"loss": loss, "step": step, "rng": rng.getstate()}))
+            trial.report({"loss": loss, "macs": config.width**2}, step=step, checkpoint=checkpoint)
+
+
+toy = ponderay.Sweep(
+    name="toy",
+    description="A loss that falls with the width.",
+    trainable=__name__,
+    base=Toy(),
+    conditions=ponderay.grid({"width": [4, 8]}),
+    objectives=(ponderay.Objective("loss"), ponderay.Objective("macs")),
+    seeds=(1, 2, 3),
+    reference="width=8",
+)
+"""
+
+
+def write(folder: Path, source: str, name: str = "toy.py") -> Path:
+    """The folder, with the file in it."""
+    (folder / name).write_text(source)
+    return folder
+
+
+def ponderay(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What the command says in the folder."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "200", "PONDERAY_RUNS": str(folder / "runs")}
+    command = [sys.executable, "-m", "orchestrator", *arguments]
+    options = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "timeout": 300}
+    return subprocess.run(command, **options, check=False)  # noqa: S603

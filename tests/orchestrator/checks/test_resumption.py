@@ -1,0 +1,43 @@
+"""Digits of runs that are tried again, and that are killed and go on."""
+
+import math
+
+import pytest
+
+from orchestrator.checks.resumption import Difference, differences
+from tests.door import PLAIN, ponderay, write
+
+
+def test_numbers_that_differ_or_lack_come_in_order_of_steps_and_times_do_not_count():
+    expected = {
+        (2, "loss"): 1.0,
+        (1, "loss"): 2.0,
+        (1, "step_s"): 0.1,
+        (1, "frames_per_s@test"): 5.0,
+        (3, "x"): math.nan,
+    }
+    found = {(2, "loss"): 1.0 + 1e-15, (1, "step_s"): 0.2, (3, "x"): math.nan}
+    first, second = differences(expected, found)
+    assert first == Difference("loss", 1, 2.0, None)
+    assert second.step == 2 and second.found == 1.0 + 1e-15
+
+
+NOISY = PLAIN.replace("  # NOISE", " + random.Random().random()")
+FORGETS = PLAIN.replace("rng.setstate(", "tuple(")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "code", "said"),
+    [
+        (PLAIN, 0, "resumed (killed after step 2) ok: the values of 2 metrics at 4 steps are equal in all digits"),
+        (NOISY, 1, "repeated differs in 4 of 8 numbers, first loss at step 1"),
+        (FORGETS, 1, "resumed (killed after step 2) differs in 2 of 8 numbers, first loss at step 3"),
+    ],
+    ids=["good", "noisy", "forgets its random stream"],
+)
+def test_a_replicate_is_tried_again_and_killed_and_resumed(tmp_path, source, code, said):
+    found = ponderay(write(tmp_path, source), "check", "toy.py:toy")
+    assert (found.returncode, said in found.stdout) == (code, True), found
+    assert "contract ok: toy, 2 conditions" in found.stdout
+    assert not (tmp_path / "runs").exists(), "nothing is recorded"

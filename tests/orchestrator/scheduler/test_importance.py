@@ -1,0 +1,147 @@
+"""Importance of a search's parameters, against the shares of variance that made-up objectives have in closed form."""
+
+import dataclasses
+import math
+import random
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution
+
+from orchestrator import notebook
+from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler.importance import importance
+from orchestrator.scheduler.optuna_search import SearchedConditions, _to_optuna, _value
+from search_spaces.distributions import Choice, Exponential, Real
+from search_spaces.sweep import Search
+from tests.integration.sweeps import tiny
+from trainables.errors import InputError
+
+SPACE = {"x": Real(0.1, 1.0), "sleep_s": Real(1e-4, 1e2, log=True), "first.level": Choice((0.25, 0.5, 0.75))}
+METRICS = ("error", "cost")
+
+
+def search(objectives, num_trials, name="tiny.search", number=0, space=SPACE):
+    """Trials at random in Optuna's database, each told what `objectives` gives for its values; None: it failed."""
+    Path("runs").mkdir(exist_ok=True)
+    storage = read_settings().search_store
+    study = optuna.create_study(
+        study_name=f"{name}-{number:016x}", storage=storage, directions=["minimize", "maximize"]
+    )
+    numbers, spaces = random.Random(0), _to_optuna(space)
+    for _ in range(num_trials):
+        drawn = {path: _draw(one, numbers) for path, one in spaces.items()}
+        found = objectives({path: _value(space[path], value) for path, value in drawn.items()})
+        state = optuna.trial.TrialState.COMPLETE if found else optuna.trial.TrialState.FAIL
+        study.add_trial(optuna.trial.create_trial(state=state, params=drawn, distributions=spaces, values=found))
+
+
+def _draw(distribution, numbers):
+    if isinstance(distribution, CategoricalDistribution):
+        return numbers.choice(distribution.choices)
+    if distribution.log:
+        return math.exp(numbers.uniform(math.log(distribution.low), math.log(distribution.high)))
+    return numbers.uniform(distribution.low, distribution.high)
+
+
+def shares(objectives=METRICS):
+    found = importance("tiny.search", objectives, read_settings())
+    return dict(zip(found.parameters, found.shares, strict=True)), found
+
+
+def test_an_objective_of_one_parameter_gives_it_nearly_all(workplace):
+    search(lambda v: (v["x"] ** 2, {0.25: 1.0, 0.5: 5.0, 0.75: 2.0}[v["first.level"]]), 40)
+    by_path, found = shares()
+    assert by_path["x"][0] > 0.95 and by_path["first.level"][1] > 0.95
+    for i in range(2):
+        assert sum(row[i] for row in by_path.values()) == pytest.approx(1.0)
+    assert (found.objectives, found.num_trials, found.notes) == (METRICS, 40, ())
+    assert shares()[1] == found
+
+
+def test_shares_of_a_sum_are_those_of_the_variances_in_the_scale_that_is_drawn_from(workplace):
+    """Of a x + b log(s), both drawn evenly, x has the variance (a 0.9)^2 / 12 and log(s) (b log(1e6))^2 / 12."""
+    a, b = 1.0, 0.9 / math.log(1e6) / 2
+
+    def objectives(values):
+        total = a * values["x"] + b * math.log(values["sleep_s"])
+        return total, -3.0 * total
+
+    search(objectives, 200)
+    expected = {"x": 0.8, "sleep_s": 0.2, "first.level": 0.0}
+    by_path, _ = shares()
+    for path, row in by_path.items():
+        assert row == pytest.approx((expected[path],) * 2, abs=0.05)
+
+
+def test_an_exponential_range_counts_as_it_is_drawn(workplace):
+    """It is drawn by quantiles, so half of all draws lie below its median."""
+    space = {"sleep_s": Exponential(0.0, 1.0), "x": Real(0.1, 1.0)}
+    median = space["sleep_s"].quantile(0.5)
+    search(
+        lambda v: (float(v["sleep_s"] < median), float(v["x"] > 0.55) + float(v["sleep_s"] < median)), 100, space=space
+    )
+    by_path, _ = shares()
+    assert by_path["sleep_s"][0] > 0.95 and by_path["sleep_s"][1] == pytest.approx(0.5, abs=0.1)
+
+
+def test_what_cannot_be_said_is_said_instead(workplace):
+    by_path, found = shares()
+    assert by_path == {} and found.notes == (
+        f"Optuna's database {read_settings().search_store} holds no search of tiny.search.",
+    )
+    assert not Path("runs").exists()
+    search(lambda v: None if v["x"] > 0.9 else (v["x"], math.inf if v["x"] < 0.2 else 1.0), 22)
+    by_path, found = shares()
+    (note,) = found.notes
+    assert by_path == {} and note.startswith("Importance needs 20 complete trials, but there are ")
+    assert 0 < int(note.rpartition(" ")[2].rstrip(".")) < 20
+
+
+def test_an_objective_that_does_not_vary_has_no_shares(workplace):
+    search(lambda v: (v["x"], 7.0), 20)
+    by_path, found = shares()
+    assert {row[1] for row in by_path.values()} == {None} and by_path["x"][0] > 0.9
+    assert found.notes == ("cost does not vary, so nothing matters for it.",)
+
+
+def test_searches_of_other_names_or_data_are_not_mixed_in(workplace):
+    search(lambda v: (v["first.level"], v["x"]), 25, name="tiny.search.smoke")
+    search(lambda v: (v["first.level"], v["x"]), 21, number=1)
+    search(lambda v: (v["x"], v["first.level"]), 22)
+    by_path, found = shares()
+    assert by_path["x"][0] > 0.9 and found.num_trials == 22
+    assert found.notes == ("2 searches have this name; this is the one of most trials.",)
+
+
+def test_of_very_many_trials_some_are_used(workplace, monkeypatch):
+    monkeypatch.setattr("orchestrator.scheduler.importance.MOST_TRIALS", 25)
+    search(lambda v: (v["x"], v["x"]), 40)
+    by_path, found = shares()
+    assert by_path["x"][0] > 0.9 and (found.num_trials, found.notes) == (25, ("25 of 40 trials were used.",))
+
+
+def test_a_database_that_is_none_or_away_is_named(workplace):
+    Path("optuna.db").write_text("no database")
+    settings = dataclasses.replace(read_settings(), search_uri="sqlite:///optuna.db")
+    (note,) = importance("tiny.search", METRICS, settings).notes
+    assert note == "Optuna's database sqlite:///optuna.db cannot be read: file is not a database"
+    uri = "postgresql+psycopg2://me:sesame@127.0.0.1:9/optuna"
+    (note,) = importance("tiny.search", METRICS, dataclasses.replace(settings, search_uri=uri)).notes
+    assert "cannot be read" in note and "sesame" not in note
+
+
+def test_a_notebook_asks_by_name_or_with_the_sweep(workplace):
+    """Of trials that a driver would draw and tell."""
+    sweep = tiny((), name="tiny.search", search=Search(SPACE, 20, sampler="random"))
+    Path("runs").mkdir()
+    source = SearchedConditions(sweep, "tiny", "", read_settings().search_store, Path("runs/optuna.lock"), 1, print)
+    for _ in range(20):
+        (condition,) = source.more()
+        source.tell(condition, dict.fromkeys(METRICS, condition.values["x"]))
+    assert shares()[0]["x"] == pytest.approx((1.0, 1.0), abs=0.05)
+    assert notebook.importance(sweep) == shares()[1]
+    assert notebook.importance("lm.search").objectives and not notebook.importance("lm.search").parameters
+    with pytest.raises(InputError, match=r"asr\.demo must be a search to have parameters"):
+        notebook.importance("asr.demo")

@@ -1,0 +1,96 @@
+"""What a trainable may leave out, and how its replicate ends then."""
+
+import json
+
+import pytest
+
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.worker.execute import execute
+from search_spaces.find import find_sweep
+from tests.door import PLAIN
+
+EVALUATE = """
+def evaluate(config, checkpoint, evaluation, trial):
+    state = json.loads(checkpoint.read_text())
+    trial.report({"loss": state["loss"], "valid": float(state["step"] % 3)}, step=state["step"])
+
+
+def selection(config):
+    return {"test": SELECTED}
+
+
+"""
+VALID = ('{"loss": loss, "macs": config.width**2}', '{"loss": loss, "valid": float(step % 3)}')
+
+
+def run(folder, source, name):
+    """The records of the first replicate."""
+    (folder / f"{name}.py").write_text(source)
+    sweep = find_sweep(f"{folder / name}.py:toy")
+    factory = TaskFactory(sweep, Settings(folder / "runs", "sqlite:///x.db"), num_gpus=0)
+    work = factory.replicate(sweep.conditions[0], 1, {}).work
+    records = []
+    execute(work, records.append)
+    return work, records
+
+
+def last(records):
+    return [record["metrics"] for record in records if record["kind"] in ("metrics", "evaluation")][-1]
+
+
+def test_without_evaluate_the_last_report_is_the_result_and_the_last_checkpoint_stays(tmp_path):
+    work, records = run(tmp_path, PLAIN, "plain_one")
+    assert records[-1]["state"] == "complete" and work.num_steps is None
+    assert [record["kind"] for record in records][-2:] == ["trained", "state"]
+    assert last(records)["macs"] == 16
+    (kept,) = ReplicateFolder(work.folder, {}).checkpoints().values()
+    assert json.loads(kept.read_text())["step"] == 6
+
+
+@pytest.mark.parametrize(
+    ("selected", "step"), [('"valid"', 3), ('ponderay.Best("valid", "maximize")', 2), ('ponderay.Objective("loss")', 6)]
+)
+def test_selection_minimises_or_maximises(tmp_path, selected, step):
+    source = PLAIN.replace(*VALID).replace("\ntoy =", EVALUATE.replace("SELECTED", selected) + "\ntoy =")
+    source = source.replace('ponderay.Objective("macs")', 'ponderay.Objective("valid")')
+    _, records = run(tmp_path, source, f"selecting_{step}")
+    (evaluated,) = [record for record in records if record["kind"] == "evaluation"]
+    losses = {one["step"]: one["metrics"]["loss"] for one in records if one["kind"] == "metrics"}
+    expected = min(losses, key=losses.__getitem__) if "loss" in selected else step
+    assert evaluated["step"] == expected and evaluated["metrics"]["loss@test"] == losses[expected]
+
+
+def test_evaluate_without_a_selection_tests_the_last_checkpoint(tmp_path):
+    evaluate = EVALUATE.partition("def selection")[0]
+    _, records = run(tmp_path, PLAIN.replace("\ntoy =", f"{evaluate}\ntoy ="), "evaluating")
+    (evaluated,) = [record for record in records if record["kind"] == "evaluation"]
+    assert evaluated["step"] == 6
+
+
+@pytest.mark.parametrize(
+    ("line", "is_lost"),
+    [
+        ('open("nothing.txt")', False),
+        ("raise OSError(28, 'No space left on device')", True),
+        ("shutil.rmtree(trial._folder.path); trial.report({}, step=1, checkpoint=Path('nothing'))", True),
+    ],
+    ids=["a file of the trainable's", "a full disk", "the replicate's own folder"],
+)
+def test_a_file_that_is_not_there_is_the_trainables_fault_but_not_where_the_folder_is_lost(tmp_path, line, is_lost):
+    source = PLAIN.replace("    rng, loss", f"    {line}\n    rng, loss").replace(
+        "import json", "import json\nimport shutil"
+    )
+    _, records = run(tmp_path, source, f"failing_{is_lost}_{len(line)}")
+    assert records[-1]["state"] == "failed" and records[-1]["is_lost"] is is_lost, records[-1]
+    assert "nothing" in records[-1]["error"] or is_lost
+
+
+def test_a_replicate_that_returned_is_not_trained_again_though_it_does_not_say_its_steps(tmp_path):
+    work, _ = run(tmp_path, PLAIN, "once_only")
+    folder = ReplicateFolder(work.folder, {})
+    assert folder.is_trained(None) and not folder.is_trained(7)
+    records = []
+    execute(work.model_copy(update={"attempt": "second"}), records.append)
+    assert "metrics" not in [record["kind"] for record in records] and records[-1]["state"] == "complete"

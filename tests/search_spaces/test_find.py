@@ -1,0 +1,122 @@
+"""Sweeps by import path, by file, and by entry points of installed packages."""
+
+import sys
+
+import pytest
+
+from search_spaces import find
+from search_spaces.find import find_sweep, installed_sweeps, place_in_upload, sweeps_at
+from tests.door import PLAIN, ponderay
+from trainables.errors import InputError
+
+ENTRIES = """[ponderay.sweeps]
+mylab = mylab.sweeps:SWEEPS
+mytoy = mylab.sweeps:toy
+broken = mylab_broken:toy
+"""
+MORE = """
+from dataclasses import replace
+
+
+def sized(size):
+    return replace(toy, name="toy.smoke" if size == "smoke" else "toy")
+
+
+def unsized():
+    return toy
+
+
+SWEEPS = {"toy": sized, "other.toy": lambda size: replace(toy, name="other")}
+"""
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """An installed package with entry points."""
+    files = {
+        "mylab/__init__.py": "",
+        "mylab/sweeps.py": PLAIN + MORE,
+        "mylab_broken.py": "raise RuntimeError('imported')",
+        "mylab-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: mylab\nVersion: 1.0\n",
+        "mylab-1.0.dist-info/entry_points.txt": ENTRIES,
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    find._entries.cache_clear()
+    yield tmp_path
+    find._entries.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("mylab", "mylab_broken")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "declared_at"),
+    [
+        ("mylab.sweeps:toy", "mylab.sweeps:toy"),
+        ("mylab.sweeps:unsized", "mylab.sweeps:unsized"),
+        ("mylab.sweeps:SWEEPS.toy", "mylab.sweeps:SWEEPS.toy"),
+        ("mylab.toy", "mylab.sweeps:SWEEPS.toy"),
+        ("mytoy", "mylab.sweeps:toy"),
+    ],
+)
+def test_one_sweep_has_several_names_and_remembers_where_it_is_declared(lab, name, declared_at):
+    sweep = find_sweep(name)
+    assert (sweep.name, sweep.trainable, sweep.declared_at) == ("toy", "mylab.sweeps", declared_at)
+    assert find_sweep(sweep.declared_at) == sweep, "a job is sent this name, for an upload has no entry points"
+
+
+def test_the_small_size_goes_to_the_function(lab):
+    assert find_sweep("mylab.toy", smoke=True).name == "toy.smoke"
+    assert find_sweep("mylab.other.toy").name == "other"
+    with pytest.raises(InputError, match=r"mylab\.sweeps:toy has no small size; make it a function of `size`"):
+        find_sweep("mytoy", smoke=True)
+
+
+def test_listing_imports_no_module_of_another_package(lab):
+    names = {listed.name: listed.sweep for listed in installed_sweeps()}
+    assert names["mylab"] is names["mytoy"] is names["broken"] is None and names["asr.demo"] is not None
+    assert not {"mylab.sweeps", "mylab_broken"} & set(sys.modules)
+    found = ponderay(lab, "sweeps", "--format", "csv")
+    assert found.returncode == 0 and "broken,,,of another package; `ponderay sweeps broken` says more" in found.stdout
+
+
+def test_a_place_lists_its_sweeps(lab):
+    assert [listed.name for listed in sweeps_at("mylab")] == ["mylab.other.toy", "mylab.toy"]
+    assert [listed.name for listed in sweeps_at("mylab.sweeps")] == ["toy"]
+    assert [listed.name for listed in sweeps_at(str(lab / "mylab" / "sweeps.py"))] == ["toy"]
+    assert len(sweeps_at("asr")) == sum(listed.name.startswith("asr.") for listed in installed_sweeps())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("broken", r"mylab_broken cannot be imported: RuntimeError: imported \(mylab_broken\.py, line 1\)"),
+        ("mylab.nothing", r"no sweep 'mylab\.nothing'; the sweeps of mylab are mylab\.other\.toy, mylab\.toy"),
+        ("mylab.sweeps:SWEEPS.nothing", r"no sweep 'nothing' in mylab\.sweeps:SWEEPS; there are other\.toy, toy"),
+        ("mylab.sweeps:Toy", r"mylab\.sweeps:Toy must return a Sweep"),
+        ("mylab.sweeps:dataclasses", r"must be a Sweep, or a function that returns one"),
+        ("mylab.sweeps:nothing", r"mylab\.sweeps has no 'nothing'; its sweeps are toy"),
+        ("nothing.at.all:toy", r"There is no module 'nothing', installed or in this folder"),
+        ("my sweep:toy", r"named FILE\.py:NAME or MODULE:NAME, but got 'my sweep'"),
+        ("nothing.py:toy", r"There is no file nothing\.py"),
+        ("toy", r"There is no sweep 'toy'; the sweeps are .*One of your own is FILE\.py:NAME or MODULE:NAME"),
+    ],
+)
+def test_a_name_that_means_nothing_is_told_what_there_is(lab, name, said):
+    with pytest.raises(InputError, match=said):
+        find_sweep(name)
+
+
+def test_a_file_goes_first_whatever_else_has_its_name_unless_that_is_imported(tmp_path):
+    (tmp_path / "json.py").write_text(PLAIN)
+    with pytest.raises(InputError, match=r"json\.py has the name of another module, 'json'; rename the file"):
+        find_sweep(f"{tmp_path / 'json.py'}:toy")
+
+
+def test_a_file_in_a_folder_is_at_the_top_of_what_is_sent(tmp_path):
+    (tmp_path / "alone_there.py").write_text(PLAIN)
+    sweep = find_sweep(f"{tmp_path / 'alone_there.py'}:toy")
+    assert place_in_upload(sweep) == ("alone_there.py:toy", "alone_there")
+    assert place_in_upload(find_sweep("asr.demo")) == ("search_spaces.asr:SWEEPS.demo", "search_spaces.asr")

@@ -1,0 +1,67 @@
+"""A question to trained replicates: what it is about, how one replicate answers it, and how the answers are shown.
+
+A trainable offers its own in the attribute `analyses`, a mapping from names to `Analysis`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Options = Mapping[str, Any]
+"""What was given by name: a text each, and of a repeatable option a tuple of texts."""
+
+Cells = Mapping[tuple[Any, ...], float]
+"""Numbers by the name of a row, one part for each column, and the measure behind it."""
+
+Ask = Callable[[Any, Path, Any, Options], Cells]
+"""From a config, a checkpoint, an evaluation of the config (None where it has none) and options to numbers."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A figure with a panel for each value of one column and a line for each measure.
+
+    Attributes:
+        panel: the column that divides rows into panels.
+        tick: the column that names the places from left to right.
+        measures: what is drawn, each with its name in the legend.
+        axis: what the measures are, with their unit.
+        marked: a column of truth values; places where it is true are shaded.
+    """
+
+    panel: str
+    tick: str
+    measures: Mapping[str, str]
+    axis: str
+    marked: str = ""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What may be asked of a trained replicate.
+
+    Attributes:
+        about: one sentence.
+        columns: names of the parts of a row's name.
+        ask: gives the numbers of one replicate; those of all replicates have the same rows and measures.
+        compared: two measures that a test compares within each row; or a function that chooses them by the options.
+            Without them there is a test only against another condition.
+        options: the meaning of each option by its name.
+        repeatable: names of options that may be given several times.
+        headings: short names of columns and measures in tables for people.
+        lines: how it is drawn; by default the first measure is a bar for each row.
+    """
+
+    about: str
+    columns: tuple[str, ...]
+    ask: Ask
+    compared: tuple[str, str] | Callable[[Options], tuple[str, str]] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    repeatable: tuple[str, ...] = ()
+    headings: Mapping[str, str] = field(default_factory=dict)
+    lines: Lines | None = None
+
+    def pair(self, options: Options) -> tuple[str, str] | None:
+        """The measures that are compared within a row."""
+        return self.compared(options) if callable(self.compared) else self.compared
