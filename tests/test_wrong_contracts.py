@@ -252,7 +252,7 @@ def test_a_mistake_is_one_sentence_before_anything_starts(say, source, said):
         (("run", "toy.py:toy", "--set", "depth=3"), "`depth` is not a config path"),
         (("run", "toy.py:toy", "--set", "rate=fast"), "`rate`: Input should be a valid number"),
         (("run", "toy.py:toy", "--resource", "gpus=1"), "'gpus' is not a resource"),
-        (("pareto", "toy.py:toy"), "toy has not run here yet"),
+        (("status", "toy.py:toy"), "toy has not run here yet"),
     ],
 )
 def test_a_mistake_in_a_command_is_one_sentence(say, arguments, said):

@@ -36,7 +36,7 @@ FILES = {
     "beside.py": "SCALE = 1.0\n",
     "mylab/__init__.py": "",
     "mylab/models/__init__.py": "",
-    "mylab/models/network.py": "from mylab.models.parts import halves\ndef loss(w): return halves.half(1 / w)\n",
+    "mylab/models/network.py": "from mylab.models.parts.halves import half\ndef loss(width): return half(1 / width)\n",
     "mylab/models/parts/__init__.py": "",
     "mylab/models/parts/halves.py": "def half(number): return number / 2\n",
     "mylab/unused.py": "",

@@ -1,4 +1,4 @@
-"""Each example as a user runs it: killed, run again, drawn and reported, with the digits of a whole run."""
+"""Each example as a user runs it: killed in the middle, run again, drawn and reported; digits are of a whole run."""
 
 import json
 import os
