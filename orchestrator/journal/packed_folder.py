@@ -48,6 +48,18 @@ def opened(checkpoint: Path, beside: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
+def kept_open(checkpoint: Path) -> Path:
+    """The checkpoint as it was reported; a folder is unpacked beside its archive and stays there."""
+    folder = checkpoint.with_suffix("")
+    if checkpoint.suffix != ".zip":
+        return checkpoint
+    if not folder.is_dir():
+        with tempfile.TemporaryDirectory(prefix=UNPACKED, dir=checkpoint.parent) as made:
+            _unpack(checkpoint, Path(made) / "whole")
+            (Path(made) / "whole").rename(folder)
+    return folder
+
+
 def remove_unpacked(folder: Path) -> None:
     """Removes what processes that were killed have left unpacked in a replicate's folder."""
     for path in folder.glob(f"{UNPACKED}*"):
@@ -55,6 +67,7 @@ def remove_unpacked(folder: Path) -> None:
 
 
 def _unpack(archive_file: Path, into: Path) -> None:
+    into.mkdir(exist_ok=True)
     with ZipFile(archive_file) as archive:
         for info in archive.infolist():
             _check(info, archive_file)

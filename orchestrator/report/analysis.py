@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.packed_folder import kept_open
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task import folder_of_replicate
 from orchestrator.statistics.significance import holm, welch_p
@@ -166,7 +167,7 @@ def _trained(
         best = kept.best(name) if name in selection else kept.newest()
         if best is None:
             raise InputError(f"{folder.shared or folder.path} has no whole checkpoint; analyse where the runs are.")
-        yield replicate.seed, config, best, tests.get(name)
+        yield replicate.seed, config, kept_open(best), tests.get(name)
 
 
 def _config(sweep: Sweep, trainable: Trainable, folder: ReplicateFolder, replicate: Replicate) -> Any:

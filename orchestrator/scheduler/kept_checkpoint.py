@@ -4,13 +4,14 @@ from pathlib import Path
 
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.packed_folder import kept_open
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task import folder_of_replicate
 from trainables.errors import InputError
 
 
 def kept_checkpoint(study: Study, condition: str, seed: int, evaluation: str | None, settings: Settings) -> Path:
-    """The best checkpoint of a replicate, whole, in its local folder; fetched from the bucket where that is.
+    """The best checkpoint of a replicate, whole, in its local folder; fetched where it is in a bucket, and unpacked.
 
     Args:
         evaluation: default: the first of those that choose a checkpoint; where none does, the last checkpoint.
@@ -26,7 +27,7 @@ def kept_checkpoint(study: Study, condition: str, seed: int, evaluation: str | N
     found = _best(folder, condition, evaluation)
     if found is None:
         raise InputError(f"The checkpoint of {condition!r} with seed {seed} in {place} is gone or damaged.")
-    return found
+    return kept_open(found)
 
 
 def _complete(study: Study, condition: str, seed: int) -> Replicate:

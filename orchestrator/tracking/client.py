@@ -109,7 +109,7 @@ class Tracking:
         found = self._client.get_experiment_by_name(name)
         if found is None:
             store = redacted_uri(self._settings.tracking_uri)
-            raise InputError(f"{name} has not run here yet ({store}); `ponderay run {name}` runs it.")
+            raise InputError(f"{name} has not run here yet ({store}); `ponderay run` runs a sweep.")
         return found
 
     def runs_of(self, experiment: str) -> Iterator[Run]:

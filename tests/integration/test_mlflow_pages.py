@@ -74,7 +74,7 @@ def pages(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
         patch.setattr("orchestrator.worker.system_metrics.INTERVAL_S", 0.0)
         conditions = {"good": {}, "better": {"x": 0.75}, "bad": {"nan_at": 3}}
         sweep = drive(tiny(conditions, name="tiny.pages", seeds=(1, 2, 3), description=DESCRIPTION), settings)
-        script = drive(tiny({"a": {}}, name=SCRIPT, description=SCRIPT), settings)
+        script = drive(tiny({"a": {}}, name="tiny.script", description=SCRIPT), settings)
     with served(folder, settings.tracking_uri) as (address, printed):
         yield Pages(sweep, script, address, printed)
 
@@ -218,12 +218,12 @@ def test_the_load_of_the_machine_has_a_tab(page, pages):
     page.page.locator(".js-plotly-plot .scatterlayer .trace").first.wait_for()
 
 
-def test_a_sweep_named_script_stays_text(page, pages):
-    page.page.goto(pages.printed_link(SCRIPT, "Conditions: means"))
+def test_a_sweep_described_by_a_script_stays_text(page, pages):
+    page.page.goto(pages.printed_link("tiny.script", "Conditions: means"))
     assert set(table(page, 1)) == {"a"}
-    assert page.page.get_by_text(SCRIPT, exact=True).count() >= 2  # the experiment's name, and its description
+    assert page.page.get_by_text(SCRIPT, exact=True).count() >= 1
     page.page.goto(pages.run_link("a", sweep=pages.script))
     page.page.get_by_text(SCRIPT, exact=True).first.wait_for()
     page.page.goto(pages.run_link("a seed 1", sweep=pages.script))
-    page.page.get_by_text(f"Seed 1 of condition a of {SCRIPT}").first.wait_for()
+    page.page.get_by_text("Seed 1 of condition a of tiny.script").first.wait_for()
     assert page.page.evaluate("[...document.scripts].filter(script => script.text.includes('alert(1)')).length") == 0

@@ -29,14 +29,13 @@ def sweep(**changes) -> Sweep:
     return tiny({"a": {}, "b": {"x": 0.25}}, reference="a", **changes)
 
 
-@pytest.fixture
-def shipped(workplace, monkeypatch):
-    monkeypatch.setattr("search_spaces.find.sweep_functions", lambda: {"tiny.sweep": lambda size: sweep()})
+def plain() -> Sweep:
+    return sweep()
 
 
 def call(line: str) -> str:
-    """What `ponderay LINE` prints."""
-    result = CliRunner().invoke(app, shlex.split(line))
+    """What `ponderay LINE` prints, of the sweep as it is declared here."""
+    result = CliRunner().invoke(app, shlex.split(line.replace("tiny.sweep", f"{__name__}:plain")))
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
@@ -138,7 +137,7 @@ def test_a_search_records_what_was_set_in_its_base(workplace):
     assert list(study.settings.values()) == [{"num_epochs": "2"}]
 
 
-def test_queries_show_all_and_take_the_reference_that_there_is(shipped):
+def test_queries_show_all_and_take_the_reference_that_there_is(workplace):
     run_quietly(sweep(seeds=(1, 2, 3)).with_values({"num_epochs": 2}))
     only = json.loads(CliRunner().invoke(app, ["pareto", "tiny.sweep", "--format", "json"]).stdout)
     assert only["reference"] == "a,num_epochs=2"
@@ -162,7 +161,7 @@ def test_queries_show_all_and_take_the_reference_that_there_is(shipped):
     assert json.loads(call("pareto tiny.sweep --format json"))["reference"] == "a"
 
 
-def test_where_filters_by_any_recorded_parameter(shipped):
+def test_where_filters_by_any_recorded_parameter(workplace):
     run_quietly(sweep(seeds=(1,)))
     run_quietly(sweep(seeds=(1,)).with_values({"num_epochs": 2}))
 
@@ -186,7 +185,7 @@ def test_where_filters_by_any_recorded_parameter(shipped):
     assert told.startswith("Shown: 2 of 4 conditions, where x=0.25.")
 
 
-def test_a_filtered_report_is_verified_and_says_what_it_shows(shipped):
+def test_a_filtered_report_is_verified_and_says_what_it_shows(workplace):
     run_quietly(sweep(seeds=(1, 2, 3)))
     run_quietly(sweep(seeds=(1, 2, 3)).with_values({"num_epochs": 2}))
     found = json.loads(call("report tiny.sweep --where num_epochs=2 --bundle it.zip --format json"))
@@ -198,7 +197,7 @@ def test_a_filtered_report_is_verified_and_says_what_it_shows(shipped):
     call("verify it.zip")
 
 
-def test_a_replicate_is_trained_alone_under_the_name_that_run_gives_it(shipped):
+def test_a_replicate_is_trained_alone_under_the_name_that_run_gives_it(workplace):
     call("train tiny.sweep --condition b --seed 1 --set num_epochs=2")
     assert [r.condition for r in load_study("tiny.sweep").replicates] == ["b,num_epochs=2"]
     assert run_quietly(sweep().with_values({"num_epochs": 2})).num_failed == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.journal.folder import ReplicateFolder
-from orchestrator.journal.packed_folder import opened, pack, remove_unpacked
+from orchestrator.journal.packed_folder import kept_open, opened, pack, remove_unpacked
 
 
 def write(folder: Path, files: dict[str, bytes]) -> Path:
@@ -95,3 +95,13 @@ def test_what_a_killed_process_left_unpacked_is_removed_and_nothing_else(tmp_pat
     write(tmp_path, {"unpacked.1a2b/model": b"", "journal.jsonl": b"", "artifacts/unpacked.html": b""})
     remove_unpacked(tmp_path)
     assert set(read(tmp_path)) == {"journal.jsonl", "artifacts/unpacked.html"}
+
+
+def test_a_folder_that_is_asked_for_from_outside_stays_and_is_no_checkpoint_of_its_own(tmp_path):
+    given, folder = write(tmp_path / "given", FILES), ReplicateFolder(tmp_path / "replicate", {})
+    folder.append({"kind": "metrics", "step": 1, "metrics": {}, "kept": True})
+    folder.keep(given, 1)
+    (archive,) = folder.checkpoints().values()
+    assert read(kept_open(archive)) == read(kept_open(archive)) == FILES
+    assert list(folder.checkpoints().values()) == [archive] and folder.newest() == archive
+    assert kept_open(given / "model.safetensors") == given / "model.safetensors"
