@@ -192,8 +192,9 @@ def _of_file(file: Path) -> ModuleType:
         raise InputError(f"There is no file {file}.")
     if not path.stem.isidentifier():
         raise InputError(f"A file of sweeps must be named as a module is, with letters, digits and _, but got {file}.")
-    put_first(str(path.parent))
-    module = import_module(path.stem, str(file))
-    if Path(getattr(module, "__file__", None) or "").resolve() != path:
+    known = sys.modules.get(path.stem)
+    is_other = known is not None and Path(getattr(known, "__file__", None) or "").resolve() != path
+    if is_other or path.stem in sys.stdlib_module_names:  # before its folder comes first for everything else, too
         raise InputError(f"{file} has the name of another module, {path.stem!r}; rename the file.")
-    return module
+    put_first(str(path.parent))
+    return import_module(path.stem, str(file))

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,12 @@ for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and a rich console 
     os.environ.pop(name, None)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script; tests interrupt commands
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def folders_of_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of a file with a sweep is searched for modules; not after its test."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
 
 
 @pytest.fixture(autouse=True)

@@ -109,10 +109,12 @@ def test_a_name_that_means_nothing_is_told_what_there_is(lab, name, said):
         find_sweep(name)
 
 
-def test_a_file_goes_first_whatever_else_has_its_name_unless_that_is_imported(tmp_path):
-    (tmp_path / "json.py").write_text(PLAIN)
-    with pytest.raises(InputError, match=r"json\.py has the name of another module, 'json'; rename the file"):
-        find_sweep(f"{tmp_path / 'json.py'}:toy")
+@pytest.mark.parametrize("name", ["json", "antigravity", "pytest"])
+def test_a_file_with_the_name_of_another_module_is_refused_and_its_folder_not_searched(tmp_path, name):
+    (tmp_path / f"{name}.py").write_text(PLAIN)
+    with pytest.raises(InputError, match=rf"{name}\.py has the name of another module, '{name}'; rename the file"):
+        find_sweep(f"{tmp_path / name}.py:toy")
+    assert str(tmp_path) not in sys.path
 
 
 def test_a_file_in_a_folder_is_at_the_top_of_what_is_sent(tmp_path):

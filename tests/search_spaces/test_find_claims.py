@@ -96,7 +96,10 @@ def test_a_function_at_an_import_path_yields_them() -> None:
     ("claims", "message"),
     [
         ("claims.json", "tiny.sweep: `claims` must be `package.module:function` or the path of a .toml file, but got"),
-        ("no_such_package:claims", "tiny.sweep: `claims` 'no_such_package:claims' cannot be imported: No module named"),
+        (
+            "no_such_package:claims",
+            "tiny.sweep: `claims` 'no_such_package:claims' cannot be imported: ModuleNotFoundError: No module named",
+        ),
         (
             f"{__name__}:nothing",
             f"tiny.sweep: `claims` must name a function, but {__name__} has no function 'nothing'.",

@@ -221,7 +221,16 @@ def test_each_fingerprint_is_computed_once_and_kept(settings, monkeypatch):
     factory = TaskFactory(tiny({"a": {}, "b": {"x": 0.25}}, prerequisites=()), settings, 0)
     assert preflight.read_fingerprints(factory) == {"a": "tiny", "b": "tiny"}
     preflight.before_ray(factory.sweep, settings, factory)
-    assert len(asked) == 1
+    assert [config.x for config in asked] == [0.5, 0.25], "once for each config, whatever the seed"
+
+
+def test_what_decides_the_fingerprint_may_be_said_and_is_asked_once(settings, monkeypatch):
+    asked = []
+    monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: asked.append(config) or "tiny")
+    monkeypatch.setattr(tiny_trainable, "reads", lambda config: config.num_epochs, raising=False)
+    factory = TaskFactory(tiny({"a": {}, "b": {"x": 0.25}, "c": {"num_epochs": 9}}, prerequisites=()), settings, 0)
+    assert preflight.read_fingerprints(factory) == {"a": "tiny", "b": "tiny", "c": "tiny"}
+    assert [config.num_epochs for config in asked] == [asked[0].num_epochs, 9]
 
 
 def test_broken_data_are_a_users_mistake_before_a_run(settings, monkeypatch):

@@ -173,23 +173,25 @@ def test_this_repository_is_small_and_has_its_packages(tmp_path):
 
 
 def test_a_sweep_of_ones_own_goes_with_its_folder_and_ponderays_packages_alone(tmp_path, monkeypatch):
-    (tmp_path / "lab" / "mylab").mkdir(parents=True)
+    (tmp_path / "lab" / "mylab_sent").mkdir(parents=True)
     for name, text in (
-        ("mylab/__init__.py", ""),
-        ("mylab/toy.py", "import helper"),
+        ("mylab_sent/__init__.py", ""),
+        ("mylab_sent/toy.py", "import helper"),
         ("helper.py", ""),
         ("x.pem", "key"),
     ):
         (tmp_path / "lab" / name).write_text(text)
     monkeypatch.syspath_prepend(tmp_path / "lab")
-    found = find_upload(Settings(tmp_path / "runs", "sqlite:///x.db"), modules=["mylab.toy", "trainables.asr.train"])
+    found = find_upload(
+        Settings(tmp_path / "runs", "sqlite:///x.db"), modules=["mylab_sent.toy", "trainables.asr.train"]
+    )
     (own,) = found.others
     assert own.root == tmp_path / "lab"
-    assert [file.as_posix() for file in own.files] == ["helper.py", "mylab/__init__.py", "mylab/toy.py"]
+    assert [file.as_posix() for file in own.files] == ["helper.py", "mylab_sent/__init__.py", "mylab_sent/toy.py"]
     assert {file.parts[0] for file in found.files} == {"orchestrator", "search_spaces", "trainables", "ponderay"}
     with packed(found) as package, zipfile.ZipFile(package) as opened:
         names = opened.namelist()
-    assert {"mylab/toy.py", "helper.py", "orchestrator/__main__.py", ".ponderay/commit"} <= set(names)
+    assert {"mylab_sent/toy.py", "helper.py", "orchestrator/__main__.py", ".ponderay/commit"} <= set(names)
     assert found.num_files == len(found.files) + 3
 
 
