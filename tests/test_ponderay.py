@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 import ponderay as public
 from tests.door import ponderay, write
 
@@ -24,6 +26,7 @@ def test_every_name_is_there_and_says_what_it_is():
         assert name == "NOT_IN_KEY" or inspect.getdoc(value), name
 
 
+@pytest.mark.slow
 def test_the_example_of_the_package_runs(tmp_path):
     lines = (public.__doc__ or "").splitlines()
     indented = [line for line in lines if not line or line.startswith("    ")]

@@ -96,6 +96,7 @@ def go_on() -> None:
     assert found_by_test() == expected()
 
 
+@pytest.mark.slow
 def test_a_killed_replicate_goes_on_from_a_folder_and_is_evaluated(workplace):
     folder = kill()
     (folder / "unpacked.left").mkdir()  # as by a process that was killed while it evaluated

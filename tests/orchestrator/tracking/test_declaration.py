@@ -1,13 +1,18 @@
 """Answers of a recorded study where the code of its sweep is not installed."""
 
 import json
+import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from orchestrator.cli.main import app
 from orchestrator.tracking.declaration import LIMIT, directions_of, sweep_of, text_of
+from orchestrator.worker import trainable
 from search_spaces.find import find_sweep, sweep_functions
-from search_spaces.sweep import Objective
-from tests.door import PLAIN, ponderay, write
+from tests.door import PLAIN
+from tests.integration.sweeps import run_quietly
+from trainables.errors import InputError
 
 
 @pytest.mark.parametrize("name", ["asr.table2_timit", "act.tau_parity", "lm.search_pareto"])
@@ -30,20 +35,28 @@ def test_the_reference_is_the_declared_one_where_settings_renamed_it():
     assert json.loads(text_of(changed))["reference"] == "baseline"
 
 
-def test_queries_answer_where_the_code_is_gone_and_run_says_where_it_was(tmp_path):
-    for condition in ("width=4", "width=8"):
-        for seed in ("1", "2"):
-            done = ponderay(write(tmp_path, PLAIN), "train", "toy.py:toy", "--condition", condition, "--seed", seed)
-            assert done.returncode == 0, done
-    (tmp_path / "toy.py").unlink()
-    for command in (["status", "toy"], ["pareto", "toy"], ["compare", "toy"], ["report", "toy"]):
-        found = ponderay(tmp_path, *command)
-        assert found.returncode == 0, found
-    assert "reference: width=8" in ponderay(tmp_path, "pareto", "toy").stdout
-    assert (
-        Objective("loss").direction
-        == json.loads(ponderay(tmp_path, "pareto", "toy", "--format", "json").stdout)["objectives"][0]["direction"]
-    )
-    refused = ponderay(tmp_path, "run", "toy")
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused
-    assert "toy was run as toy.py:toy" in refused.stderr
+@pytest.fixture
+def left(workplace):
+    """The study of a sweep whose file is gone."""
+    (workplace / "gone_by_then.py").write_text(PLAIN.replace("seeds=(1, 2, 3)", "seeds=(1, 2)"))
+    outcome = run_quietly(find_sweep("gone_by_then.py:toy"))
+    assert [one.state for one in outcome.replicates] == ["complete"] * 4
+    (workplace / "gone_by_then.py").unlink()
+    del sys.modules["gone_by_then"]
+    trainable._load.cache_clear()
+
+
+def call(*arguments):
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done.stdout
+
+
+def test_queries_answer_where_the_code_is_gone_and_run_says_where_it_was(left):
+    assert call("status", "toy").count("complete") >= 4
+    assert "reference: width=8" in call("pareto", "toy")
+    front = json.loads(call("pareto", "toy", "--format", "json"))
+    assert [one["direction"] for one in front["objectives"]] == ["minimize", "minimize"]
+    assert "width=4" in call("compare", "toy") and "toy.report.html" in call("report", "toy")
+    with pytest.raises(InputError, match=r"toy was run as gone_by_then\.py:toy; its code is found by that name only"):
+        CliRunner().invoke(app, ["run", "toy"], catch_exceptions=False)
