@@ -306,10 +306,10 @@ def _shipped(name: str) -> "Sweep | None":
 
 
 def _sweep(sweep: "Sweep | str", smoke: bool) -> "Sweep":
-    from search_spaces.find import find_sweep
+    from search_spaces.find import find_sweep, of_program
 
     if isinstance(sweep, str):
         return find_sweep(sweep, smoke)
     if smoke:
-        raise InputError("`smoke` goes with the name of a shipped sweep; give the sweep in its small size instead.")
-    return sweep
+        raise InputError("`smoke` goes with the name of a sweep; give the sweep in its small size instead.")
+    return of_program(sweep) if sweep.trainable == "__main__" else sweep

@@ -43,6 +43,22 @@ def find_sweep(name: str, smoke: bool = False) -> Sweep:
     return _built(_declared(place), place, size)
 
 
+def of_program(sweep: Sweep) -> Sweep:
+    """A sweep of the program that runs, `python toy.py`, as the processes that train import it from that file.
+
+    Raises:
+        InputError: if there is no file, or it does not declare this very sweep at its top.
+    """
+    file = getattr(sys.modules["__main__"], "__file__", None)
+    rule = f"{sweep.name}: those who train import the trainable, so `train` must stand in a file"
+    if file is None:
+        raise InputError(f"{rule}; write it into one, such as toy.py, and `import toy` here.")
+    for name, found in _in_module(_of_file(Path(file))).items():
+        if repr(replace(found, trainable=sweep.trainable, declared_at=sweep.declared_at)) == repr(sweep):
+            return replace(found, declared_at=f"{file}:{name}")
+    raise InputError(f"{rule}, and this sweep at its top; {file} has none like it.")
+
+
 def place_in_upload(sweep: Sweep) -> tuple[str, str]:
     """How a job names the sweep, whose entry points and folders the machines of a cluster do not have; and its module.
 
@@ -143,7 +159,7 @@ def _names(found: Iterable[str]) -> str:
     return ", ".join(sorted(found)) or "none"
 
 
-def _in_module(module: ModuleType) -> dict[str, Any]:
+def _in_module(module: ModuleType) -> dict[str, Sweep]:
     return {name: value for name, value in vars(module).items() if isinstance(value, Sweep)}
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import os
 import subprocess
 import sys
 import textwrap
@@ -9,7 +10,7 @@ import textwrap
 import pytest
 
 import ponderay as public
-from tests.door import ponderay, write
+from tests.door import PLAIN, ROOT, ponderay, write
 
 HEAVY = ("torch", "ray", "mlflow", "optuna", "pandas", "scipy")
 
@@ -24,6 +25,21 @@ def test_every_name_is_there_and_says_what_it_is():
     for name in public.__all__:
         value = getattr(public, name)
         assert name == "NOT_IN_KEY" or inspect.getdoc(value), name
+
+
+@pytest.mark.slow
+def test_a_program_that_declares_a_sweep_runs_it(tmp_path):
+    source = PLAIN.replace("seeds=(1, 2, 3)", "seeds=(1,)")
+    program = f'{source}\nif __name__ == "__main__":\n    print(len(ponderay.run(toy, cpus=1).replicates))\n'
+    write(tmp_path, program)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PONDERAY_RUNS": str(tmp_path / "runs")}
+    command = [sys.executable, "toy.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0 and done.stdout.endswith("\n2\n"), done
+    again = program.replace("ponderay.run(toy, ", 'ponderay.run(replace(toy, name="other"), ')
+    write(tmp_path, again.replace("import dataclasses", "import dataclasses\nfrom dataclasses import replace"))
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    assert "so `train` must stand in a file, and this sweep at its top; " in done.stderr
 
 
 @pytest.mark.slow

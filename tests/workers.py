@@ -17,7 +17,7 @@ ON_RAY: Final = frozenset(
         "integration/test_doctor", "integration/test_examples", "integration/test_faults",
         "integration/test_jobs", "integration/test_on_ray", "integration/test_overhead",
         "integration/test_recogniser", "integration/test_secrets", "integration/test_small_nodes", "test_own_model",
-        "test_packaging",
+        "test_packaging", "test_ponderay",
     )
 )  # fmt: skip
 """Files with tests that start Ray or use the tests' own."""
