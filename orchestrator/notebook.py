@@ -10,6 +10,7 @@ Example:
     >>> [found.answer for found in notebook.compare(study, "surprisal", "random")]  # doctest: +SKIP
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -312,4 +313,6 @@ def _sweep(sweep: "Sweep | str", smoke: bool) -> "Sweep":
         return find_sweep(sweep, smoke)
     if smoke:
         raise InputError("`smoke` goes with the name of a sweep; give the sweep in its small size instead.")
+    if getattr(getattr(sys.modules.get(sweep.trainable), "__spec__", None), "_initializing", False):
+        raise InputError(f'Put what runs {sweep.name} below `if __name__ == "__main__":`; its file is being imported.')
     return of_program(sweep) if sweep.trainable == "__main__" else sweep

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
-from trainables.config import as_json, fields_of, from_values, is_config
+from trainables.config import as_json, fields_of, flatten, from_values, is_config
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -119,11 +119,14 @@ def _check_config(name: str, base: object) -> None:
     seed = fields_of(base).get("seed")
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise InputError(f"{name}: the config {kind} must have a field `seed` with a whole number.")
-    _check_json(name, kind, base)
+    check_json(name, base)
 
 
-def _check_json(name: str, kind: str, base: object) -> None:
-    """Workers get the config as JSON: it must come back as it was."""
+def check_json(name: str, base: object) -> None:
+    """Raises InputError where the config, which workers get as JSON, does not come back as it was."""
+    kind = type(base).__name__
+    if unordered := [path for path, value in flatten(base).items() if isinstance(value, set | frozenset)]:
+        raise InputError(f"{name}: `{unordered[0]}` of {kind} is a set, whose order differs each time; use a tuple.")
     try:
         again = from_values(type(base), json.loads(json.dumps(as_json(base), allow_nan=False)))
     except Exception as error:

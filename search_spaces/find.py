@@ -75,7 +75,7 @@ def sweeps_at(place: str) -> list[Listed]:
     Raises:
         InputError: if there is nothing of that name.
     """
-    found = {entry.name: entry for entry in _entries()}
+    found = {entry.name: entry for entry in reversed(_entries())}  # of one name, ours
     if place in found:
         return _of_entry(found[place])
     module = _module(place)
@@ -117,7 +117,7 @@ def _place(name: str) -> str:
     """Where the sweep is declared: `module:ATTRIBUTE`, or `module:ATTRIBUTE.KEY` in a mapping."""
     if ":" in name:
         return name
-    entries = {entry.name: entry for entry in _entries()}
+    entries = {entry.name: entry for entry in reversed(_entries())}  # of one name, ours
     family, dot, key = name.partition(".")
     if name in entries:
         return entries[name].value
@@ -168,8 +168,8 @@ def _built(declared: Any, place: str, size: Size) -> Sweep:
     if isinstance(declared, Sweep):
         sweep, takes_size = declared, False
     elif callable(declared):
-        takes_size = bool(inspect.signature(declared).parameters)
         try:
+            takes_size = bool(inspect.signature(declared).parameters)
             sweep = declared(size) if takes_size else declared()
         except InputError:
             raise
@@ -213,4 +213,7 @@ def _of_file(file: Path) -> ModuleType:
     if is_other or path.stem in sys.stdlib_module_names:  # before its folder comes first for everything else, too
         raise InputError(f"{file} has the name of another module, {path.stem!r}; rename the file.")
     put_first(str(path.parent))
-    return import_module(path.stem, str(file))
+    module = import_module(path.stem, str(file))
+    if Path(module.__file__ or "").resolve() != path:
+        raise InputError(f"{file} has the name of another module, {path.stem!r}; rename the file.")
+    return module

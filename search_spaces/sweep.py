@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
-from search_spaces.declaration import check_declaration
+from search_spaces.declaration import check_declaration, check_json
 from search_spaces.distributions import Distribution, listed
 from search_spaces.settings import (
     declared_name,
@@ -336,13 +336,14 @@ def _validate(sweep: Sweep) -> None:
         raise InputError(f"{sweep.name}: the objectives must differ, but got {', '.join(metrics)}.")
     settings: dict[str, str] = {}
     for condition in sweep.conditions:
+        check_json(f"{sweep.name}, condition {condition.name!r}", sweep.config(condition, sweep.seeds[0]))
         setting = content_hash(sweep.config(condition, sweep.seeds[0]))
         if setting in settings:
             raise InputError(f"{sweep.name}: {settings[setting]!r} and {condition.name!r} are the same setting.")
         settings[setting] = condition.name
     for path, distribution in (sweep.search.space if sweep.search else {}).items():
         for value in distribution.ends():
-            with_value(sweep.base, path, value)
+            check_json(sweep.name, with_value(sweep.base, path, value))
     if sweep.search and sweep.search.num_settings() < 1:
         raise InputError(f"{sweep.name}: `num_trials` must be at least 1, but got {sweep.search.num_trials}.")
     _validate_seeds(sweep)

@@ -37,8 +37,9 @@ def import_module(path: str, subject: str) -> ModuleType:
 
 def put_first(folder: str) -> None:
     """Lets modules in the folder be imported, before others of the same name, as Python does for a script's folder."""
-    if folder and folder not in sys.path:
-        sys.path.insert(0, folder)
+    is_installed = any(part in f"{folder}/" for part in MACHINERY)
+    if folder and sys.path[0] != folder and not is_installed:
+        sys.path[:] = [folder, *(other for other in sys.path if other != folder)]
         importlib.invalidate_caches()
 
 

@@ -127,7 +127,7 @@ def machine_fault(work: Work) -> str:
             f"{work.folder.parent} on {here} is not the folder that the driver writes. Set PONDERAY_RUNS to one that "
             "all machines mount, or PONDERAY_STORAGE."
         )
-    if here != work.host and (version := code_version(work.trainable)) != work.code_version:
+    if here != work.host and (version := code_version(work.trainable, work.config_type)) != work.code_version:
         return (
             f"{here} has version {version} of {work.trainable}, and the driver on {work.host} {work.code_version}. "
             "Install the same sources on both."

@@ -90,6 +90,11 @@ def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[s
         candidates: Iterable[Path] = _of_git(root) or _walk(root, root)
     else:
         candidates = (file for package in PACKAGES for file in _walk(root / package, root))
+    places = Counter(file for one in own for file in one.files)
+    if doubled := [file for file, number in places.items() if number > 1]:
+        raise InputError(
+            f"The folders of a job must not hold a file twice, but {doubled[0]} is in {own[0].root} and others."
+        )
     return Upload(root, _sent(settings, root, candidates), own)
 
 
@@ -114,12 +119,25 @@ def _of_user(settings: Settings, root: Path, package: str) -> Upload:
             _walk(root / package, root) if (root / package).is_dir() else [Path(f"{package}.py")]
         )
     else:
-        candidates = _of_git(root) or _walk(root, root)
+        candidates = _of_git(root) or _walk_of_user(root)
     files = _sent(settings, root, candidates)
     for file in files:
         if file.parts[0] in PACKAGES:
             raise InputError(f"{root / file.parts[0]} has the name of a package of Ponderay's; rename it for a job.")
     return Upload(root, files)
+
+
+def _walk_of_user(root: Path) -> list[Path]:
+    """All files of a folder that git does not know, but hidden ones.
+
+    Raises:
+        InputError: if it is the home folder, which holds more than a model.
+    """
+    if root in (Path.home(), Path(root.anchor)):
+        raise InputError(
+            f"All of the sweep's folder goes with a job, but that is {root}; put the file into one of its own."
+        )
+    return [file for file in _walk(root, root) if not any(part.startswith(".") for part in file.parts)]
 
 
 def _sent(settings: Settings, root: Path, candidates: Iterable[Path]) -> tuple[Path, ...]:
@@ -209,7 +227,8 @@ def _is_sent(file: Path, root: Path, folders: Iterable[Path]) -> bool:
 
 
 def _is_left_out(file: Path, root: Path) -> bool:
-    if _matches(file, FILES) or (len(file.parts) > 1 and file.parts[0] in LEFT_OUT_ON_TOP):
+    is_data = len(file.parts) > 1 and file.parts[0] in LEFT_OUT_ON_TOP
+    if _matches(file, FILES) or (is_data and not (root / file.parts[0] / "__init__.py").exists()):
         return True
     return any(_is_left_out_folder(root / folder) for folder in list(file.parents)[:-1])
 

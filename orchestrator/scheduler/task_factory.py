@@ -29,7 +29,7 @@ class TaskFactory:
     num_gpus: float
     attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     _fingerprints: dict[str, str] = field(default_factory=dict)
-    _versions: dict[str, str] = field(default_factory=dict)
+    _versions: dict[tuple[str, str], str] = field(default_factory=dict)
     _roots: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -99,8 +99,9 @@ class TaskFactory:
         resources: ResolvedResources,
         needed: dict[str, Work],
     ) -> Work:
-        if trainable not in self._versions:
-            self._versions[trainable] = code_version(trainable)
+        kind = config_type(config)
+        if (trainable, kind) not in self._versions:
+            self._versions[trainable, kind] = code_version(trainable, kind)
             self._roots[trainable] = root_of(trainable)
         return Work(
             key=key,
@@ -108,7 +109,7 @@ class TaskFactory:
             trainable=trainable,
             root=self._roots[trainable],
             config=as_json(config),
-            config_type=config_type(config),
+            config_type=kind,
             num_steps=load(trainable).num_steps(config),
             folder=folder,
             shared=self.settings.shared(folder),
@@ -116,7 +117,7 @@ class TaskFactory:
             shared_products={name: work.shared for name, work in needed.items() if work.shared},
             resources=resources,
             attempt=self.attempt,
-            code_version=self._versions[trainable],
+            code_version=self._versions[trainable, kind],
             host=socket.gethostname(),
             keep_last=self.sweep.keep_last,
         )

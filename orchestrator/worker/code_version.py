@@ -25,20 +25,23 @@ STANDARD_LIBRARY: Final = (Path(sysconfig.get_path("stdlib")), Path(sysconfig.ge
 BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
-def code_version(path: str) -> str:
+def code_version(path: str, config_type: str = "") -> str:
     """12 hex digits that change with any source in `imported_sources` of the trainable at the import path.
+
+    Args:
+        config_type: `module:NAME` of its config, which may stand elsewhere.
 
     Raises:
         InputError: if there is no module at `path`.
     """
     digest = hashlib.sha256()
-    for name, source in sorted(imported_sources(path).items()):
+    for name, source in sorted(imported_sources(path, config_type.partition(":")[0]).items()):
         digest.update(f"{name}\0{len(source)}\0".encode() + source)
     return digest.hexdigest()[:12]
 
 
-def imported_sources(path: str) -> dict[str, bytes]:
-    """The sources of the module at `path`, and of all that it imports, directly or not, by module name.
+def imported_sources(path: str, config_module: str = "") -> dict[str, bytes]:
+    """The sources of the modules at `path` and of its config, and of all that they import, directly or not, by name.
 
     An import inside a function counts, and so does the package around a module. The standard library, Ponderay's other
     packages and what is installed in site-packages are left out, except `trainables` and the package of `path` itself.
@@ -56,7 +59,7 @@ def imported_sources(path: str) -> dict[str, bytes]:
     if own.listed:
         return own_source.files(spec, own.listed)
     sources: dict[str, bytes] = {}
-    seen, waiting = {""}, [path]
+    seen, waiting = {""}, [path, config_module]
     while waiting:
         name = waiting.pop()
         if name in seen:
@@ -64,7 +67,8 @@ def imported_sources(path: str) -> dict[str, bytes]:
         seen.add(name)
         waiting.append(name.rpartition(".")[0])
         if spec := modules.find(name):
-            sources[name] = own.source if name == path else _source(spec)
+            is_own = name in (path, config_module)
+            sources[name] = own_source.read(spec).source if is_own else _source(spec)
             waiting += _imports(spec, sources[name])
         elif name.endswith(".*"):
             waiting += modules.inside(name.removesuffix(".*"))

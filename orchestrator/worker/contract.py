@@ -14,8 +14,7 @@ from trainables.errors import InputError
 def check_contract(sweep: Sweep) -> None:
     """Raises InputError at the first thing that cannot work: in the trainable, its prerequisites, or the objectives."""
     trainable = load(trainable_path(sweep))
-    for condition in sweep.conditions[:1] or (None,):
-        config = sweep.config(condition, sweep.seeds[0]) if condition else sweep.base
+    for config in [sweep.config(one, sweep.seeds[0]) for one in sweep.conditions] or [sweep.base]:
         _check_config(sweep, trainable, config)
     _check_objectives(sweep, trainable)
     for wanted in sweep.prerequisites:
@@ -25,7 +24,7 @@ def check_contract(sweep: Sweep) -> None:
         inner = getattr(sweep.base, wanted.config_path)
         if not is_config(inner):
             raise InputError(f"{sweep.name}: `{wanted.config_path}`, of a prerequisite, must be a config: {inner!r}.")
-        load(wanted.trainable)
+        _check_config(sweep, load(wanted.trainable), inner)
 
 
 def trainable_path(sweep: Sweep) -> str:

@@ -21,6 +21,7 @@ from orchestrator.environment.redaction import redacted_text, redacted_traceback
 from orchestrator.journal import folder as journal_folder
 from orchestrator.journal.folder import Record, ReplicateFolder, size_bytes
 from orchestrator.journal.packed_folder import opened, remove_unpacked
+from orchestrator.journal.summary import summarise
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import forget_peak_memory, peak_memory_bytes
 from orchestrator.worker.system_metrics import SystemMetrics
@@ -58,7 +59,7 @@ class JournalTrial:
 
     def __init__(self, folder: ReplicateFolder, work: Work, send: Send, is_writer: bool) -> None:
         self._folder, self._work, self._send, self._is_writer = folder, work, send, is_writer
-        self._last_step = folder.last_step()
+        self._last_step, self._session_step = folder.last_step(), -1
         self._load = SystemMetrics(folder.path)
         self._opened = contextlib.ExitStack()
 
@@ -72,14 +73,20 @@ class JournalTrial:
     ) -> None:
         """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint` and `artifacts`."""
         values = {_checked(name): float(value) for name, value in metrics.items()}
+        if step <= self._session_step:
+            rule = f"Steps must rise, but step {step} was reported after step {self._session_step}"
+            raise ValueError(f"{rule}; put all metrics of a step into one report.")
+        self._session_step = step
         record: Record = {"kind": "metrics", "step": step, "metrics": values, "kept": checkpoint is not None}
         if self._is_writer:
+            if checkpoint and not Path(checkpoint).exists():
+                raise ValueError(f"A checkpoint must be a file or a folder, but there is no {checkpoint}.")
             self._folder.keep_artifacts(_read(artifacts))
             if step > self._last_step:
                 self._note_load(step)
                 record = self._folder.append(record)
             if checkpoint:
-                self._folder.keep(checkpoint, step)
+                self._folder.keep(Path(checkpoint), step)
         if step > self._last_step:
             self._last_step = step
             self._send(record)
@@ -112,7 +119,7 @@ class JournalTrial:
 class EvaluationTrial(JournalTrial):
     """A `Trial` for `evaluate`: what it reports is kept aside until the best checkpoint is known."""
 
-    reported: tuple[int, dict[str, float], dict[str, bytes]]
+    reported: tuple[int, dict[str, float], dict[str, bytes]] = (0, {}, {})
 
     def report(
         self,
@@ -137,18 +144,19 @@ def _read(files: Sequence[Path]) -> dict[str, bytes]:
 
 
 def best_product(folder: Path, shared: str = "") -> Path:
-    """The checkpoint named `best` of a finished prerequisite; fetched, where its folder is shared by a URL.
+    """The best checkpoint of a finished prerequisite, or its last; fetched, where its folder is shared by a URL.
 
     Raises:
         OSError: if it can no longer be fetched whole.
     """
     place = ReplicateFolder(folder, {}, shared)
-    name: str = place.state()["products"]["best"]
-    if not shared:
+    products: Mapping[str, str] = place.state()["products"]
+    name = products.get("best") or next(iter(products.values()), "")
+    if name and not shared:
         return folder / name
-    if found := place.product(name):
+    if found := place.product(name) if name else place.newest():
         return found
-    raise OSError(f"The checkpoint {name} at {shared} is gone or damaged.")
+    raise OSError(f"The checkpoint {name} at {shared or folder} is gone or damaged.")
 
 
 def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str, Any] = NOWHERE) -> None:
@@ -229,6 +237,8 @@ def _execute(
                 write({"kind": "trained"})
             distributed.gather("the writer has kept the last checkpoint")
             folder.look()
+        if is_writer:
+            _check_trained(work, folder, has_tests=bool(trainable.evaluations(config)))
         for evaluation in trainable.evaluations(config):
             if (under_test := evaluation_id(evaluation)) not in done:
                 step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
@@ -284,7 +294,8 @@ def _evaluate(
 ) -> tuple[int, dict[str, float]]:
     """Tests the checkpoint that was best under `evaluation`; one added later tries every kept checkpoint."""
     name: str = evaluation.name
-    best, selecting = folder.best(name), folder.selection.get(name)
+    selector = name if name in folder.selection or len(folder.selection) != 1 else next(iter(folder.selection))
+    best, selecting = folder.best(selector), folder.selection.get(selector)
     tried = []
     for candidate in [best] if best else _candidates(folder, is_any=selecting is not None):
         with (
@@ -292,8 +303,10 @@ def _evaluate(
             opened(candidate, folder.path) as checkpoint,
         ):
             work.loaded().evaluate(work.typed_config(), checkpoint, evaluation, trial)
+        if not trial.reported[1]:
+            raise ValueError(f"`evaluate` ended without a report under {name!r}; it must call `trial.report`.")
         tried.append(trial.reported)
-    step, metrics, artifacts = min(tried, key=lambda one: _cost(one[1], selecting))
+    step, metrics, artifacts = min(tried, key=lambda one: _cost(one[1], selecting)) if len(tried) > 1 else tried[0]
     bad = [metric for metric, value in metrics.items() if not math.isfinite(value)]
     if bad:
         raise ArithmeticError(f"The metric {bad[0]}@{name} is {metrics[bad[0]]} at step {step}.")
@@ -304,7 +317,24 @@ def _evaluate(
 
 def _cost(metrics: Mapping[str, float], selecting: Best | None) -> float:
     """Lower for the better of two tests; equal where nothing selects."""
-    return selecting.cost(metrics[selecting.metric.partition("@")[0]]) if selecting else 0.0
+    if selecting is None:
+        return 0.0
+    metric = selecting.metric.partition("@")[0]
+    if metric not in metrics:
+        raise ValueError(f"Of several checkpoints the best is wanted, but `evaluate` does not report {metric!r}.")
+    return selecting.cost(metrics[metric])
+
+
+def _check_trained(work: Work, folder: ReplicateFolder, has_tests: bool) -> None:
+    """Raises where training ended early, or left no result: what no evaluation looks at must be finite."""
+    found = summarise(folder.records())
+    if found.step < 0:
+        raise ValueError("`train` returned without a report; it must call `trial.report`.")
+    if work.num_steps is not None and found.step < work.num_steps:
+        raise ValueError(f"`train` returned after step {found.step}, but its `num_steps` says {work.num_steps}.")
+    bad = [] if has_tests else [metric for metric, value in found.metrics.items() if not math.isfinite(value)]
+    if bad:
+        raise ArithmeticError(f"The metric {bad[0]} is {found.metrics[bad[0]]} at step {found.step}.")
 
 
 def _candidates(folder: ReplicateFolder, is_any: bool) -> list[Path]:

@@ -62,10 +62,19 @@ def _listed(body: Sequence[ast.stmt], module: str) -> tuple[str, ...]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
         if any(isinstance(target, ast.Name) and target.id == "sources" for target in targets):
             try:
-                return tuple(str(name) for name in ast.literal_eval(statement.value))  # type: ignore[attr-defined]
+                found = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
             except (ValueError, TypeError):
-                raise InputError(f"`sources` of {module} must be a list of names of files, written out.") from None
+                found = None
+            if not isinstance(found, list | tuple) or not all(_is_pattern(name) for name in found):
+                raise InputError(
+                    f"`sources` of {module} must be a list of names of files, written out, from its folder."
+                )
+            return tuple(found)
     return ()
+
+
+def _is_pattern(name: object) -> bool:
+    return isinstance(name, str) and bool(name) and not Path(name).is_absolute()
 
 
 def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -73,6 +82,7 @@ def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
     A config's class is used by its values, not by its name.
     """
+    body = [statement for statement in body if not _is_of_program(statement)]
     defined = [_defined(statement) for statement in body]
     wanted, used = set(FUNCTIONS), set[int]()
     while True:
@@ -83,6 +93,11 @@ def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
             return [body[i] for i in sorted(used)]
         used |= new
         wanted |= {node.id for i in new for node in ast.walk(body[i]) if isinstance(node, ast.Name)}
+
+
+def _is_of_program(statement: ast.stmt) -> bool:
+    """Whether it is `if __name__ == "__main__":`, which an import passes over."""
+    return isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'"
 
 
 def _counts_anyway(statement: ast.stmt, names: set[str]) -> bool:

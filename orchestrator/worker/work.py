@@ -77,6 +77,8 @@ def config_type(config: AnyConfig) -> str:
         InputError: if it has none, because it was made inside a function.
     """
     kind = type(config)
+    if kind.__module__ == "__main__":
+        raise InputError(f"Workers import the config {kind.__qualname__}, so it must stand in a file; put it into one.")
     if getattr(importlib.import_module(kind.__module__), kind.__qualname__, None) is not kind:
         raise InputError(f"The config {kind.__qualname__} must stand at the top of its module, {kind.__module__}.")
     return f"{kind.__module__}:{kind.__qualname__}"

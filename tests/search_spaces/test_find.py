@@ -122,3 +122,45 @@ def test_a_file_in_a_folder_is_at_the_top_of_what_is_sent(tmp_path):
     sweep = find_sweep(f"{tmp_path / 'alone_there.py'}:toy")
     assert place_in_upload(sweep) == ("alone_there.py:toy", "alone_there")
     assert place_in_upload(find_sweep("asr.demo")) == ("search_spaces.asr:SWEEPS.demo", "search_spaces.asr")
+
+
+UNION = """
+import dataclasses
+
+import ponderay
+
+
+@dataclasses.dataclass(frozen=True)
+class Sgd:
+    rate: float = 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Adam:
+    rate: float = 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    optimiser: Sgd | Adam = Sgd()
+    tags: frozenset[str] = frozenset()
+    seed: int = 1
+
+
+conditions = (ponderay.Condition("sgd"), ponderay.Condition("adam", {"optimiser": Adam()}))
+loss = ponderay.Objective("loss")
+
+
+def union():
+    return ponderay.Sweep("union", "d", __name__, Setting(), (loss,), conditions)
+"""
+
+
+def test_a_condition_that_workers_would_read_as_another_is_refused(tmp_path):
+    file = tmp_path / "of_union.py"
+    file.write_text(UNION.replace("    tags: frozenset[str] = frozenset()\n", ""))
+    with pytest.raises(InputError, match="condition 'adam': the config Setting is another one when"):
+        find_sweep(f"{file}:union")
+    (tmp_path / "of_sets.py").write_text(UNION)
+    with pytest.raises(InputError, match="`tags` of Setting is a set, whose order differs each time; use a tuple"):
+        find_sweep(f"{tmp_path / 'of_sets.py'}:union")

@@ -202,3 +202,15 @@ def test_a_folder_of_ones_own_with_the_name_of_a_package_cannot_go(tmp_path, mon
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=r"trainables has the name of a package of Ponderay's; rename it"):
         find_upload(Settings(tmp_path / "runs", "sqlite:///x.db"), modules=["alone_of_its_name"])
+
+
+def test_hidden_files_and_the_home_folder_stay_and_a_package_called_data_goes(tmp_path, monkeypatch):
+    for name in ("alone_at_home.py", "data/__init__.py", "data/loader.py", ".history", ".cache/token"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    (own,) = find_upload(Settings(tmp_path / "runs", "sqlite:///x.db"), modules=["alone_at_home"]).others
+    assert [file.as_posix() for file in own.files] == ["alone_at_home.py", "data/__init__.py", "data/loader.py"]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(InputError, match=r"All of the sweep's folder goes with a job, but that is"):
+        find_upload(Settings(tmp_path / "runs", "sqlite:///x.db"), modules=["alone_at_home"])

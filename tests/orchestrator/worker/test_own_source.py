@@ -24,6 +24,7 @@ def version(folder, monkeypatch, source, name):
         ("def train(", "FACTOR = 2\n\n\ndef train(", False),
         ("def train(config, trial):", "FACTOR = 2\n\n\ndef train(config, trial):\n    print(FACTOR)", True),
         ("import random\n", "import random\n\nrandom.seed(1)\n", True),
+        ("\ntoy =", '\nif __name__ == "__main__":\n    ponderay.run("toy")\ntoy =', False),
     ],
 )
 def test_a_change_of_the_model_is_noticed_and_one_of_the_sweep_is_not(tmp_path, monkeypatch, old, new, is_noticed):
@@ -46,3 +47,23 @@ def test_listed_sources_alone_count(tmp_path, monkeypatch):
         version(tmp_path, monkeypatch, source.replace("weights/*.txt", "gone/*"), "listing")
     with pytest.raises(InputError, match=r"`sources` of listing must be a list of names of files, written out"):
         version(tmp_path, monkeypatch, PLAIN + "\nsources = [str(1)]\n", "listing")
+
+
+@pytest.mark.parametrize("sources", ['"a.py"', '["/a.py"]', '[""]', "[1]"])
+def test_what_is_no_list_of_files_in_the_folder_is_refused(tmp_path, monkeypatch, sources):
+    with pytest.raises(InputError, match="must be a list of names of files, written out, from its folder"):
+        version(tmp_path, monkeypatch, f"{PLAIN}\nsources = {sources}\n", "unlisted")
+
+
+def test_the_code_of_a_config_that_stands_elsewhere_counts(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "building.py").write_text("FACTOR = 1\n")
+    (tmp_path / "configs_apart.py").write_text(
+        "import building\n\nclass Toy:\n    def build(self):\n        return 1\n"
+    )
+    (tmp_path / "training_apart.py").write_text("def train(config, trial):\n    config.build()\n")
+    versions = [code_version("training_apart", "configs_apart:Toy")]
+    for name, old, new in (("configs_apart.py", "return 1", "return 2"), ("building.py", "1", "2")):
+        (tmp_path / name).write_text((tmp_path / name).read_text().replace(old, new))
+        versions.append(code_version("training_apart", "configs_apart:Toy"))
+    assert len(set(versions)) == 3

@@ -74,7 +74,7 @@ def test_evaluate_without_a_selection_tests_the_last_checkpoint(tmp_path):
     [
         ('open("nothing.txt")', False),
         ("raise OSError(28, 'No space left on device')", True),
-        ("shutil.rmtree(trial._folder.path); trial.report({}, step=1, checkpoint=Path('nothing'))", True),
+        ("shutil.rmtree(trial._folder.path); trial._folder.path.write_text(''); trial.report({}, step=1)", True),
     ],
     ids=["a file of the trainable's", "a full disk", "the replicate's own folder"],
 )
@@ -94,3 +94,32 @@ def test_a_replicate_that_returned_is_not_trained_again_though_it_does_not_say_i
     records = []
     execute(work.model_copy(update={"attempt": "second"}), records.append)
     assert "metrics" not in [record["kind"] for record in records] and records[-1]["state"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('{"loss": loss, "macs"', '{"loss": float("nan"), "macs"', "The metric loss is nan at step 6"),
+        ("    for step in", "    return\n    for step in", "`train` returned without a report"),
+        ("\ntoy =", "\ndef num_steps(config):\n    return 7\n\n\ntoy =", "after step 6, but its `num_steps` says 7"),
+        ("step=step,", "step=1,", "Steps must rise, but step 1 was reported after step 1"),
+        ("checkpoint=checkpoint)", 'checkpoint="nowhere.pt")', "there is no nowhere.pt"),
+        ("\ntoy =", "\ndef evaluate(config, checkpoint, evaluation, trial):\n    pass\n\n\ntoy =", "without a report"),
+    ],
+)
+def test_what_left_no_result_is_a_failure_of_the_trainables_own(tmp_path, old, new, said):
+    assert old in PLAIN
+    _, records = run(tmp_path, PLAIN.replace(old, new), f"resultless_{abs(hash(new))}")
+    assert (records[-1]["state"], records[-1].get("is_lost")) == ("failed", False), records[-1]
+    assert said in records[-1]["error"]
+
+
+def test_one_selection_of_another_name_chooses_the_checkpoint_and_need_not_be_reported_again(tmp_path):
+    source = (
+        EVALUATE.replace("SELECTED", '"valid"')
+        .replace('"test":', '"best":')
+        .replace('"valid": float', '"other": float')
+    )
+    _, records = run(tmp_path, PLAIN.replace(*VALID).replace("\ntoy =", source + "\ntoy ="), "one_selection")
+    (evaluated,) = [record for record in records if record["kind"] == "evaluation"]
+    assert evaluated["step"] == 3
