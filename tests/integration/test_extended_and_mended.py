@@ -127,7 +127,7 @@ def test_results_of_mended_code_alone_are_the_mended_codes(workplace, monkeypatc
     version_of = code_version
     monkeypatch.setattr(
         "orchestrator.scheduler.task_factory.code_version",
-        lambda path: "mended" if path.endswith("tiny") else version_of(path),
+        lambda path, kind: "mended" if path.endswith("tiny") else version_of(path, kind),
     )
     monkeypatch.setattr(trainable, "_strike", lambda config, epoch: None)
     assert run_quietly(sweep, accept_code=True).replicates[0].state == "complete"
@@ -142,7 +142,7 @@ def test_a_prerequisite_that_other_code_has_made_meanwhile_is_refused(workplace,
         if not others:
             others.append(1)
             with monkeypatch.context() as patch:
-                patch.setattr("orchestrator.scheduler.task_factory.code_version", lambda path: "other")
+                patch.setattr("orchestrator.scheduler.task_factory.code_version", lambda *_: "other")
                 run_quietly(tiny({"z": {}}, name="tiny.other", seeds=(1,)))
         return real(self, task)
 
