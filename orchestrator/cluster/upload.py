@@ -15,7 +15,8 @@ from typing import Final
 
 from orchestrator.environment.excluded_files import FILES, FOLDERS
 from orchestrator.environment.settings import Settings
-from orchestrator.tracking.checkout import BROUGHT, INSTALLED, to_bring
+from orchestrator.tracking.checkout import BROUGHT, to_bring
+from orchestrator.worker.code_version import INSTALLED
 from trainables.errors import InputError
 from trainables.importing import root_of
 

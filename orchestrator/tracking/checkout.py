@@ -10,11 +10,11 @@ from pathlib import Path
 
 from orchestrator.environment.excluded_files import git_excludes
 from orchestrator.environment.redaction import redacted_source, without_secrets
+from orchestrator.worker.code_version import INSTALLED
 from trainables.importing import root_of
 
 PACKAGES = ("ponderay", "torch", "torchaudio", "ray", "optuna", "mlflow", "numpy", "scipy")
 SOURCE = Path(__file__).parents[2]
-INSTALLED = {"site-packages", "dist-packages"}
 SHARED = "trainables"
 """Goes with Ponderay itself."""
 
