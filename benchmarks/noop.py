@@ -2,7 +2,6 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from trainables.config import Config
 from trainables.trial import Trial
@@ -21,10 +20,6 @@ def train(config: NoopConfig, trial: Trial) -> None:
         checkpoint = Path(folder) / "checkpoint"
         checkpoint.write_bytes(b"nothing")
         trial.report({"error": float(config.number)}, step=1, checkpoint=checkpoint)
-
-
-def evaluate(config: NoopConfig, checkpoint: Path, evaluation: Any, trial: Trial) -> None:
-    """There is nothing to test."""
 
 
 def fingerprint(config: NoopConfig) -> str:
