@@ -49,18 +49,16 @@ from trainables.metric import Best, Metric
 from trainables.trial import Trial
 
 if TYPE_CHECKING:
-    from orchestrator.notebook import (
-        checkpoint,
-        compare,
-        from_mlflow,
-        importance,
-        load,
-        pareto,
-        report,
-        run,
-        save_report,
-    )
-    from orchestrator.results.study import Study
+    from orchestrator.notebook import checkpoint as checkpoint
+    from orchestrator.notebook import compare as compare
+    from orchestrator.notebook import from_mlflow as from_mlflow
+    from orchestrator.notebook import importance as importance
+    from orchestrator.notebook import load as load
+    from orchestrator.notebook import pareto as pareto
+    from orchestrator.notebook import report as report
+    from orchestrator.notebook import run as run
+    from orchestrator.notebook import save_report as save_report
+    from orchestrator.results.study import Study as Study
 
 __all__ = [
     "NOT_IN_KEY",
@@ -80,19 +78,9 @@ __all__ = [
     "Resources",
     "Search",
     "Sequential",
-    "Study",
     "Sweep",
     "Trial",
-    "checkpoint",
-    "compare",
-    "from_mlflow",
     "grid",
-    "importance",
-    "load",
-    "pareto",
-    "report",
-    "run",
-    "save_report",
 ]
 
 
