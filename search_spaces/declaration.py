@@ -1,21 +1,17 @@
 """What a declared sweep must be before anything in it is looked at: a name to keep, and values of the right kind."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
+from search_spaces.names import check_sweep_name
 from trainables.config import as_json, fields_of, flatten, from_values, is_config
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from search_spaces.sweep import Sweep
-
-SWEEP_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-RESERVED: Final = ("prerequisites", "ponderay.books", "Default")
-"""Experiments in MLflow that are no study."""
 
 KINDS: Final[Mapping[str, str]] = {
     "conditions": "Condition",
@@ -36,7 +32,7 @@ SAMPLERS: Final = ("tpe", "nsga2", "random", "grid", "qmc", "gp")
 
 def check_declaration(sweep: "Sweep") -> None:
     """Raises InputError at the first value that cannot stand in a sweep."""
-    _check_name(sweep.name)
+    check_sweep_name(sweep.name)
     name = sweep.name
     for field in ("description", "trainable"):
         if not isinstance(value := getattr(sweep, field), str) or not value:
@@ -51,7 +47,7 @@ def check_declaration(sweep: "Sweep") -> None:
         if objective.direction not in ("minimize", "maximize"):
             raise InputError(f"{name}: an objective is to minimize or maximize, but got {objective.direction!r}.")
     for condition in sweep.conditions:
-        if not isinstance(condition.name, str) or not isinstance(condition.values, Mapping):
+        if not isinstance(condition.values, Mapping):
             raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
         if "seed" in condition.values:
             raise InputError(f"{name}: `seed` is no setting of a condition; `seeds` lists them for all conditions.")
@@ -60,14 +56,6 @@ def check_declaration(sweep: "Sweep") -> None:
             raise InputError(f"{name}: a seed must be a whole number from 0, but got {seed!r}.")
     _check_choices(sweep)
     _check_config(name, sweep.base)
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not SWEEP_NAME.fullmatch(name) or name in RESERVED:
-        raise InputError(
-            "A sweep's name must begin with a letter or digit, have only letters, digits and any of . _ -, be at most "
-            f"100 long and be none of {', '.join(RESERVED)}, but got {name!r}."
-        )
 
 
 def _check_list(name: str, field: str, kind: str, values: object) -> None:

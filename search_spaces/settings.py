@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from search_spaces.names import CONDITION_LENGTH
 from trainables.config import AnyConfig, as_json, content_hash, fields_of, is_config, with_value
 from trainables.errors import InputError
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS: Final = 40
 """Of a value in a name."""
+
+COUNTED: Final = re.compile(r",\d+ settings [0-9a-f]{8}\Z")
+"""What ends a name that has no room for its settings."""
 
 
 def paths(config: AnyConfig, prefix: str = "") -> Iterator[str]:
@@ -105,18 +109,24 @@ def text_of(value: Any) -> str:
 def name_with(declared: str, settings: Mapping[str, Any], known: Collection[str]) -> str:
     """The name of the condition `declared` with `settings`: with the shortest end of each path that is no other's.
 
-    The order in which settings were given does not count.
+    The order in which settings were given does not count. Where they make the name too long, it counts them and has
+    their hash.
 
     Args:
         settings: JSON-ready values by path.
         known: every path of the sweep's configs.
     """
     parts = (f"{_shortest_end(path, known)}={_word(value)}" for path, value in sorted(settings.items()))
-    return ",".join((declared, *parts))
+    name = ",".join((declared, *parts))
+    if len(name) <= CONDITION_LENGTH:
+        return name
+    return f"{declared},{len(settings)} settings {content_hash(dict(settings))[:8]}"
 
 
 def declared_name(name: str, settings: Collection[str]) -> str:
-    """The name without what `name_with` put behind it; values in names have no commas."""
+    """The name without what `name_with` put behind it; values in names have no commas, and no spaces."""
+    if counted := COUNTED.search(name):
+        return name[: counted.start()]
     return name.rsplit(",", len(settings))[0]
 
 

@@ -2,13 +2,13 @@
 
 import itertools
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 from search_spaces.declaration import check_declaration, check_json
 from search_spaces.distributions import Distribution, listed
+from search_spaces.names import GENERATED_LENGTH, check_condition_name, condition_name_of
 from search_spaces.settings import (
     declared_name,
     json_value,
@@ -23,8 +23,6 @@ from search_spaces.settings import (
 from search_spaces.size import Size
 from trainables.config import AnyConfig, content_hash, with_value
 from trainables.errors import InputError
-
-CONDITION_NAME = re.compile(r"^[A-Za-z0-9][\w.,=+\- ]*$")
 
 
 @dataclass(frozen=True)
@@ -129,6 +127,9 @@ class Condition:
     values: Mapping[str, Any] = field(default_factory=dict)
     resources: Resources | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_condition_name(self.name)
 
     @property
     def declared(self) -> str:
@@ -306,7 +307,7 @@ def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
     conditions = []
     for combination in itertools.product(*values.values()):
         setting = dict(zip(values, combination, strict=True))
-        conditions.append(Condition(condition_name(setting), setting))
+        conditions.append(Condition(condition_name_of(condition_name(setting), GENERATED_LENGTH), setting))
     return tuple(conditions)
 
 
@@ -322,9 +323,6 @@ def _validate(sweep: Sweep) -> None:
         raise InputError(f"{sweep.name}: give either conditions or a search.")
     if len(set(names)) < len(names):
         raise InputError(f"{sweep.name}: the names of conditions must differ, but got {', '.join(names)}.")
-    for name in names:
-        if not CONDITION_NAME.match(name):
-            raise InputError(f"{sweep.name}: {name!r} cannot name a condition.")
     if not sweep.seeds or len(set(sweep.seeds)) < len(sweep.seeds):
         raise InputError(f"{sweep.name}: there must be seeds, and they must differ, but got {sweep.seeds}.")
     if not sweep.objectives:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import uuid
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import Final
 from orchestrator.checks.check import Check
 from orchestrator.cluster.address import names_cluster
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
+from orchestrator.environment.places import existing, folder_fault, write_fault
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
-from orchestrator.journal.bucket import write_fault
+from orchestrator.journal import bucket
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import store as tracking_store
@@ -78,9 +78,9 @@ def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
         InputError: naming the first thing that is missing, broken or empty.
     """
     sweep, found = factory.sweep, {}
-    for condition in sweep.conditions or (Condition(""),):
+    for condition in sweep.conditions or (Condition("base"),):
         factory.prerequisites(condition)
-        found[condition.name] = factory.fingerprint(sweep.trainable, sweep.config(condition, sweep.seeds[0]))
+        found[condition.name if sweep.conditions else ""] = factory.fingerprint(sweep.trainable, sweep.config(condition, sweep.seeds[0]))
     return found
 
 
@@ -91,8 +91,8 @@ def check_tracking(settings: Settings) -> Check:
     if not kind:
         return Check("tracking", "failed", f"{shown!r} is not a supported tracking store", OTHER_STORE)
     if kind == "sqlite":
-        fault = _folder_fault(tracking_store.sqlite_file(uri).parent)
-        if fault:
+        folder = tracking_store.sqlite_file(uri).parent
+        if fault := folder_fault(folder) or write_fault(folder):
             return Check("tracking", "failed", f"{shown} cannot be written: {fault}", OTHER_STORE)
         if _goes_with_job(tracking_store.sqlite_file(uri)):
             remedy = (
@@ -131,12 +131,12 @@ def check_storage(settings: Settings) -> Check:
         found = f"{settings.runs} {OF_COPY}"
         remedy = "Set PONDERAY_RUNS on the cluster's machines, or by `ponderay submit --env PONDERAY_RUNS=FOLDER`."
         return Check("storage", "failed", found, remedy)
-    if fault := _folder_fault(settings.runs):
-        remedy = "Make it writable, or set PONDERAY_RUNS to another folder."
+    if fault := folder_fault(settings.runs) or write_fault(settings.runs):
+        remedy = "Make it writable, or set PONDERAY_RUNS, or `runs` in ponderay.toml, to another folder."
         return Check("storage", "failed", f"{settings.runs} cannot be written: {fault}", remedy)
     if not settings.storage:
         return Check("storage", "ok", f"{settings.runs} can be written")
-    if fault := write_fault(settings.storage):
+    if fault := bucket.write_fault(settings.storage):
         remedy = "Create the bucket, give its keys (environment or role), or correct PONDERAY_STORAGE."
         return Check("storage", "failed", f"{settings.storage} cannot be written: {fault}", remedy)
     return Check("storage", "ok", f"{settings.runs} and {settings.storage} can be written")
@@ -251,11 +251,6 @@ def has_nvidia_driver() -> bool:
     return Path("/proc/driver/nvidia/version").exists() and Path("/dev/nvidiactl").exists()
 
 
-def existing(path: Path) -> Path:
-    """`path`, or the nearest folder above it that is there."""
-    return next(place for place in (path, *path.parents) if place.exists())
-
-
 def file_system(path: Path) -> str:
     """The kind of file system that `path` is on, such as ext4 or nfs4; empty where it is not known."""
     mounts = Path("/proc/mounts")
@@ -265,18 +260,6 @@ def file_system(path: Path) -> str:
     place = existing(path).resolve()
     fitting = [(folder, kind) for folder, kind in rows if place.is_relative_to(folder.replace("\\040", " "))]
     return max(fitting, key=lambda row: len(row[0]))[1] if fitting else ""
-
-
-def _folder_fault(folder: Path) -> str:
-    """Why no file can be made in `folder` or, where it is not there, above it; empty where one can."""
-    place = existing(folder)
-    probe = place / f".ponderay-{uuid.uuid4().hex}"
-    try:
-        probe.write_bytes(b"ponderay")
-        probe.unlink()
-    except OSError as error:
-        return f"{error.strerror or error} ({place})"
-    return ""
 
 
 def _read_study(sweep: Sweep, settings: Settings) -> Study | None:

@@ -31,9 +31,9 @@ def doctor(
 
     The exit code is 3 if a check failed: `run` would be refused or would break, or others can get in.
     """
-    from orchestrator.environment.settings import read_settings
+    from orchestrator.environment.settings import settings_as_given
 
-    settings = read_settings()
+    settings = settings_as_given()
     sweep = find(name, smoke, values, seeds, resources) if name else None
     checks = diagnose(sweep, settings)
     print_rows([asdict(check) for check in checks], format, title="Doctor", whole=("name", "state"))

@@ -57,7 +57,7 @@ def report(
     from orchestrator.tracking.client import Tracking
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
-    folder = output or settings.runs / "reports" / sweep.name
+    folder = output or settings.reports(sweep.name)
     _check_places(folder, bundle)
     answers = _answers(sweep, settings, where, reference)
     tracking = Tracking(settings)

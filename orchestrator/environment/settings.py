@@ -1,26 +1,22 @@
 """Where things live: environment variables first, then `ponderay.toml` in the working folder, then defaults."""
 
 import os
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Final
+from urllib.parse import urlsplit
 
-from orchestrator.environment.redaction import redacted_text
+from orchestrator.environment.places import folder_at
+from orchestrator.environment.redaction import redacted_text, redacted_uri
+from orchestrator.environment.settings_file import NUMBERS, TEXTS, number, of_environment, read_file
+from search_spaces.names import path_part
 from trainables.errors import InputError
 
 SETTINGS_FILE = Path("ponderay.toml")
-NAMES = (
-    "data",
-    "runs",
-    "storage",
-    "cache",
-    "tracking_uri",
-    "search_uri",
-    "price_per_device_hour",
-    "watts_per_device",
-)
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+DATABASES: Final = ("sqlite:///", "postgresql:", "postgresql+", "mysql:", "mysql+")
+"""What an address of Optuna's database begins with."""
+
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 
 
@@ -50,7 +46,11 @@ class Settings:
 
     def replicates(self, sweep: str) -> Path:
         """Where a sweep's replicates keep journals and checkpoints, each in the folder of its key."""
-        return self.runs / "replicates" / sweep
+        return self.runs / "replicates" / path_part(sweep)
+
+    def reports(self, sweep: str) -> Path:
+        """Where a sweep's page and tables are written."""
+        return self.runs / "reports" / path_part(sweep)
 
     def shared(self, folder: Path) -> str:
         """URL at which `folder`, one below `runs`, is kept for all machines; empty where it is kept in `runs`."""
@@ -73,27 +73,57 @@ def read_settings() -> Settings:
     Telemetry of the libraries is turned off.
 
     Raises:
-        InputError: if the file holds an unknown name.
+        InputError: if a setting cannot be used, in the file or in the environment.
     """
-    from_file = _read_file(SETTINGS_FILE)
+    settings = settings_as_given()
+    folder_at(settings.runs, _said("runs"))
+    if not (cache := Path(os.environ["PONDERAY_CACHE"])).is_relative_to(settings.runs):
+        folder_at(cache, _said("cache"))
+    return settings
+
+
+def settings_as_given() -> Settings:
+    """As `read_settings`, but whether the folders can be used is not looked at.
+
+    Raises:
+        InputError: if the file holds an unknown name, or a setting can be none.
+    """
+    from_file = read_file(SETTINGS_FILE)
     os.environ.update(QUIET)
     for name in ("no_proxy", "NO_PROXY"):  # a tunnel's end is here, and a proxy would learn the password
         os.environ[name] = ",".join(dict.fromkeys([*filter(None, os.environ.get(name, "").split(",")), *LOOPBACK]))
-    if "data" in from_file:
-        os.environ.setdefault("PONDERAY_DATA", str(from_file["data"]))
-    if os.environ.get("PONDERAY_DATA"):
-        os.environ["PONDERAY_DATA"] = str(Path(os.environ["PONDERAY_DATA"]).absolute())
-    runs = Path(os.environ.get("PONDERAY_RUNS") or from_file.get("runs") or "runs").absolute()
-    default_uri = f"sqlite:///{runs / 'mlflow.db'}"
-    cache = os.environ.get("PONDERAY_CACHE") or from_file.get("cache") or runs / "cache"
-    os.environ["PONDERAY_CACHE"] = str(Path(cache).absolute())
-    uri = os.environ.get("PONDERAY_TRACKING_URI") or from_file.get("tracking_uri") or default_uri
-    price, watts = (_number(name, from_file) for name in ("price_per_device_hour", "watts_per_device"))
-    search, storage = (
-        str(os.environ.get(f"PONDERAY_{name.upper()}") or from_file.get(name) or "")
-        for name in ("search_uri", "storage")
+    given = {name: of_environment(name) or from_file.get(name, "") for name in TEXTS}
+    if given["data"]:
+        os.environ["PONDERAY_DATA"] = str(Path(given["data"]).absolute())
+    runs = Path(given["runs"] or "runs").absolute()
+    os.environ["PONDERAY_CACHE"] = str(Path(given["cache"] or runs / "cache").absolute())
+    price, watts = (number(name, from_file) for name in NUMBERS)
+    _check_address("tracking_uri", given["tracking_uri"])
+    _check_address("search_uri", given["search_uri"])
+    if given["search_uri"] and not given["search_uri"].startswith(DATABASES):
+        rule = "must be sqlite:///FILE, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
+        raise InputError(f"`search_uri` (PONDERAY_SEARCH_URI) {rule}, but got {redacted_uri(given['search_uri'])!r}.")
+    return Settings(
+        runs=runs,
+        tracking_uri=given["tracking_uri"] or f"sqlite:///{runs / 'mlflow.db'}",
+        price_per_device_hour=price,
+        watts_per_device=watts,
+        search_uri=given["search_uri"],
+        storage=_checked(given["storage"]),
     )
-    return Settings(runs, str(uri), price, watts, search, _checked(storage))
+
+
+def _said(name: str) -> str:
+    return f"`{name}` (PONDERAY_{name.upper()}, or {name} in {SETTINGS_FILE})"
+
+
+def _check_address(name: str, uri: str) -> None:
+    """Raises InputError where the address cannot be taken apart; its parts may be a password, so none is shown."""
+    try:
+        _ = urlsplit(uri).port
+    except ValueError:
+        rule = "must be a valid address, with a port below 65536, %40 for @ and %2F for / in a password"
+        raise InputError(f"`{name}` (PONDERAY_{name.upper()}) {rule}.") from None
 
 
 def _checked(storage: str) -> str:
@@ -103,27 +133,3 @@ def _checked(storage: str) -> str:
     if "@" in storage.partition("://")[2].partition("/")[0]:
         raise InputError("`storage` must hold no user or password; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
     return storage
-
-
-def _number(name: str, from_file: dict[str, Any]) -> float | None:
-    value = os.environ.get(f"PONDERAY_{name.upper()}") or from_file.get(name)
-    try:
-        number = None if value is None else float(value)
-    except (TypeError, ValueError):
-        number = -1.0
-    if number is not None and not 0 <= number < float("inf"):
-        raise InputError(f"`{name}` must be a number of at least 0, but got {value!r}.")
-    return number
-
-
-def _read_file(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not valid TOML: {error}.") from None
-    unknown = sorted(set(values) - set(NAMES))
-    if unknown:
-        raise InputError(f"{path}: {unknown[0]!r} is not a setting; the settings are {', '.join(NAMES)}.")
-    return values

@@ -15,6 +15,7 @@ from orchestrator.scheduler.capacity import Capacity, check_capacity
 from orchestrator.scheduler.recorded_names import under_recorded_names
 from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
 from orchestrator.scheduler.task_factory import TaskFactory
+from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Sweep
 from trainables.config import from_values
 from trainables.errors import InputError
@@ -126,7 +127,7 @@ def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
         if configs and sweep.search:
             config = from_values(type(sweep.base), configs[-1])
             drawn = {path: reduce(getattr, path.split("."), config) for path in sweep.search.space}
-            condition = Condition(name, drawn)
+            condition = Condition(condition_name_of(name), drawn)
             task = factory.replicate(condition, first.seed, factory.prerequisites(condition))
             found += [condition] if task.work.key == first.key else []
     return found

@@ -20,6 +20,7 @@ from orchestrator.report.page_table import page_table
 from orchestrator.report.shown import shown_points
 from orchestrator.tracking import names
 from orchestrator.tracking.study_cache import cache_folder
+from search_spaces.names import path_part
 
 PIXELS_PER_UNIT: Final = 2
 NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -35,7 +36,7 @@ class FrontFiles(NamedTuple):
     @classmethod
     def of(cls, sweep: str, folder: Path) -> "FrontFiles":
         """Those of `sweep` in `folder`."""
-        html, png, json = (folder / f"{sweep}.front.{end}" for end in ("html", "png", "json"))
+        html, png, json = (folder / f"{path_part(sweep)}.front.{end}" for end in ("html", "png", "json"))
         return cls(html, png, json)
 
 
@@ -47,7 +48,7 @@ class Stamp:
         folder, front, study = cache_folder(), answers.front, answers.study
         place = (settings.tracking_uri, study.replicates[0].run_id, str(settings.figures))
         content = repr((place, front_objectives(answers), front.points, front.reference, tuple(published)))
-        self._file = folder / f"{study.sweep}.front.sha256" if folder else None
+        self._file = folder / f"{path_part(study.sweep)}.front.sha256" if folder else None
         self._digest = hashlib.sha256(content.encode()).hexdigest()
 
     def is_set(self) -> bool:

@@ -24,6 +24,7 @@ from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.store import reason_of
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
+from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
 from trainables.config import content_hash
 from trainables.errors import InputError
@@ -144,7 +145,7 @@ class SearchedConditions:
 
     def _condition(self, trial: FrozenTrial) -> Condition:
         values = {path: _value(self._search.space[path], drawn) for path, drawn in trial.params.items()}
-        name = f"{trial.number:04d} {condition_name(values, num_digits=3)} {self._identity[:4]}"
+        name = condition_name_of(f"{trial.number:04d} {condition_name(values, num_digits=3)} {self._identity[:4]}")
         self._seen.add(trial.number)
         self._numbers[name] = trial.number
         self._open.add(name)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task_factory import TaskFactory
+from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition
 
 
@@ -33,5 +34,5 @@ def _recorded_name(factory: TaskFactory, condition: Condition, by_key: Mapping[s
     for seed in sorted({replicate.seed for replicate in by_key.values()}):
         known = by_key.get(factory.replicate(condition, seed, prerequisites).work.key)
         if known:
-            return known.condition
+            return condition_name_of(known.condition)
     return condition.name

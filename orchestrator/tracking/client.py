@@ -29,6 +29,7 @@ from orchestrator.tracking.registry import Registry, open_registry
 from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, plain, write
 from orchestrator.tracking.store import address, made_once, reason_of, store_kind
 from orchestrator.tracking.study_cache import cache_folder
+from search_spaces.names import path_part
 from trainables.errors import InputError
 
 ENDED: Final = {"complete": "FINISHED", "failed": "FAILED", "stopped": "KILLED"}
@@ -91,7 +92,7 @@ class Tracking:
         found = self._client.get_experiment_by_name(name)
         if found is None:
             has_server = store_kind(self._settings.tracking_uri) in ("http", "https")
-            location = None if has_server else (self._settings.artifacts / name).as_uri()
+            location = None if has_server else (self._settings.artifacts / path_part(name)).as_uri()
             try:
                 return str(self._client.create_experiment(name, artifact_location=location))
             except MlflowException:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from orchestrator.worker.trainable import load
+from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Objective, Sweep
 from trainables.errors import InputError
 
@@ -39,7 +40,8 @@ def sweep_of(text: str, conditions: Sequence[str]) -> Sweep:
     """The sweep with its recorded conditions, of which only the names are known; it can be asked for, not run."""
     found = json.loads(text)
     reference = found["reference"]
-    listed = [*conditions, *([reference] if reference and reference not in conditions else [])]
+    reference = condition_name_of(reference) if reference else None
+    listed = dict.fromkeys([*map(condition_name_of, conditions), *([reference] if reference else [])])
     return Sweep(
         **{name: found[name] for name in KEPT if name not in ("seeds", "claims")},
         seeds=tuple(found["seeds"]),

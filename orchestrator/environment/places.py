@@ -1,0 +1,101 @@
+"""Folders that a user names: what they must be before anything is read from them or made in them.
+
+A new folder is made in one that is there; any number of them below the working folder, the user's home and the folder
+for temporary files. None is made directly below `/`: only root could, and a misspelt path would become a folder there.
+"""
+
+import os
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Final
+
+from trainables.errors import InputError
+
+OF_THE_SYSTEM: Final = (Path("/proc"), Path("/sys"))
+
+
+def folder_at(given: str | Path, setting: str) -> Path:
+    """The absolute path of the folder that the user names; nothing is made.
+
+    Args:
+        setting: what it was named by, for messages, such as "PONDERAY_RUNS".
+
+    Raises:
+        InputError: if no folder is there and none can be.
+    """
+    place = Path(given).absolute()
+    if fault := folder_fault(place):
+        raise InputError(
+            f"{setting} must name a folder that is there, or a new one in a folder that is there, but {fault}."
+        )
+    return place
+
+
+def folder_fault(place: Path) -> str:
+    """Why `place` cannot be a folder, as a clause that begins with it; empty where it can."""
+    fault = _fault(place)
+    return f"{_shown(place)} {fault}" if fault else ""
+
+
+def write_fault(folder: Path) -> str:
+    """Why no file can be made in `folder` or, where it is not there, above it; empty where one can."""
+    place = existing(folder)
+    probe = place / f".ponderay-{uuid.uuid4().hex}"
+    try:
+        probe.write_bytes(b"ponderay")
+        probe.unlink()
+    except OSError as error:
+        return f"{error.strerror or error} ({place})"
+    return ""
+
+
+def existing(path: Path) -> Path:
+    """`path`, or the nearest folder above it that is there."""
+    return next(place for place in (path, *path.parents) if _is_there(place))
+
+
+def _is_there(place: Path) -> bool:
+    try:
+        return place.exists()
+    except OSError:  # its name is too long, or nobody may look
+        return False
+
+
+def _fault(place: Path) -> str:
+    """Why it cannot be a folder, as the end of a sentence; empty where it can."""
+    if not str(place).isprintable():
+        return "has characters that cannot be printed"
+    try:
+        place.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        return f"cannot be used: {error.strerror}"
+    try:
+        above = existing(place)
+        place, above = place.resolve(), above.resolve()
+    except RuntimeError:
+        return "is a link that leads back to itself"
+    if not above.is_dir():
+        return "is a file" if above == place else f"lies in {above}, which is a file"
+    if any(place.is_relative_to(folder) for folder in OF_THE_SYSTEM):
+        return "belongs to the system"
+    if above == place:
+        return "" if os.access(place, os.R_OK | os.X_OK) else "cannot be read by this user"
+    if place.parent == Path(place.anchor):
+        return "is not there, and folders are not made directly below /"
+    if above != place.parent and not any(place.is_relative_to(base) for base in _own()):
+        return f"is not there, and neither is {place.parent}"
+    return ""
+
+
+def _own() -> list[Path]:
+    """Folders in which a user makes any number of folders."""
+    named = (Path.cwd(), Path(os.path.expanduser("~")), Path(tempfile.gettempdir()))  # noqa: PTH111  # never raises
+    return [folder for one in named if (folder := one.resolve()) != Path(folder.anchor)]
+
+
+def _shown(place: Path) -> str:
+    shown = repr(str(place))
+    return shown if len(shown) <= 200 else f"{shown[:150]}... ({len(shown)} characters)"
