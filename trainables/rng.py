@@ -3,12 +3,14 @@
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
 
 
 def derive(seed: int, *names: object) -> int:
@@ -17,8 +19,10 @@ def derive(seed: int, *names: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-def generator(seed: int, *names: object) -> torch.Generator:
+def generator(seed: int, *names: object) -> "torch.Generator":
     """A torch stream (CPU) of its own, for draws that must not disturb the global one."""
+    import torch
+
     return torch.Generator().manual_seed(derive(seed, *names))
 
 
@@ -29,6 +33,8 @@ def numpy_generator(seed: int, *names: object) -> np.random.Generator:
 
 def seed_everything(seed: int) -> None:
     """Start the global streams of Python, NumPy and torch (all devices) from `seed`."""
+    import torch
+
     random.seed(derive(seed, "python"))
     np.random.seed(derive(seed, "numpy") % 2**32)
     torch.manual_seed(derive(seed, "torch"))
@@ -42,8 +48,10 @@ def keyed_uniform(num_draws: int, seed: int, *names: object) -> Float[NDArray[np
     return numpy_generator(seed, *names).random(num_draws)
 
 
-def capture(**streams: torch.Generator) -> dict[str, Any]:
+def capture(**streams: "torch.Generator") -> dict[str, Any]:
     """The state of the global streams and of the named `streams`, loadable with `weights_only=True`."""
+    import torch
+
     numpy_state = np.random.get_state(legacy=False)
     version, internal, gauss = random.getstate()
     return {
@@ -63,8 +71,8 @@ def capture(**streams: torch.Generator) -> dict[str, Any]:
 def put_back_process(
     states: Sequence[Mapping[str, Any]],
     rank: int,
-    shared: Mapping[str, torch.Generator],
-    own: Mapping[str, torch.Generator] | None = None,
+    shared: Mapping[str, "torch.Generator"],
+    own: Mapping[str, "torch.Generator"] | None = None,
 ) -> None:
     """Continue the streams of process `rank`; one that the earlier run did not have keeps its fresh ones.
 
@@ -80,8 +88,10 @@ def put_back_process(
             stream.set_state(states[0]["streams"][name])
 
 
-def put_back(state: Mapping[str, Any], **streams: torch.Generator) -> None:
+def put_back(state: Mapping[str, Any], **streams: "torch.Generator") -> None:
     """Continue all streams where `capture` saw them."""
+    import torch
+
     version, internal, gauss = state["python"]
     random.setstate((version, tuple(internal), gauss))
     keys, position, has_gauss, cached = state["numpy"]

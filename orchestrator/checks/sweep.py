@@ -41,6 +41,8 @@ OTHER_STORE: Final = (
     "Set PONDERAY_TRACKING_URI to sqlite:///FILE or to a server: http(s)://, postgresql:// or mysql://."
 )
 
+OTHER_RUNS: Final = "Make it writable, or set PONDERAY_RUNS, or `runs` in ponderay.toml, to another folder."
+
 
 def before_ray(sweep: Sweep, settings: Settings, factory: TaskFactory | None = None) -> list[Check]:
     """Everything that can be looked at before Ray starts.
@@ -62,8 +64,8 @@ def look(sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | Inp
     tracking = check_tracking(settings)
     study = None if tracking.state == "failed" else _read_study(sweep, settings)
     return [
-        tracking,
         check_storage(settings),
+        tracking,
         check_fingerprints(sweep, fingerprints, study),
         check_disk(settings, sweep, study),
         check_seeds(sweep),
@@ -80,7 +82,9 @@ def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
     sweep, found = factory.sweep, {}
     for condition in sweep.conditions or (Condition("base"),):
         factory.prerequisites(condition)
-        found[condition.name if sweep.conditions else ""] = factory.fingerprint(sweep.trainable, sweep.config(condition, sweep.seeds[0]))
+        found[condition.name if sweep.conditions else ""] = factory.fingerprint(
+            sweep.trainable, sweep.config(condition, sweep.seeds[0])
+        )
     return found
 
 
@@ -93,7 +97,8 @@ def check_tracking(settings: Settings) -> Check:
     if kind == "sqlite":
         folder = tracking_store.sqlite_file(uri).parent
         if fault := folder_fault(folder) or write_fault(folder):
-            return Check("tracking", "failed", f"{shown} cannot be written: {fault}", OTHER_STORE)
+            remedy = OTHER_STORE if not folder.is_relative_to(settings.runs) else OTHER_RUNS
+            return Check("tracking", "failed", f"{shown} cannot be written: {fault}", remedy)
         if _goes_with_job(tracking_store.sqlite_file(uri)):
             remedy = (
                 "Set PONDERAY_TRACKING_URI on the cluster's machines, or by `submit --env PONDERAY_TRACKING_URI=URL`."
@@ -132,8 +137,7 @@ def check_storage(settings: Settings) -> Check:
         remedy = "Set PONDERAY_RUNS on the cluster's machines, or by `ponderay submit --env PONDERAY_RUNS=FOLDER`."
         return Check("storage", "failed", found, remedy)
     if fault := folder_fault(settings.runs) or write_fault(settings.runs):
-        remedy = "Make it writable, or set PONDERAY_RUNS, or `runs` in ponderay.toml, to another folder."
-        return Check("storage", "failed", f"{settings.runs} cannot be written: {fault}", remedy)
+        return Check("storage", "failed", f"no runs can be kept: {fault}", OTHER_RUNS)
     if not settings.storage:
         return Check("storage", "ok", f"{settings.runs} can be written")
     if fault := bucket.write_fault(settings.storage):

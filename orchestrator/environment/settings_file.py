@@ -27,7 +27,7 @@ def read_file(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {unknown[0]!r} is not a setting; the settings are {', '.join(NAMES)}.")
     for name in TEXTS:
         if name in values and not isinstance(values[name], str):
-            raise InputError(f"{path}: `{name}` must be text, such as {name} = \"...\", but got {_shown(values[name])}.")
+            raise InputError(f'{path}: `{name}` must be text, such as {name} = "...", but got {_shown(values[name])}.')
         _check_text(f"{path}: `{name}`", values.get(name, ""))
     return values
 

@@ -68,5 +68,5 @@ def test_a_recorded_study_with_names_that_are_refused_now_can_be_read():
     recorded = text_of(demo())
     long, torn = "y" * 300, "surprisal\n"
     read = sweep_of(recorded, [long, torn])
-    assert [one.name for one in read.conditions] == [condition_name_of(long), "surprisal"]
-    assert read.reference == json.loads(recorded)["reference"]
+    assert [one.name for one in read.conditions] == [condition_name_of(long), "surprisal", "random"]
+    assert read.reference == json.loads(recorded)["reference"] == "random"

@@ -1,20 +1,12 @@
-"""Pretraining of the autoregressive model: a trainable whose product other replicates use."""
+"""Pretraining of the autoregressive model: a trainable whose product other replicates use.
 
-import math
-import time
-from collections.abc import Sequence
+torch is loaded when it trains.
+"""
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
-
-from trainables import checkpoint, distributed, rng
-from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import Pretraining
-from trainables.asr.data.batches import bucketed, collate, valid_frames
 from trainables.asr.data.config import Data
-from trainables.asr.data.examples import Example, audio_fingerprint, load_audio
-from trainables.errors import DivergedError, InputError
+from trainables.asr.data.splits import audio_fingerprint
+from trainables.errors import InputError
 from trainables.trial import Trial
 
 SELECTION = "valid_mse"
@@ -28,7 +20,7 @@ def reads(config: Pretraining) -> tuple[object, ...]:
 
 def fingerprint(config: Pretraining) -> str:
     """Of the audio that the model learns from."""
-    return audio_fingerprint(_data(config), config.spared)
+    return audio_fingerprint(data_of(config), config.spared)
 
 
 def selection(config: Pretraining) -> dict[str, str]:
@@ -41,107 +33,19 @@ def num_steps(config: Pretraining) -> int:
     return config.training.num_epochs
 
 
-def train(config: Pretraining, trial: Trial) -> None:
-    """Adam on the mean squared error of the next frame; one step is one epoch, reported with a checkpoint.
+def data_of(config: Pretraining) -> Data:
+    """The audio of a pretraining that stands alone.
 
     Raises:
-        DivergedError: when the loss is no finite number.
-        InputError: when the audio cannot be read.
+        InputError: if it names none.
     """
-    examples, device = load_audio(_data(config), config.features, config.spared), distributed.device()
-    rng.seed_everything(config.seed)
-    model = AutoregressiveModel(config).to(device)
-    if config.start == "data_mean":
-        model.start_from(_mean_frame(examples.train).to(device))
-    optimizer = torch.optim.Adam(model.parameters(), lr=config.training.learning_rate)
-    rng.seed_everything(rng.derive(config.seed, "dropout", distributed.rank()))
-    order = rng.generator(config.seed, "order")
-    first = 1
-    if restored := trial.restore():
-        state = checkpoint.load(restored)
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        rng.put_back_process(state["rng"], distributed.rank(), shared={"order": order})
-        first = state["epoch"] + 1
-    else:
-        trial.report({"valid_mse": mean_squared_error(model, examples.validation)}, step=0)
-
-    wrapped = distributed.wrap(model)
-    for epoch in range(first, config.training.num_epochs + 1):
-        for group in optimizer.param_groups:
-            group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
-        metrics = _train_epoch(wrapped, optimizer, examples.train, config, order, epoch)
-        metrics["valid_mse"] = mean_squared_error(model, examples.validation)
-        state = {
-            "model": model.state_dict(),
-            "optimizer": optimizer.state_dict(),
-            "epoch": epoch,
-            "rng": distributed.gather(rng.capture(order=order)),
-        }
-        checkpoint.report(trial, metrics, epoch, state)
-
-
-def _mean_frame(examples: Sequence[Example]) -> Float[Tensor, " F"]:
-    total = torch.stack([example.frames.double().sum(0) for example in examples]).sum(0)
-    return (total / sum(len(example.frames) for example in examples)).float()
-
-
-def _data(config: Pretraining) -> Data:
     if config.data is None:
         raise InputError("`data` of a pretraining that stands alone must be given, but got None.")
     return config.data
 
 
-def _train_epoch(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    examples: Sequence[Example],
-    config: Pretraining,
-    order: torch.Generator,
-    epoch: int,
-) -> dict[str, float]:
-    model.train()
-    started, num_processes = time.perf_counter(), distributed.world_size()
-    error_sum = num_frames = norm_sum = 0.0
-    batches = bucketed(examples, config.training.batch_size, order)
-    for number, whole in enumerate(batches, start=1):
-        mine = whole[distributed.share()]
-        batch = collate(mine or whole[:1], distributed.device())
-        error = squared_error(model(batch.frames)[1], batch.frames, batch.num_frames)
-        whole_frames = sum(len(example.frames) for example in whole)
-        loss = error * (bool(mine) * num_processes / whole_frames / config.features.num_mel_bins)
-        if not math.isfinite(loss.item()):
-            raise DivergedError(f"The loss is {loss.item()} at epoch {epoch}, batch {number}.")
-        optimizer.zero_grad()
-        loss.backward()
-        norm_sum += float(nn.utils.clip_grad_norm_(model.parameters(), config.training.max_gradient_norm))
-        optimizer.step()
-        error_sum += bool(mine) * error.item()
-        num_frames += sum(len(example.frames) for example in mine)
-    error_sum, num_frames = distributed.sum_over_processes(error_sum, num_frames)
-    return {
-        "train_mse": error_sum / num_frames / config.features.num_mel_bins,
-        "gradient_norm": norm_sum / len(batches),
-        "train_frames_per_s": num_frames / (time.perf_counter() - started),
-    }
+def train(config: Pretraining, trial: Trial) -> None:
+    """As `pretraining.train`."""
+    from trainables.asr import pretraining
 
-
-def squared_error(
-    predictions: Float[Tensor, "B T F"], frames: Float[Tensor, "B T F"], num_frames: Int[Tensor, " B"]
-) -> Float[Tensor, ""]:
-    """Summed over bins and valid frames."""
-    valid = valid_frames(num_frames, frames.shape[1]).to(frames.device)
-    return (predictions - frames).square().sum(-1)[valid].sum()
-
-
-@torch.no_grad()
-def mean_squared_error(model: AutoregressiveModel, examples: Sequence[Example]) -> float:
-    """Per bin, on the valid frames of `examples`, without dropout; the processes share the work."""
-    model.eval()
-    error = num_frames = 0.0
-    for batch in bucketed(examples[distributed.share()], batch_size=32):
-        padded = collate(batch, distributed.device())
-        error += float(squared_error(model(padded.frames)[1], padded.frames, padded.num_frames))
-        num_frames += float(padded.num_frames.sum())
-    error, num_frames = distributed.sum_over_processes(error, num_frames)
-    return error / num_frames / examples[0].frames.shape[1]
+    pretraining.train(config, trial)

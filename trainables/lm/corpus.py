@@ -1,35 +1,16 @@
-"""Texts in three parts as numbers of words: three files, or one file that is cut."""
+"""The corpus of a language model: a text in three parts as tensors of numbers of words."""
 
-import hashlib
-import io
-import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import Final, TypeAlias
 
-import numpy as np
 import torch
 from jaxtyping import Int
-from numpy.typing import NDArray
 from torch import Tensor
 
-from trainables.data_root import data_root
-from trainables.errors import DataWarning, InputError
-from trainables.lm.config import Data, Files, OneFile, Tokens, Vocabulary
-from trainables.texts import documentation, read_text, unreadable
-
-EOS: Final = "<eos>"
-UNK: Final = "<unk>"
-PARTS: Final = ("train", "validation", "test")
-MAX_UNKNOWN: Final = 0.2
-"""Share of a part's tokens above which the user is warned."""
-
-_WORD = re.compile(rf"{EOS}|{UNK}|\w+(?:[-'\u2019]\w+)*|\S")
-
-Numbers: TypeAlias = NDArray[np.int64]
+from trainables.lm import numbered_text
+from trainables.lm.config import Data
+from trainables.lm.numbered_text import PARTS, UNK, NumberedText
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,135 +44,16 @@ class Corpus:
         return [self.index.get(word, self.index[UNK]) for word in words]
 
 
-@dataclass(frozen=True)
-class _File:
-    """A part's text (of one file: all parts'), what to set for another, and what tells that it has changed."""
-
-    path: Path
-    remedy: str
-    modified_ns: int
-    size: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Text:
-    """All tokens of a text by part, numbered in the order in which they first occur."""
-
-    words: list[str]
-    parts: Mapping[str, Numbers]
-    digest: str
-
-
-def tokens_of(text: str, tokens: Tokens) -> list[str]:
-    """The tokens of all lines, each line with one `<eos>` at its end."""
-    split = _WORD.findall if tokens == "words" else str.split
-    found: list[str] = []
-    for line in io.StringIO(text, newline=None):
-        words = split(line)
-        found += words if words and words[-1] == EOS else [*words, EOS]
-    return found
-
-
 def load(config: Data) -> Corpus:
     """The corpus that `config` names, kept in this process until a file changes.
 
     Raises:
         InputError: if a text cannot be read, is not in UTF-8 or is too short.
     """
-    corpus = _load(config, _find(config.text))
-    for part in PARTS[1:]:
-        share = corpus.num_unknown[part] / len(getattr(corpus, part))
-        if share > MAX_UNKNOWN:
-            warnings.warn(
-                f"{share:.1%} of the tokens of the {part} part are unknown words, more than {MAX_UNKNOWN:.0%}; "
-                "train on more of the text, or let more words in with `data.vocabulary`.",
-                DataWarning,
-                stacklevel=2,
-            )
-    return corpus
-
-
-def fingerprint(config: Data) -> str:
-    """Of the bytes of all files.
-
-    Raises:
-        InputError: if a text cannot be read, is not in UTF-8 or is too short.
-    """
-    load(config)
-    return _read(config.text, _find(config.text)).digest
+    return _of(numbered_text.load(config))
 
 
 @lru_cache(maxsize=2)
-def _load(config: Data, files: tuple[_File, ...]) -> Corpus:
-    text = _read(config.text, files)
-    parts = {part: text.parts[part][: getattr(config, f"num_{part}_tokens")] for part in PARTS}
-    chosen = _choose(text.words, parts["train"], config.vocabulary)
-    words = tuple(text.words[number] for number in chosen)
-    numbers = np.full(len(text.words), -1, np.int64)
-    numbers[chosen] = np.arange(len(chosen))
-    num_unknown = {part: int((numbers[parts[part]] < 0).sum()) for part in PARTS}
-    numbers[numbers < 0] = words.index(UNK)
-    train, validation, test = (torch.from_numpy(numbers[parts[part]]) for part in PARTS)
-    return Corpus(words, train, validation, test, num_unknown)
-
-
-def _choose(words: Sequence[str], train: Numbers, limits: Vocabulary) -> Numbers:
-    """The numbers of the words in the vocabulary by falling count, then by first occurrence."""
-    counts = np.bincount(train, minlength=len(words))
-    order = np.argsort(-counts, kind="stable")
-    is_special = np.isin(order, [words.index(EOS), words.index(UNK)])
-    is_in = is_special | (counts[order] >= limits.min_count)
-    if limits.max_size is not None:
-        is_in &= is_special | (np.cumsum(~is_special) <= limits.max_size - 2)
-    return order[is_in]
-
-
-@lru_cache(maxsize=2)
-def _read(text: Files | OneFile, files: tuple[_File, ...]) -> _Text:
-    contents = [read_text(file.path, file.remedy) for file in files] or [documentation("data.text.path")]
-    digests = b"".join(hashlib.sha256(content.encode()).digest() for content in contents)
-    cut = _cut(text, contents[0]) if isinstance(text, OneFile) else contents
-    numbers: dict[str, int] = {}
-    parts = {}
-    for part, content in zip(PARTS, cut, strict=True):
-        tokens = tokens_of(content, text.tokens)
-        _check_length(text, part, len(tokens))
-        parts[part] = np.array([numbers.setdefault(token, len(numbers)) for token in tokens], np.int64)
-    for special in (EOS, UNK):
-        numbers.setdefault(special, len(numbers))
-    return _Text(list(numbers), parts, hashlib.sha256(digests).hexdigest()[:16])
-
-
-def _check_length(text: Files | OneFile, part: str, num_tokens: int) -> None:
-    if num_tokens < 2:
-        remedy = (
-            "give a text of more lines with `data.text.path`, or set `data.text.validation_share` and "
-            "`data.text.test_share`"
-            if isinstance(text, OneFile)
-            else f"give a longer text with `data.text.root` or `data.text.{part}`"
-        )
-        raise InputError(f"The {part} part of the text must have at least 2 tokens, but has {num_tokens}; {remedy}.")
-
-
-def _cut(text: OneFile, content: str) -> list[str]:
-    """Training first, then validation, then test."""
-    lines = list(io.StringIO(content, newline=None))
-    to_test = len(lines) - int(len(lines) * text.test_share)
-    to_validation = to_test - int(len(lines) * text.validation_share)
-    return ["".join(part) for part in (lines[:to_validation], lines[to_validation:to_test], lines[to_test:])]
-
-
-def _find(text: Files | OneFile) -> tuple[_File, ...]:
-    """One file for all parts, or one for each; none is Python's documentation."""
-    if isinstance(text, OneFile):
-        return (_file(text.path, "set `data.text.path`"),) if text.path else ()
-    root = data_root(text.root, "data.text.root")
-    return tuple(_file(root / getattr(text, part), f"set `data.text.root` or `data.text.{part}`") for part in PARTS)
-
-
-def _file(path: Path, remedy: str) -> _File:
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise unreadable(path, remedy, error) from None
-    return _File(path, remedy, found.st_mtime_ns, found.st_size)
+def _of(text: NumberedText) -> Corpus:
+    train, validation, test = (torch.from_numpy(text.parts[part]) for part in PARTS)
+    return Corpus(text.words, train, validation, test, text.num_unknown)

@@ -7,8 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from trainables.lm.analysis import words
-from trainables.lm.corpus import EOS, Corpus
+from trainables.lm.corpus import Corpus
 from trainables.lm.network import AttachedRecoder, Network
+from trainables.lm.numbered_text import EOS
 
 NUM_WORDS = 40
 

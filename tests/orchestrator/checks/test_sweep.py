@@ -165,7 +165,7 @@ def test_storage_can_be_written_or_not(settings, workplace):
     (workplace / "file").touch()
     check = preflight.check_storage(replace(settings, runs=workplace / "file" / "runs"))
     assert check.state == "failed"
-    assert "Not a directory" in check.found and "PONDERAY_RUNS" in check.remedy
+    assert "which is a file" in check.found and "PONDERAY_RUNS" in check.remedy
 
 
 @pytest.mark.parametrize(

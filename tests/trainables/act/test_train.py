@@ -11,7 +11,7 @@ import torch
 from search_spaces.act_sizes import PARITY
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
 from trainables import checkpoint
-from trainables.act import evaluation, time_penalty, train
+from trainables.act import evaluation, time_penalty, train, training
 from trainables.act.config import (
     ActConfig,
     Adaptive,
@@ -233,7 +233,7 @@ def test_the_loss_is_the_cross_entropy_and_tau_times_the_ponder_cost_of_a_sequen
     network, expected = Network(config), Network(config)
     expected.load_state_dict(network.state_dict())
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
-    metrics, _ = train._train_until(config, network, optimizer, 0.3, 0, 1)
+    metrics, _ = training._train_until(config, network, optimizer, 0.3, 0, 1)
     batch = next(data.training_batches(config, [1]))
     run = expected(batch.inputs, batch.num_steps, batch.has_target)
     nats = torch.nn.functional.nll_loss(run.log_probs[:, 0], batch.targets[batch.has_target][:, 0], reduction="sum")
@@ -255,7 +255,7 @@ def test_gradients_do_not_reach_back_over_a_window():
     torch.manual_seed(0)
     network, expected = Network(config), Network(config)
     expected.load_state_dict(network.state_dict())
-    train._train_until(config, network, torch.optim.SGD(network.parameters(), lr=1.0), 0.01, 0, 1)
+    training._train_until(config, network, torch.optim.SGD(network.parameters(), lr=1.0), 0.01, 0, 1)
     batch, state, total = next(data.training_batches(config, [1])), None, torch.zeros(())
     for start in (0, 2, 4):
         steps = slice(start, start + 2)
@@ -340,7 +340,7 @@ def test_with_act_a_plain_recurrent_network_learns_parity_of_16_bits_and_without
 
 
 def test_a_loss_that_is_no_number_stops_with_its_iteration(tmp_path, monkeypatch):
-    monkeypatch.setattr(train, "cross_entropies", lambda log_probs, targets: log_probs.sum((1, 2)) * math.nan)
+    monkeypatch.setattr(training, "cross_entropies", lambda log_probs, targets: log_probs.sum((1, 2)) * math.nan)
     with pytest.raises(DivergedError, match="The loss is nan and its gradient nan at iteration 1"):
         train.train(CONFIG, FolderTrial(tmp_path))
 
@@ -353,9 +353,9 @@ def test_iterations_leave_no_tensor_behind():
 
     network = Network(CONFIG)
     optimizer = torch.optim.Adam(network.parameters())
-    train._train_until(CONFIG, network, optimizer, 1e-3, 0, 2)
+    training._train_until(CONFIG, network, optimizer, 1e-3, 0, 2)
     before = alive()
-    train._train_until(CONFIG, network, optimizer, 1e-3, 2, 12)
+    training._train_until(CONFIG, network, optimizer, 1e-3, 2, 12)
     assert alive() == before
 
 

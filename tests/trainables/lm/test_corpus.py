@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from trainables.errors import DataWarning, InputError
-from trainables.lm import corpus
+from trainables.lm import corpus, numbered_text
 from trainables.lm.config import Data, Files, OneFile, Vocabulary
 
 TRAIN = "b a b\na c\nb <unk>\n"
@@ -49,7 +49,7 @@ def words_of(part: torch.Tensor, found: corpus.Corpus) -> str:
     ],
 )
 def test_tokens_between_blanks(text, expected):
-    assert corpus.tokens_of(text, "spaces") == expected
+    assert numbered_text.tokens_of(text, "spaces") == expected
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_tokens_between_blanks(text, expected):
     ],
 )
 def test_tokens_of_raw_text(text, expected):
-    assert corpus.tokens_of(text, "words") == expected
+    assert numbered_text.tokens_of(text, "words") == expected
 
 
 def test_words_are_numbered_by_falling_count_and_then_by_first_occurrence(tmp_path):
@@ -175,25 +175,25 @@ def test_files_are_below_the_root_or_what_the_environment_says(tmp_path, monkeyp
     config = Data(text=one).with_value("text.root", None)
     for name, text in (("one", one), ("two", two)):
         monkeypatch.setenv("PONDERAY_DATA", str(tmp_path / name))
-        assert corpus.fingerprint(config) == corpus.fingerprint(Data(text=text))
+        assert numbered_text.fingerprint(config) == numbered_text.fingerprint(Data(text=text))
     assert corpus.load(config).test.tolist() == [2, 0, 1]
 
 
 @pytest.mark.filterwarnings("ignore::trainables.errors.DataWarning")
 def test_the_fingerprint_is_of_the_bytes_of_all_files(tmp_path):
     config = Data(text=write(tmp_path))
-    before = corpus.fingerprint(config)
+    before = numbered_text.fingerprint(config)
     assert len(before) == 16 and int(before, 16)
-    assert corpus.fingerprint(config) == before
+    assert numbered_text.fingerprint(config) == before
     for part in ("train", "validation", "test"):
-        assert corpus.fingerprint(Data(text=write(tmp_path, **{part: "b a b\n"}))) != before
+        assert numbered_text.fingerprint(Data(text=write(tmp_path, **{part: "b a b\n"}))) != before
     write(tmp_path, train=TRAIN + VALIDATION[:2], validation=VALIDATION[2:])  # the same bytes, cut elsewhere
-    assert corpus.fingerprint(config) != before
+    assert numbered_text.fingerprint(config) != before
     write(tmp_path)
-    assert corpus.fingerprint(config) == before
+    assert numbered_text.fingerprint(config) == before
 
 
-@pytest.mark.parametrize("use", [corpus.load, corpus.fingerprint])
+@pytest.mark.parametrize("use", [corpus.load, numbered_text.fingerprint])
 def test_folders_that_are_not_there_are_one_line(tmp_path, monkeypatch, use):
     monkeypatch.delenv("PONDERAY_DATA", raising=False)
     with pytest.raises(InputError) as raised:
@@ -204,7 +204,7 @@ def test_folders_that_are_not_there_are_one_line(tmp_path, monkeypatch, use):
     assert str(raised.value) == f"The data folder {tmp_path}/none does not exist; {REMEDY}"
 
 
-@pytest.mark.parametrize("use", [corpus.load, corpus.fingerprint])
+@pytest.mark.parametrize("use", [corpus.load, numbered_text.fingerprint])
 def test_files_that_cannot_be_read_are_one_line(tmp_path, use):
     text = write(tmp_path)
     (tmp_path / "validation.txt").unlink()
@@ -224,7 +224,7 @@ def test_a_text_in_another_encoding_is_one_line(tmp_path):
     text = write(tmp_path)
     (tmp_path / "test.txt").write_bytes("caf\u00e9 \n".encode("latin-1"))
     with pytest.raises(InputError) as raised:
-        corpus.fingerprint(Data(text=text))
+        numbered_text.fingerprint(Data(text=text))
     assert str(raised.value) == (
         f"The text {tmp_path}/test.txt must be in UTF-8, but its byte 3 is 0xe9; convert it, or set `data.text.root` "
         "or `data.text.test`."
@@ -234,7 +234,7 @@ def test_a_text_in_another_encoding_is_one_line(tmp_path):
 @pytest.mark.parametrize("part", ["train", "validation", "test"])
 def test_a_file_that_is_too_short_is_one_line(tmp_path, part):
     with pytest.raises(InputError) as raised:
-        corpus.fingerprint(Data(text=write(tmp_path, **{part: "\n"})))
+        numbered_text.fingerprint(Data(text=write(tmp_path, **{part: "\n"})))
     assert str(raised.value) == (
         f"The {part} part of the text must have at least 2 tokens, but has 1; give a longer text with `data.text.root` "
         f"or `data.text.{part}`."
@@ -251,7 +251,7 @@ def test_a_file_that_is_too_short_is_one_line(tmp_path, part):
 )
 def test_a_file_with_too_few_lines_is_one_line(tmp_path, content, said):
     with pytest.raises(InputError) as raised:
-        corpus.fingerprint(Data(text=one_file(tmp_path / "short", content)))
+        numbered_text.fingerprint(Data(text=one_file(tmp_path / "short", content)))
     assert str(raised.value) == (
         f"The {said}; give a text of more lines with `data.text.path`, or set `data.text.validation_share` and "
         "`data.text.test_share`."
@@ -273,7 +273,7 @@ def test_the_built_in_text_is_pythons_documentation(monkeypatch):
     assert len(found.train) > 80_000 and min(len(found.validation), len(found.test)) > 4_000
     assert 3_000 < found.size < 10_000
     assert {"Python", "doesn't", "built-in"} <= found.index.keys()
-    assert len(corpus.fingerprint(Data())) == 16
+    assert len(numbered_text.fingerprint(Data())) == 16
 
 
 @pytest.mark.data

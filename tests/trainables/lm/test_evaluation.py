@@ -11,7 +11,7 @@ import torch
 from tests.trainables.folder_trial import FolderTrial
 from tests.trainables.lm.small_runs import ENSEMBLE, RECODERS, comparable, config_for
 from trainables import checkpoint
-from trainables.lm import corpus, evaluation, train
+from trainables.lm import corpus, evaluation, train, training
 from trainables.lm.config import (
     AnchoredEnsemble,
     Evaluation,
@@ -219,8 +219,8 @@ def test_replicates_draw_their_masks_and_added_recoders_each_for_itself(text):
         network = Network(config_for(text).model_copy(update={"seed": seed}), 14)
         with torch.no_grad():
             network.decoder_weight.zero_()
-        attached = train.recoder_of(network, predicted)
-        found.append((attached.members.weight, attached.steps.weight_0, train.test_seed(network, predicted)))
+        attached = training.recoder_of(network, predicted)
+        found.append((attached.members.weight, attached.steps.weight_0, training.test_seed(network, predicted)))
     for first, second, again in zip(*found, strict=True):
         assert torch.equal(torch.as_tensor(first), torch.as_tensor(again))
         assert not torch.equal(torch.as_tensor(first), torch.as_tensor(second))

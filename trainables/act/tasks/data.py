@@ -7,7 +7,7 @@ import numpy as np
 
 from trainables import rng
 from trainables.act.config import ActConfig, Addition, Data, Evaluation, Logic, Parity, Sort, Text
-from trainables.act.tasks import addition, logic, parity, sort, text
+from trainables.act.tasks import addition, logic, parity, sort, text, text_file
 from trainables.act.tasks.batch import Batch
 from trainables.errors import InputError
 
@@ -49,17 +49,12 @@ def sizes(data: Data) -> Sizes:
             return Sizes(text.NUM_BYTES, True, 1, text.NUM_BYTES)
 
 
-def fingerprint(data: Data) -> str:
-    """Of the text, once it is known to be long enough; a generated task is the same everywhere."""
-    return text.fingerprint(data) if isinstance(data, Text) else "generated"
-
-
 def training_batches(config: ActConfig, iterations: Iterable[int]) -> Iterator[Batch]:
     """The batch of each of the `iterations`, always the same for a seed; a text is looked at once for all of them."""
     task, size = config.data, config.training.batch_size
     streams = (rng.numpy_generator(config.seed, "train", iteration) for iteration in iterations)
     if isinstance(task, Text):
-        part = text.split(task).train
+        part = text_file.split(task).train
         return (text.excerpts(task, part, size, random) for random in streams)
     return (make(task, size, random) for random in streams)
 
@@ -72,7 +67,7 @@ def validation_set(config: ActConfig) -> Batch:
     """
     count = config.num_validation_sequences
     if isinstance(config.data, Text):
-        return text.consecutive(config.data, text.split(config.data).validation, count)
+        return text.consecutive(config.data, text_file.split(config.data).validation, count)
     return _asking(make(config.data, count, rng.numpy_generator(0, "validation")), "num_validation_sequences")
 
 
@@ -83,7 +78,7 @@ def test_set(config: ActConfig, evaluation: Evaluation) -> Batch:
         InputError: if nothing is asked in any of them.
     """
     if isinstance(config.data, Text):
-        return text.consecutive(config.data, text.split(config.data).test, evaluation.num_sequences)
+        return text.consecutive(config.data, text_file.split(config.data).test, evaluation.num_sequences)
     sequences = make(config.data, evaluation.num_sequences, rng.numpy_generator(evaluation.seed, "test"))
     return _asking(sequences, f"num_sequences of the evaluation {evaluation.name!r}")
 

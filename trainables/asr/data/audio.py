@@ -1,14 +1,16 @@
 """Audio files: FLAC, RIFF and NIST SPHERE, as libsndfile reads them."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import soundfile
-import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from trainables.asr.data.corpus import SAMPLE_RATE_HZ
 from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def num_samples(path: Path) -> int:
@@ -29,12 +31,14 @@ def num_samples(path: Path) -> int:
     return int(header.frames)
 
 
-def read_waveform(path: Path) -> Float[Tensor, " N"]:
+def read_waveform(path: Path) -> "Float[Tensor, ' N']":
     """The samples in [-1, 1].
 
     Raises:
         InputError: if the file breaks off or is damaged.
     """
+    import torch
+
     try:
         samples, _ = soundfile.read(str(path), dtype="float32")
         expected = soundfile.info(str(path)).frames

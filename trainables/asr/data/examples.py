@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trainables.asr.data import audio, cache, librispeech, synthetic, timit
-from trainables.asr.data.config import Data, Features, LibriSpeech, Synthetic, Timit
-from trainables.asr.data.corpus import Splits, Utterance
+from trainables.asr.data import audio, cache, synthetic
+from trainables.asr.data.config import Data, Features, LibriSpeech, Synthetic
+from trainables.asr.data.corpus import Utterance
 from trainables.asr.data.features import fbank, num_frames
-from trainables.config import content_hash
+from trainables.asr.data.splits import read_audio_splits, read_splits
 from trainables.errors import InputError
 
 
@@ -51,49 +51,6 @@ class AudioExamples:
 
     train: tuple[Example, ...]
     validation: tuple[Example, ...]
-
-
-def read_splits(config: Data) -> Splits:
-    """The utterances that `config` names; reads transcripts and audio headers only."""
-    match config:
-        case LibriSpeech():
-            return librispeech.read_splits(config)
-        case Timit():
-            return timit.read_splits(config)
-        case Synthetic():
-            return synthetic.make_splits(config)
-
-
-def read_audio_splits(config: Data, spared: LibriSpeech | None = None) -> Splits:
-    """The recordings to train and validate on, transcribed or not, of the same speakers as `read_splits`.
-
-    Args:
-        spared: a task whose validation and test speakers are left out.
-    """
-    match config:
-        case LibriSpeech():
-            return librispeech.read_audio(config, spared)
-        case Timit():
-            return timit.read_audio(config)
-        case Synthetic():
-            return synthetic.make_splits(config)
-
-
-def data_fingerprint(config: Data) -> str:
-    """16 digits that change with any transcript, any recording's name or length, and the split."""
-    found = read_splits(config)
-    rows = [
-        [(u.identity, u.speaker, u.labels, u.num_samples) for u in part]
-        for part in (found.train, found.validation, found.test)
-    ]
-    return content_hash(config, rows)
-
-
-def audio_fingerprint(config: Data, spared: LibriSpeech | None = None) -> str:
-    """16 digits that change with any recording's name or length, and the split."""
-    found = read_audio_splits(config, spared)
-    rows = [[(u.identity, u.speaker, u.num_samples) for u in part] for part in (found.train, found.validation)]
-    return content_hash(config, rows)
 
 
 @lru_cache(maxsize=2)

@@ -7,16 +7,18 @@ resonators at textbook formant frequencies (Peterson and Barney 1952 for the vow
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
-from torch import Tensor
 
 from trainables import rng
 from trainables.asr.data.config import Synthetic
 from trainables.asr.data.corpus import SAMPLE_RATE_HZ, Splits, Utterance
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,10 @@ def _sentence(config: Synthetic, identity: str) -> tuple[int, ...]:
     return tuple(label for word in chosen for label in _lexicon(config)[word])
 
 
-def waveform(config: Synthetic, identity: str, speaker: str, labels: tuple[int, ...]) -> Float[Tensor, " N"]:
+def waveform(config: Synthetic, identity: str, speaker: str, labels: tuple[int, ...]) -> "Float[Tensor, ' N']":
     """What `speaker` says: samples in [-1, 1] at 16 kHz, with 50 ms of room noise on both sides."""
+    import torch
+
     silence = np.zeros(PAUSE_SAMPLES)
     speech = np.concatenate([silence, *_sounds(config, identity, speaker, labels), silence])
     noise = rng.numpy_generator(config.seed, "noise", identity).standard_normal(len(speech))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from trainables.act.config import ActConfig, Addition, Evaluation, Logic, Optimisation, Parity, Sort, Text
-from trainables.act.tasks import addition, data, logic, parity, sort, text
+from trainables.act.tasks import addition, data, logic, parity, sort, text_file
 from trainables.act.tasks.batch import NO_TARGET
 from trainables.errors import InputError
 
@@ -202,7 +202,7 @@ def story(tmp_path):
 def test_text_is_cut_into_parts_and_sequences_without_a_gap(story):
     content = story.path.read_bytes()
     config = config_of(story)
-    parts = text.split(story)
+    parts = text_file.split(story)
     assert b"".join(part.tobytes() for part in (parts.train, parts.validation, parts.test)) == content
     assert (len(parts.test), len(parts.validation)) == (51, 102)
     batch = data.test_set(config, Evaluation())
@@ -221,9 +221,9 @@ def test_text_is_cut_into_parts_and_sequences_without_a_gap(story):
 
 
 def test_the_built_in_text_is_pythons_documentation():
-    parts = text.split(Text())
+    parts = text_file.split(Text())
     assert len(parts.train) > 300_000
-    assert b'"assert" statement' in text.read(None)
+    assert b'"assert" statement' in text_file.read(None)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_text_that_cannot_be_used_is_one_line(tmp_path, content, said):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InputError, match=said):
-        text.split(Text(path=path, num_steps=20))
+        text_file.split(Text(path=path, num_steps=20))
 
 
 def test_the_fingerprint_is_of_the_bytes(tmp_path):

@@ -11,16 +11,10 @@ from trainables.asr.config import AsrConfig, Pretraining
 from trainables.asr.data.batches import bucketed, collate
 from trainables.asr.data.config import Features, LibriSpeech, Synthetic
 from trainables.asr.data.corpus import Splits, Utterance
-from trainables.asr.data.examples import (
-    Example,
-    data_fingerprint,
-    load_audio,
-    load_examples,
-    read_audio_splits,
-    read_splits,
-)
+from trainables.asr.data.examples import Example, load_audio, load_examples
 from trainables.asr.data.features import fbank, num_frames
 from trainables.asr.data.phones import PHONES, pronounce
+from trainables.asr.data.splits import data_fingerprint, read_audio_splits, read_splits
 from trainables.asr.data.synthetic import SOUNDS, waveform
 from trainables.errors import DataWarning, InputError
 

@@ -5,8 +5,8 @@ import pytest
 from tests.trainables.asr.data.test_examples import CORPUS, write_utterance
 from trainables.asr.data import textgrids
 from trainables.asr.data.config import LibriSpeech
-from trainables.asr.data.examples import read_splits
 from trainables.asr.data.phones import PHONES, PHONES_SIL_SPN
+from trainables.asr.data.splits import read_splits
 from trainables.errors import DataWarning, InputError
 
 

@@ -8,8 +8,9 @@ import soundfile
 
 from tests.trainables.asr.data.test_examples import everyone
 from trainables.asr.data.config import Features, HeldOutSpeakers, Timit
-from trainables.asr.data.examples import labels_by_times, load_examples, read_audio_splits, read_splits
+from trainables.asr.data.examples import labels_by_times, load_examples
 from trainables.asr.data.phones import TIMIT_61, TIMIT_PHONES, class_of, fold_timit
+from trainables.asr.data.splits import read_audio_splits, read_splits
 from trainables.asr.data.timit import CORE_TEST_SPEAKERS, DEVELOPMENT_SPEAKERS, locate
 from trainables.errors import DataWarning, InputError
 

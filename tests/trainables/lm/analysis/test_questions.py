@@ -17,7 +17,10 @@ def test_the_trainable_has_them_in_the_order_of_use():
 def test_to_train_loads_none_of_them():
     loaded = "print({'trainables.analysis', 'trainables.lm.analysis.questions'} & sys.modules.keys())"
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", f"import sys, trainables.lm.train; {loaded}"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"import sys, trainables.lm.training; {loaded}"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == "set()\n"
 

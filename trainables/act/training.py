@@ -1,0 +1,127 @@
+"""Training and testing of one network with Adaptive Computation Time, read from top to bottom."""
+
+import math
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from trainables import checkpoint, distributed, rng
+from trainables.act import figure
+from trainables.act.config import ActConfig, Evaluation
+from trainables.act.evaluation import cross_entropies, score, test_metrics, valid_metrics
+from trainables.act.network import Network
+from trainables.act.tasks import data
+from trainables.act.tasks.batch import Batch
+from trainables.act.time_penalty import first_tau, next_tau
+from trainables.errors import DivergedError
+from trainables.trial import Trial
+
+
+def train(config: ActConfig, trial: Trial) -> None:
+    """Adam on the mean over sequences of summed cross-entropy + tau * ponder; a step is an iteration.
+
+    The untrained network, every `report_every`-th iteration and the last are validated and reported.
+
+    Raises:
+        DivergedError: when the loss is no finite number.
+        InputError: when the text cannot be read.
+    """
+    training, device = config.training, distributed.device()
+    validation = data.validation_set(config)
+    for evaluation in config.evaluations:
+        data.test_set(config, evaluation)  # what is wrong with it is better known before
+    rng.seed_everything(config.seed)
+    network = Network(config).to(device)
+    optimizer = torch.optim.Adam(network.parameters(), lr=training.learning_rate, fused=True)
+    tau, iteration = first_tau(config.halting), 0
+    if restored := trial.restore():
+        state = checkpoint.load(restored)
+        network.load_state_dict(state["network"])
+        optimizer.load_state_dict(state["optimizer"])
+        tau, iteration = state["tau"], state["iteration"]
+    else:
+        trial.report(valid_metrics(config, score(network, validation)), step=0)
+
+    wrapped = distributed.wrap(network)
+    while iteration < training.num_iterations:
+        last = min(iteration + training.report_every, training.num_iterations)
+        metrics, tau = _train_until(config, wrapped, optimizer, tau, iteration, last)
+        iteration = last
+        metrics |= valid_metrics(config, score(network, validation))
+        state = {
+            "network": network.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "tau": tau,
+            "iteration": iteration,
+        }
+        checkpoint.report(trial, metrics, iteration, state)
+
+
+def evaluate(config: ActConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
+    """Reports error, updates, cost and speed on the test set of a trained network, with tables and figures of them."""
+    state = checkpoint.load(checkpoint_path)
+    network = Network(config).to(distributed.device())
+    network.load_state_dict(state["network"])
+    sequences = data.test_set(config, evaluation)
+    results = score(network, sequences)
+    metrics = test_metrics(config, results, sequences)
+    metrics |= valid_metrics(config, score(network, data.validation_set(config)))
+    with tempfile.TemporaryDirectory() as folder:
+        files = figure.draw(config, results, sequences, evaluation.name, Path(folder))
+        trial.report(metrics, step=state["iteration"], artifacts=files)
+
+
+def _train_until(
+    config: ActConfig, model: nn.Module, optimizer: torch.optim.Optimizer, tau: float, done: int, last: int
+) -> tuple[dict[str, float], float]:
+    """Iterations `done` + 1 to `last`; returns what to report of them, and tau behind them."""
+    model.train()
+    started, size, num_processes = time.perf_counter(), config.training.batch_size, distributed.world_size()
+    loss_sum = norm_sum = updates_sum = steps_sum = 0.0
+    iterations = range(done + 1, last + 1)
+    for iteration, whole in zip(iterations, data.training_batches(config, iterations), strict=True):
+        batch = whole.rows(distributed.share()).to(distributed.device())
+        optimizer.zero_grad()
+        nats, num_updates, run_state = 0.0, 0, None
+        for window in _windows(batch, config.training.truncate_steps):
+            run = model(window.inputs, window.num_steps, window.has_target, run_state)
+            losses = cross_entropies(run.log_probs, window.targets[window.has_target])
+            total = losses.sum() + tau * (run.num_updates + run.remainder).sum()
+            (total * (num_processes / size)).backward()
+            nats, num_updates = nats + losses.sum().item(), num_updates + int(run.num_updates.sum())
+            run_state = tuple(part.detach() for part in run.state)
+        norm = float(nn.utils.clip_grad_norm_(model.parameters(), config.training.max_gradient_norm or math.inf))
+        if not (math.isfinite(nats) and math.isfinite(norm)):
+            raise DivergedError(f"The loss is {nats / size} and its gradient {norm} at iteration {iteration}.")
+        optimizer.step()
+        sums = distributed.sum_over_processes(nats, num_updates, float(batch.num_steps.sum()))
+        tau = next_tau(config.halting, tau, sums[1] / sums[2])
+        loss_sum, updates_sum, steps_sum = loss_sum + sums[0], updates_sum + sums[1], steps_sum + sums[2]
+        norm_sum += norm
+    num_iterations = last - done
+    metrics = {
+        "train_loss_nats": loss_sum / (num_iterations * size),
+        "train_mean_updates": updates_sum / steps_sum,
+        "train_sequences_per_s": num_iterations * size / (time.perf_counter() - started),
+        "gradient_norm": norm_sum / num_iterations,
+        "tau": tau,
+    }
+    return metrics, tau
+
+
+def _windows(batch: Batch, num_steps: int | None) -> Iterator[Batch]:
+    """The batch cut every `num_steps` steps; not cut at all without that number."""
+    length = batch.targets.shape[1]
+    size = num_steps or length
+    for start in range(0, length, size):
+        steps = slice(start, start + size)
+        yield Batch(
+            batch.inputs[:, steps],
+            (batch.num_steps - start).clamp(0, size),
+            batch.targets[:, steps],
+            batch.difficulty[:, steps],
+        )

@@ -1,0 +1,215 @@
+"""Training and testing of one language model, with a recoder or without, read from top to bottom."""
+
+import math
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trainables import checkpoint, distributed, rng
+from trainables.errors import DivergedError, InputError
+from trainables.lm import corpus, cost, noise, sample_text
+from trainables.lm.config import Evaluation, LmConfig
+from trainables.lm.cuda_graph import CudaGraph, Work
+from trainables.lm.evaluation import Score, mine, num_mine, score
+from trainables.lm.learning_rate import learning_rate
+from trainables.lm.meters import Meters
+from trainables.lm.network import AttachedRecoder, Network, Run, attach_recoder
+from trainables.lm.noise import Noise
+from trainables.lm.peak_memory import forget_peak, peak_memory_mb
+from trainables.lm.streams import NO_TARGET, Streams, Window
+from trainables.lm.train import num_steps
+from trainables.trial import Trial
+
+
+def train(config: LmConfig, trial: Trial) -> None:
+    """Gradient descent on the mean of -log p; state runs on through the windows of an epoch.
+
+    The untrained model is validated and reported as step 0, then `reports_per_epoch` times an epoch.
+
+    Raises:
+        DivergedError: when a loss or gradient is no finite number, or a perplexity.
+        InputError: when the text cannot be read, or has fewer windows than reports in an epoch.
+    """
+    text = corpus.load(config.data)
+    streams = Streams(text.train, config.training.batch_size, config.training.window)
+    if streams.num_windows < config.training.reports_per_epoch:
+        raise InputError(
+            f"training.reports_per_epoch must be at most the {streams.num_windows} windows of an epoch, "
+            f"but got {config.training.reports_per_epoch}."
+        )
+    rng.seed_everything(config.seed)
+    forget_peak()
+    network = Network(config, text.size).to(distributed.device())
+    losses: list[float] = []
+    state = network.zeros(num_mine(config.training.batch_size), None)
+    if path := trial.restore():
+        saved = checkpoint.load(path)
+        network.load_state_dict(saved["network"])
+        losses, state = saved["losses"], _my_streams(saved["state"])
+    else:
+        _report(config, network, text, losses, state, {}, trial)
+    while len(losses) <= num_steps(config):
+        metrics, state = _train_part(config, network, streams, losses, state)
+        _report(config, network, text, losses, state, metrics, trial)
+
+
+def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
+    """Reports perplexity, delta, cost and speed on the test text, and a sample of it word by word."""
+    saved = checkpoint.load(checkpoint_path)
+    forget_peak()
+    text = corpus.load(config.data)
+    network = Network(config, text.size).to(distributed.device())
+    network.load_state_dict(saved["network"])
+    attached = recoder_of(network, evaluation)
+    valid, test = (
+        score(network, part, attached, evaluation.batch_size, test_seed(network, evaluation))
+        for part in (text.validation, text.test)
+    )
+    metrics = _valid_metrics(valid) | {
+        "perplexity": test.perplexity,
+        "test_loss_nats": test.loss_nats,
+        "unknown_share": text.num_unknown["test"] / len(text.test),
+        "num_not_finite": test.num_not_finite,
+        "macs_per_token": cost.macs_per_token(config, attached.recoder if attached else None, text.size),
+        "eval_tokens_per_s": test.tokens_per_s,
+        "peak_memory_mb": peak_memory_mb(),
+    }
+    if test.before is not None and test.after is not None:
+        metrics |= {"delta_before": test.before, "delta_after": test.after}
+    with tempfile.TemporaryDirectory() as folder:
+        files = sample_text.draw(network, text, attached, evaluation.name, test_seed(network, evaluation), Path(folder))
+        trial.report(metrics, step=len(saved["losses"]) - 1, artifacts=files)
+
+
+def recoder_of(network: Network, evaluation: Evaluation) -> AttachedRecoder | None:
+    """The recoder of an evaluation: the model's own, none, or one that the model was trained without."""
+    if evaluation.recoder == "none":
+        return None
+    if evaluation.recoder == "own":
+        return network.own
+    return attach_recoder(network, evaluation.recoder, test_seed(network, evaluation))
+
+
+def test_seed(network: Network, evaluation: Evaluation) -> int:
+    """Of what an evaluation draws; replicates draw each their own."""
+    return rng.derive(network.config.seed, "evaluation", evaluation.seed)
+
+
+def _train_part(
+    config: LmConfig, network: Network, streams: Streams, losses: list[float], state: Tensor
+) -> tuple[dict[str, float], Tensor]:
+    """The windows up to the next report; returns what to report of them, and the state behind them."""
+    training, done = config.training, len(losses) - 1
+    epoch, part = divmod(done, training.reports_per_epoch)
+    attached = network.own if epoch >= training.num_plain_epochs else None
+    recoder = attached.recoder if attached else None
+    rate = learning_rate(training, losses)
+    optimizer = torch.optim.SGD(_parameter_groups(network, training.weight_decay), lr=rate)
+    if part == 0:
+        state = network.zeros(num_mine(training.batch_size), recoder)
+    first, last = (streams.num_windows * i // training.reports_per_epoch for i in (part, part + 1))
+    device, meters, started = distributed.device(), Meters(), time.perf_counter()
+    num_asked = torch.ones((), device=device)
+    learn = CudaGraph(_learning(config, network, attached, streams, num_asked), list(network.parameters()))
+    network.train()
+    for index in range(first, last):
+        whole = streams.window(index)
+        num_tokens = int((whole.targets != NO_TARGET).sum())
+        num_asked.fill_(num_tokens)
+        generator = torch.Generator(device).manual_seed(rng.derive(config.seed, "train", epoch, index))
+        shape = (whole.inputs.shape[0], whole.inputs.shape[1])
+        drawn = noise.draw(config, recoder, shape, network.vocabulary_size, generator, is_training=True)
+        window, drawn = mine(whole.to(device), drawn)
+        run = learn(window, state, drawn)
+        distributed.sum_gradients(network.parameters())
+        norm = float(nn.utils.clip_grad_norm_(network.parameters(), training.max_gradient_norm))
+        if not math.isfinite(norm):
+            raise DivergedError(
+                f"The loss's gradient is {norm} at window {index} of epoch {epoch + 1}; lower the learning rate."
+            )
+        optimizer.step()
+        state = run.state
+        meters.add(run, window.targets != NO_TARGET, num_tokens, norm)
+    metrics = meters.metrics()
+    metrics["train_tokens_per_s"] = meters.num_tokens / (time.perf_counter() - started)
+    metrics["learning_rate"] = rate
+    return metrics, state
+
+
+def _learning(
+    config: LmConfig, network: Network, attached: AttachedRecoder | None, streams: Streams, num_asked: Tensor
+) -> Work:
+    """Leaves the gradients of the mean loss over `num_asked` tokens, of all processes together, in the parameters."""
+    is_half = config.training.precision == "bfloat16" and num_asked.is_cuda
+    num_tokens, num_processes = streams.num_tokens, distributed.world_size()
+
+    def learn(window: Window, state: Tensor, drawn: Noise) -> Run:
+        with torch.autocast(num_asked.device.type, torch.bfloat16, enabled=is_half):
+            run: Run = network(window, state, drawn, attached)
+            total = run.loss.sum() / num_asked + network.anchor_penalty(num_tokens) / num_processes
+        total.backward()
+        return run
+
+    return learn
+
+
+def _parameter_groups(network: Network, weight_decay: float) -> list[dict[str, Any]]:
+    """Step sizes do not decay."""
+    steps = list(network.steps.parameters()) if network.steps else []
+    others = [parameter for parameter in network.parameters() if all(parameter is not step for step in steps)]
+    return [{"params": others, "weight_decay": weight_decay}, {"params": steps}]
+
+
+def _report(
+    config: LmConfig,
+    network: Network,
+    text: corpus.Corpus,
+    losses: list[float],
+    state: Tensor,
+    metrics: dict[str, float],
+    trial: Trial,
+) -> None:
+    """Validates, always with the model's recoder, appends the loss to `losses`, and reports with a checkpoint.
+
+    Raises:
+        DivergedError: if the perplexity is no finite number.
+    """
+    seed = rng.derive(config.seed, "validation")
+    valid = score(network, text.validation, network.own, config.training.batch_size, seed)
+    if not math.isfinite(valid.perplexity):
+        raise DivergedError(f"The validation loss is {valid.loss_nats:g} nats a token at step {len(losses)}.")
+    losses.append(valid.loss_nats)
+    metrics |= _valid_metrics(valid) | {
+        "peak_memory_mb": peak_memory_mb(),
+        "train_macs_per_token": cost.training_macs_per_token(config, text.size),
+    }
+    saved = {
+        "network": network.state_dict(),
+        "losses": losses,
+        "state": _all_streams(state, config.training.batch_size),
+    }
+    checkpoint.report(trial, metrics, len(losses) - 1, saved)
+
+
+def _valid_metrics(valid: Score) -> dict[str, float]:
+    return {"valid_loss_nats": valid.loss_nats, "valid_perplexity": valid.perplexity}
+
+
+def _all_streams(state: Tensor, batch_size: int) -> Tensor:
+    """The state of the streams of all processes in their order (A, copies, streams, H)."""
+    parts = distributed.gather(state.cpu())
+    num_copies = parts[0].shape[1] // len(range(0, batch_size, len(parts)))
+    whole = state.new_empty((len(state), num_copies, batch_size, state.shape[-1]), device="cpu")
+    for rank, part in enumerate(parts):
+        rows = whole[:, :, rank :: len(parts)]
+        rows.copy_(part.view_as(rows))
+    return whole
+
+
+def _my_streams(whole: Tensor) -> Tensor:
+    """This process's share of that (A R H)."""
+    return whole[:, :, distributed.share()].flatten(1, 2).to(distributed.device())
