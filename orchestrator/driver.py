@@ -1,4 +1,4 @@
-"""A sweep from declaration to study: looks first, takes its lease, and runs what is left, on Ray or in this process."""
+"""A sweep from declaration to study: takes its lease, and runs what is left, on Ray or in this process."""
 
 import contextlib
 import math
@@ -41,33 +41,6 @@ WRITE_AT_END_S: Final = 600.0
 
 WRITE_AT_STOP_S: Final = 20.0
 POLL_S: Final = 0.2
-
-
-def launch(
-    factory: TaskFactory,
-    console: Console,
-    num_cpus: int | None = None,
-    accept_code: bool = False,
-    max_device_hours: float = math.inf,
-    is_verbose: bool = False,
-    retry: Collection[str] = (),
-) -> Outcome:
-    """Looks for what cannot work, then does as `run_on_ray`, whose arguments are the same.
-
-    Raises:
-        InputError: if the sweep's data or settings are wrong.
-        RefusedError: if it must not start as it is.
-        StoppedError, KeyboardInterrupt: if it was stopped; what is done is kept.
-    """
-    from orchestrator.checks.check import refuse_failed
-    from orchestrator.checks.sweep import before_ray
-
-    checks = before_ray(factory.sweep, factory.settings, factory)
-    for check in checks:
-        if check.state == "warning":
-            console.print(f"Warning: {check.line()}", markup=False, soft_wrap=True)
-    refuse_failed(checks)
-    return run_on_ray(factory, console, num_cpus, accept_code, max_device_hours, is_verbose, retry)
 
 
 def run_on_ray(

@@ -128,6 +128,7 @@ def run(
     """
     from orchestrator.console.printing import out
     from orchestrator.environment.settings import read_settings
+    from orchestrator.launch import launch
     from orchestrator.scheduler.finished import finished_replicates
     from orchestrator.scheduler.retry_request import check_retry
     from orchestrator.scheduler.task_factory import TaskFactory
@@ -136,8 +137,6 @@ def run(
     factory = TaskFactory(found, settings, num_gpus=0)
     check_retry(found, settings, retry)
     if not finished_replicates(factory, accept_code):
-        from orchestrator.driver import launch  # loads MLflow, and then Ray
-
         outcome = launch(factory, out, cpus, accept_code, retry=retry)
         if outcome.input_errors:
             raise InputError(outcome.input_errors[0])

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
+from search_spaces.bounds import MOST_SEED, MOST_SEEDS
 from search_spaces.names import check_sweep_name
 from trainables.config import as_json, fields_of, flatten, from_values, is_config
-from trainables.errors import InputError
+from trainables.errors import InputError, shown
 
 if TYPE_CHECKING:
     from search_spaces.sweep import Sweep
@@ -51,9 +52,11 @@ def check_declaration(sweep: "Sweep") -> None:
             raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
         if "seed" in condition.values:
             raise InputError(f"{name}: `seed` is no setting of a condition; `seeds` lists them for all conditions.")
+    if len(sweep.seeds) > MOST_SEEDS:
+        raise InputError(f"{name}: a condition may have at most {MOST_SEEDS:,} seeds, but got {len(sweep.seeds):,}.")
     for seed in sweep.seeds:
-        if isinstance(seed, bool) or seed < 0:
-            raise InputError(f"{name}: a seed must be a whole number from 0, but got {seed!r}.")
+        if isinstance(seed, bool) or not 0 <= seed <= MOST_SEED:
+            raise InputError(f"{name}: a seed must be a whole number from 0 to {MOST_SEED}, but got {shown(seed)}.")
     _check_choices(sweep)
     _check_config(name, sweep.base)
 

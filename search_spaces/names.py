@@ -8,7 +8,7 @@ import os
 import re
 from typing import Final
 
-from trainables.errors import InputError
+from trainables.errors import InputError, shown
 
 SWEEP: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 CONDITION: Final = re.compile(r"[A-Za-z0-9][\w.,=+\- ]*")
@@ -32,7 +32,7 @@ def check_sweep_name(name: object) -> None:
     if not is_name or name in RESERVED:
         raise InputError(
             "A sweep's name must begin with a letter or digit, have only letters, digits and any of . _ -, be at most "
-            f"{SWEEP_LENGTH} long and be none of {', '.join(RESERVED)}, but got {_shown(name)}."
+            f"{SWEEP_LENGTH} long and be none of {', '.join(RESERVED)}, but got {shown(name)}."
         )
 
 
@@ -41,7 +41,7 @@ def check_condition_name(name: object) -> None:
     if not isinstance(name, str) or not CONDITION.fullmatch(name) or len(name) > CONDITION_LENGTH:
         raise InputError(
             "A condition's name must begin with a letter or digit, have only letters, digits, spaces and any of "
-            f". _ , = + -, and be at most {CONDITION_LENGTH} long, but got {_shown(name)}."
+            f". _ , = + -, and be at most {CONDITION_LENGTH} long, but got {shown(name)}."
         )
 
 
@@ -70,11 +70,6 @@ def path_part(name: str) -> str:
     if leads_away or len(os.fsencode(name)) > PART_BYTES:
         raise InputError(
             "A name that becomes a folder or file must be one line without / and \\, be no . or .., and have at most "
-            f"{PART_BYTES} bytes, but got {_shown(name)}."
+            f"{PART_BYTES} bytes, but got {shown(name)}."
         )
     return name
-
-
-def _shown(name: object) -> str:
-    shown = repr(name)
-    return shown if len(shown) <= 120 else f"{shown[:100]}... ({len(shown)} characters)"

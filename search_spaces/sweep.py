@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
+from search_spaces.bounds import MOST_DEVICES, MOST_TIMEOUT_S
 from search_spaces.declaration import check_declaration, check_json
 from search_spaces.distributions import Distribution, listed
 from search_spaces.names import GENERATED_LENGTH, check_condition_name, condition_name_of
@@ -22,7 +23,7 @@ from search_spaces.settings import (
 )
 from search_spaces.size import Size
 from trainables.config import AnyConfig, content_hash, with_value
-from trainables.errors import InputError
+from trainables.errors import InputError, shown
 
 
 @dataclass(frozen=True)
@@ -59,17 +60,27 @@ def _check_resources(asked: Resources) -> None:
     """Raises InputError at the first number that cannot be."""
     workers, gpus = asked.num_workers, asked.gpus_per_worker
     if not (workers in ("auto", "all") or _is_count(workers, 0) or _is_range(workers)):
-        raise InputError(f"`num_workers` must be a number, a pair (least, most), auto or all, but got {workers!r}.")
+        rule = f"a number up to {MOST_DEVICES:,}, a pair (least, most), auto or all"
+        raise InputError(f"`num_workers` must be {rule}, but got {shown(workers)}.")
     if not _is_count(asked.cpus_per_worker, 1):
-        raise InputError(f"`cpus_per_worker` must be a whole number from 1, but got {asked.cpus_per_worker!r}.")
-    if gpus != "auto" and not (isinstance(gpus, int | float) and (0 <= gpus <= 1 or (gpus > 1 and gpus == int(gpus)))):
-        raise InputError(f"`gpus_per_worker` must be a share of a card, a number of cards or auto, but got {gpus!r}.")
-    if not (isinstance(asked.report_timeout_s, int | float) and asked.report_timeout_s > 0):
-        raise InputError(f"`report_timeout_s` must be above 0 seconds, but got {asked.report_timeout_s!r}.")
+        given = shown(asked.cpus_per_worker)
+        raise InputError(f"`cpus_per_worker` must be a whole number from 1 to {MOST_DEVICES:,}, but got {given}.")
+    if gpus != "auto" and not _is_share(gpus):
+        rule = f"a share of a card, a number of cards up to {MOST_DEVICES:,} or auto"
+        raise InputError(f"`gpus_per_worker` must be {rule}, but got {shown(gpus)}.")
+    if not (isinstance(asked.report_timeout_s, int | float) and 0 < asked.report_timeout_s <= MOST_TIMEOUT_S):
+        given = shown(asked.report_timeout_s)
+        raise InputError(f"`report_timeout_s` must be above 0 seconds and at most {MOST_TIMEOUT_S:,}, but got {given}.")
 
 
 def _is_count(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST_DEVICES
+
+
+def _is_share(value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return 0 <= value <= 1 or (value <= MOST_DEVICES and value == int(value) and value > 1)
 
 
 def _is_range(value: object) -> bool:

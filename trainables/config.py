@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Protocol, Self, TypeVar, cast, get_typ
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from trainables.errors import InputError
+from trainables.errors import InputError, shown
 
 NOT_IN_KEY: Final = "not in key"
 """Marks a field (`Annotated[T, NOT_IN_KEY]`) that does not change what is learnt: paths, evaluations."""
@@ -121,7 +121,7 @@ def explain(error: ValidationError, path: str = "") -> str:
     where = path if path.endswith(inner) else f"{before if overlaps else path}.{inner}".strip(".")
     if first["type"] == "value_error":  # ours, which name the value
         return f"`{where}`: {first['msg'].removeprefix('Value error, ')}."
-    return f"`{where}`: {first['msg']}, but got {first['input']!r}."
+    return f"`{where}`: {first['msg']}, but got {shown(first['input'])}."
 
 
 class _Named(Protocol):

@@ -1,5 +1,16 @@
 """What can go wrong in a way that has a name."""
 
+MOST_SHOWN = 120
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: not all of one that is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # of a number with thousands of digits
+        text = "a number with thousands of digits"
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 20]}... ({len(text):,} characters)"
+
 
 class InputError(ValueError):
     """A user's mistake or a broken input: one line that says the rule, the value and the remedy."""

@@ -17,6 +17,7 @@ from orchestrator.journal import bucket
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import store as tracking_store
+from orchestrator.tracking.load import load_study
 from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Resources, Sweep
 from trainables.errors import InputError
@@ -88,33 +89,44 @@ def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
     return found
 
 
+def check_places(settings: Settings) -> list[Check]:
+    """Whether there is room for records, as far as it can be seen without MLflow."""
+    return [check_storage(settings), _check_tracking_place(settings) or Check("tracking", "ok", "it has a place")]
+
+
 def check_tracking(settings: Settings) -> Check:
     """Whether the tracking store is one that is supported, and answers within seconds."""
     uri, shown = settings.tracking_uri, redacted_uri(settings.tracking_uri)
-    kind = tracking_store.store_kind(uri)
-    if not kind:
-        return Check("tracking", "failed", f"{shown!r} is not a supported tracking store", OTHER_STORE)
-    if kind == "sqlite":
-        folder = tracking_store.sqlite_file(uri).parent
-        if fault := folder_fault(folder) or write_fault(folder):
-            remedy = OTHER_STORE if not folder.is_relative_to(settings.runs) else OTHER_RUNS
-            return Check("tracking", "failed", f"{shown} cannot be written: {fault}", remedy)
-        if _goes_with_job(tracking_store.sqlite_file(uri)):
-            remedy = (
-                "Set PONDERAY_TRACKING_URI on the cluster's machines, or by `submit --env PONDERAY_TRACKING_URI=URL`."
-            )
-            return Check("tracking", "failed", f"{shown} {OF_COPY}", remedy)
+    if refused := _check_tracking_place(settings):
+        return refused
     if not tracking_store.has_store(uri):
         return _warn_of_network(uri, f"{shown}, which the first run creates")
     fault = tracking_store.fault(uri)
     if fault:
-        remedy = (
-            "Start the server, or name another store with PONDERAY_TRACKING_URI." if kind != "sqlite" else OTHER_STORE
-        )
+        is_file = tracking_store.store_kind(uri) == "sqlite"
+        remedy = OTHER_STORE if is_file else "Start the server, or name another store with PONDERAY_TRACKING_URI."
         if "No module named" in fault:
             remedy = "Install the database's driver, which is that module."
         return Check("tracking", "failed", f"{shown} cannot be used: {fault}", remedy)
     return _warn_of_network(uri, f"{shown} answers")
+
+
+def _check_tracking_place(settings: Settings) -> Check | None:
+    """Why nothing can be recorded at the store's address; None where that is not known yet."""
+    uri, shown = settings.tracking_uri, redacted_uri(settings.tracking_uri)
+    kind = tracking_store.store_kind(uri)
+    if not kind:
+        return Check("tracking", "failed", f"{shown!r} is not a supported tracking store", OTHER_STORE)
+    if kind != "sqlite":
+        return None
+    file = tracking_store.sqlite_file(uri)
+    if fault := folder_fault(file.parent) or write_fault(file.parent):
+        remedy = OTHER_RUNS if file.is_relative_to(settings.runs) else OTHER_STORE
+        return Check("tracking", "failed", f"{shown} cannot be written: {fault}", remedy)
+    if _goes_with_job(file):
+        remedy = "Set PONDERAY_TRACKING_URI on the cluster's machines, or by `submit --env PONDERAY_TRACKING_URI=URL`."
+        return Check("tracking", "failed", f"{shown} {OF_COPY}", remedy)
+    return None
 
 
 def _warn_of_network(uri: str, found: str) -> Check:
@@ -240,7 +252,9 @@ def check_gpu(sweep: Sweep | None = None) -> Check:
 
 
 def gpu_names() -> list[str]:
-    """Those that torch sees."""
+    """Those that torch sees; it is not asked, which takes seconds, where the machine shows no card."""
+    if not has_card():
+        return []
     import torch
 
     with warnings.catch_warnings():
@@ -248,6 +262,11 @@ def gpu_names() -> list[str]:
         if not torch.cuda.is_available():
             return []
     return [torch.cuda.get_device_properties(i).name for i in range(torch.cuda.device_count())]
+
+
+def has_card() -> bool:
+    """Whether this machine shows a device that torch may use: of NVIDIA, of WSL, or of AMD."""
+    return any(name.startswith(("nvidia", "nvhost", "nvgpu", "dxg", "kfd")) for name in os.listdir("/dev"))  # noqa: PTH208
 
 
 def has_nvidia_driver() -> bool:
@@ -267,13 +286,9 @@ def file_system(path: Path) -> str:
 
 
 def _read_study(sweep: Sweep, settings: Settings) -> Study | None:
-    """What the sweep has produced so far; None where it has not run."""
-    if not tracking_store.has_store(settings.tracking_uri):
-        return None
-    from orchestrator.tracking.client import Tracking
-
+    """What the sweep has produced so far; None where it has not run, or nobody can tell."""
     try:
-        return Tracking(settings).read_study(sweep.name)
+        return load_study(sweep.name, settings)
     except InputError:
         return None
 

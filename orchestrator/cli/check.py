@@ -22,7 +22,7 @@ def check(
     smoke: Smoke = False,
     values: Values = None,
     condition: Annotated[str | None, typer.Option(help="Which condition is tried; default: the first one.")] = None,
-    reports: Annotated[int, typer.Option(min=2, help="How many reports of the replicate are compared.")] = 4,
+    reports: Annotated[int, typer.Option(min=2, max=1_000, help="How many reports of the replicate are compared.")] = 4,
 ) -> None:
     """Say what cannot work in a sweep and its trainable, then try one replicate: again, and killed and resumed.
 

@@ -14,6 +14,7 @@ from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, next_na
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
 from orchestrator.machine.waiting import wait_until
+from search_spaces.bounds import MOST_DEVICES
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def submit(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Send nothing; with --slurm or --kubernetes print what would be sent.")
     ] = False,
-    nodes: Annotated[int | None, typer.Option(min=1, help="Slurm: number of nodes; default: 1.")] = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, max=MOST_DEVICES, help="Slurm: number of nodes; default: 1.")
+    ] = None,
     sbatch: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,10 +77,14 @@ def submit(
     ] = None,
     image: Annotated[str | None, typer.Option(help="Kubernetes: an image with this version of Ponderay.")] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Kubernetes: number of pods that train; default: 1.")
+        int | None, typer.Option(min=1, max=MOST_DEVICES, help="Kubernetes: number of pods that train; default: 1.")
     ] = None,
-    worker_cpus: Annotated[int | None, typer.Option(min=1, help="Kubernetes: CPUs of each; default: 4.")] = None,
-    worker_gpus: Annotated[int | None, typer.Option(min=0, help="Kubernetes: GPUs of each; default: 0.")] = None,
+    worker_cpus: Annotated[
+        int | None, typer.Option(min=1, max=MOST_DEVICES, help="Kubernetes: CPUs of each; default: 4.")
+    ] = None,
+    worker_gpus: Annotated[
+        int | None, typer.Option(min=0, max=MOST_DEVICES, help="Kubernetes: GPUs of each; default: 0.")
+    ] = None,
     claim: Annotated[
         str | None, typer.Option(help="Kubernetes: a persistent volume claim, mounted at PONDERAY_RUNS on all pods.")
     ] = None,

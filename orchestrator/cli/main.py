@@ -35,7 +35,8 @@ from orchestrator.cli.ui import ui
 from orchestrator.cli.verify import verify
 from orchestrator.console.exit_codes import DONE, FAILED, REFUSED, WRONG_INPUT
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
-from trainables.errors import DataWarning, InputError
+from search_spaces.bounds import MOST_DEVICES, MOST_SEED
+from trainables.errors import DataWarning, InputError, shown
 
 if TYPE_CHECKING:
     from orchestrator.results.outcome import Outcome
@@ -116,7 +117,7 @@ def run(
     seeds: Seeds = None,
     resources: Resources = None,
     cpus: Annotated[
-        int | None, typer.Option(min=1, help="CPUs of a cluster made on this machine; default: all.")
+        int | None, typer.Option(min=1, max=MOST_DEVICES, help="CPUs of a cluster made on this machine; default: all.")
     ] = None,
     accept_code: AcceptCode = False,
     retry: Retry = None,
@@ -129,6 +130,7 @@ def run(
     `ponderay plan` shows beforehand what a run would do and cost.
     """
     from orchestrator.environment.settings import read_settings
+    from orchestrator.launch import launch
     from orchestrator.results.outcome import Outcome
     from orchestrator.scheduler.finished import finished_replicates
     from orchestrator.scheduler.retry_request import check_retry
@@ -140,7 +142,6 @@ def run(
     check_retry(sweep, settings, retry or ())
     if replicates := finished_replicates(factory, accept_code):
         _finish(sweep, Outcome(replicates))
-    from orchestrator.driver import launch  # loads MLflow, and then Ray
 
     try:
         outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose, retry or ())
@@ -155,15 +156,15 @@ def run(
 def train(
     name: SweepName,
     condition: Annotated[str, typer.Option(help="A condition's name, as `ponderay show` lists them.")],
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED)] = 1,
     smoke: Smoke = False,
     values: Values = None,
     accept_code: AcceptCode = False,
 ) -> None:
     """Run one replicate in this process, without Ray; a later `run` finds it complete."""
     from orchestrator.checks.sweep import read_fingerprints
-    from orchestrator.driver import run_without_ray
     from orchestrator.environment.settings import read_settings
+    from orchestrator.launch import launch_here
     from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
 
@@ -173,7 +174,7 @@ def train(
     factory = TaskFactory(sweep, settings, num_gpus=0)
     read_fingerprints(factory)
     try:
-        outcome = run_without_ray(factory, out, accept_code)
+        outcome = launch_here(factory, out, accept_code)
     except StoppedError as stopped:
         _say_how_to_continue(str(stopped))
     except KeyboardInterrupt:
@@ -207,11 +208,19 @@ def main() -> None:
 
     warnings.showwarning = _show_warning
     try:
+        _check_arguments()
         app()
     except InputError as error:
         _fail(str(error), WRONG_INPUT)
     except (RefusedError, UnavailableError) as error:
         _fail(str(error), REFUSED)
+
+
+def _check_arguments() -> None:
+    """What is no text cannot be recorded, and not even printed."""
+    for argument in sys.argv[1:]:
+        if any("\ud800" <= character <= "\udfff" for character in argument):
+            raise InputError(f"Arguments must be text in UTF-8, but got {shown(argument)}.")
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

@@ -1,18 +1,25 @@
 """What several commands ask for: a sweep by name, its size, overridden values, seeds; and the sweep that they mean."""
 
 import json
+import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from trainables.errors import InputError
+from search_spaces.bounds import MOST_SEEDS
+from trainables.errors import InputError, shown
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
     from orchestrator.results.question import Question
     from orchestrator.results.study import Study
     from search_spaces.sweep import Sweep
+
+MOST_CHARACTERS: Final = 20_000
+"""Of a value of `--set`."""
+
+MOST_DIGITS: Final = 19
 
 SweepName = Annotated[str, typer.Argument(metavar="SWEEP", help="A name from `ponderay sweeps`, such as asr.demo.")]
 Smoke = Annotated[
@@ -58,8 +65,26 @@ Resources = Annotated[
         "gpus_per_worker (0.25: four share a card), report_timeout_s.",
     ),
 ]
+
+
+def _hours(given: str | float) -> float:
+    """No bound of a number keeps nan out."""
+    try:
+        hours = float(given)
+    except ValueError:
+        hours = math.nan
+    if not hours >= 0:
+        raise typer.BadParameter(f"It must be a number of hours from 0, but got {shown(given)}.")
+    return hours
+
+
 MaxDeviceHours = Annotated[
-    float, typer.Option(min=0.0, help="Stop safely when the replicates have used GPUs, or CPUs, for this many hours.")
+    float,
+    typer.Option(
+        parser=_hours,
+        metavar="HOURS",
+        help="Stop safely when the replicates have used GPUs, or CPUs, for this many hours.",
+    ),
 ]
 
 
@@ -179,14 +204,17 @@ def _with_seeds(sweep: "Sweep", seeds: str) -> "Sweep":
     from search_spaces.sweep import Sequential
 
     least, colon, most = seeds.partition(":")
-    if not all(
-        number.isascii() and number.isdigit() and int(number) for number in ([least, most] if colon else [least])
-    ):
-        raise InputError(f"--seeds must be N, or A:B for A to B seeds by need, but got {seeds!r}.")
+    if not all(_is_number_of_seeds(number) for number in ([least, most] if colon else [least])):
+        rule = f"N, or A:B for A to B seeds by need, with numbers from 1 to {MOST_SEEDS:,}"
+        raise InputError(f"--seeds must be {rule}, but got {shown(seeds)}.")
     if not colon:
         return replace(sweep, seeds=tuple(range(1, int(least) + 1)), sequential=None)
     asked = sweep.sequential or Sequential(question="reference" if sweep.reference else "front")
     return replace(sweep, seeds=tuple(range(1, int(most) + 1)), sequential=replace(asked, minimum=int(least)))
+
+
+def _is_number_of_seeds(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(MOST_SEEDS)) and 1 <= int(text) <= MOST_SEEDS
 
 
 def parse(values: list[str] | None, option: str = "--set PATH=VALUE") -> dict[str, Any]:
@@ -195,9 +223,30 @@ def parse(values: list[str] | None, option: str = "--set PATH=VALUE") -> dict[st
     for item in values or []:
         path, sign, text = item.partition("=")
         if not sign:
-            raise InputError(f"{option.replace(' ', ' must be ')}, but got {item!r}.")
-        try:
-            parsed[path] = json.loads(text)
-        except json.JSONDecodeError:
-            parsed[path] = text
+            raise InputError(f"{option.replace(' ', ' must be ')}, but got {shown(item)}.")
+        parsed[path] = _json_or_text(text, option)
     return parsed
+
+
+def _json_or_text(text: str, option: str) -> Any:
+    """A value as `--set` takes it.
+
+    Raises:
+        InputError: if it is too long, nested too deeply, or a whole number that no computer counts to.
+    """
+    if len(text) > MOST_CHARACTERS:
+        rule = f"at most {MOST_CHARACTERS:,} characters; put longer values into a file that a sweep reads"
+        raise InputError(f"The VALUE of {option} must have {rule}, but has {len(text):,}.")
+    try:
+        return json.loads(text, parse_int=_whole)
+    except RecursionError:
+        raise InputError(f"The VALUE of {option} must not be nested so deeply: {shown(text)}.") from None
+    except json.JSONDecodeError:
+        return text
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        rule = f"at most {MOST_DIGITS} digits; text of digits is written in quotes"
+        raise InputError(f"A whole number must have {rule}, but got {shown(digits)}.")
+    return int(digits)

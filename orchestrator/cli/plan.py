@@ -14,7 +14,8 @@ import typer
 
 from orchestrator.cli.options import AcceptCode, Resources, Seeds, Smoke, SweepName, Values, find
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
-from trainables.errors import InputError
+from search_spaces.bounds import MOST_DEVICES, MOST_TIMEOUT_S
+from trainables.errors import InputError, shown
 
 if TYPE_CHECKING:
     from orchestrator.forecast.remaining_work import Snapshot
@@ -30,13 +31,27 @@ NUMBERS: Final = {
     "disk_bytes": "disk",
 }
 
-Cpus = Annotated[int | None, typer.Option(min=1, help="CPUs of the machine or cluster; default: this machine's.")]
-Gpus = Annotated[int, typer.Option(min=0, help="GPUs of the machine or cluster.")]
+
+def _seconds(given: str | float) -> float:
+    """No bound of a number keeps nan out."""
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = math.nan
+    if not 1 <= seconds <= MOST_TIMEOUT_S:
+        raise typer.BadParameter(f"It must be seconds from 1 to {MOST_TIMEOUT_S:,}, but got {shown(given)}.")
+    return seconds
+
+
+Cpus = Annotated[
+    int | None, typer.Option(min=1, max=MOST_DEVICES, help="CPUs of the machine or cluster; default: this machine's.")
+]
+Gpus = Annotated[int, typer.Option(min=0, max=MOST_DEVICES, help="GPUs of the machine or cluster.")]
 Calibrate = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        min=1,
+        parser=_seconds,
         help="First train one remaining replicate for so long and forecast from that; `run` continues its work.",
     ),
 ]

@@ -54,12 +54,13 @@ def report(
     from orchestrator.report.answer_tables import tables
     from orchestrator.report.bundle.write import write_bundle, write_files
     from orchestrator.report.importance_table import importance_table
-    from orchestrator.tracking.client import Tracking
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     folder = output or settings.reports(sweep.name)
     _check_places(folder, bundle)
     answers = _answers(sweep, settings, where, reference)
+    from orchestrator.tracking.client import Tracking  # loads MLflow
+
     tracking = Tracking(settings)
     importance = _importance(sweep, settings)
     page, provenance = _page(answers, importance, tracking, settings)

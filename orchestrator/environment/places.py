@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Final
 
-from trainables.errors import InputError
+from trainables.errors import InputError, shown
 
 OF_THE_SYSTEM: Final = (Path("/proc"), Path("/sys"))
 
@@ -35,7 +35,7 @@ def folder_at(given: str | Path, setting: str) -> Path:
 def folder_fault(place: Path) -> str:
     """Why `place` cannot be a folder, as a clause that begins with it; empty where it can."""
     fault = _fault(place)
-    return f"{_shown(place)} {fault}" if fault else ""
+    return f"{shown(str(place))} {fault}" if fault else ""
 
 
 def write_fault(folder: Path) -> str:
@@ -94,8 +94,3 @@ def _own() -> list[Path]:
     """Folders in which a user makes any number of folders."""
     named = (Path.cwd(), Path(os.path.expanduser("~")), Path(tempfile.gettempdir()))  # noqa: PTH111  # never raises
     return [folder for one in named if (folder := one.resolve()) != Path(folder.anchor)]
-
-
-def _shown(place: Path) -> str:
-    shown = repr(str(place))
-    return shown if len(shown) <= 200 else f"{shown[:150]}... ({len(shown)} characters)"

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-from trainables.errors import InputError
+from trainables.errors import InputError, shown
 
 TEXTS: Final = ("data", "runs", "storage", "cache", "tracking_uri", "search_uri")
 NUMBERS: Final = ("price_per_device_hour", "watts_per_device")
@@ -27,7 +27,7 @@ def read_file(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {unknown[0]!r} is not a setting; the settings are {', '.join(NAMES)}.")
     for name in TEXTS:
         if name in values and not isinstance(values[name], str):
-            raise InputError(f'{path}: `{name}` must be text, such as {name} = "...", but got {_shown(values[name])}.')
+            raise InputError(f'{path}: `{name}` must be text, such as {name} = "...", but got {shown(values[name])}.')
         _check_text(f"{path}: `{name}`", values.get(name, ""))
     return values
 
@@ -54,7 +54,7 @@ def number(name: str, from_file: dict[str, Any]) -> float | None:
     except (TypeError, ValueError, OverflowError):
         found = -1.0
     if not 0 <= found < float("inf"):
-        raise InputError(f"`{name}` must be a number of at least 0, but got {_shown(value)}.")
+        raise InputError(f"`{name}` must be a number of at least 0, but got {shown(value)}.")
     return found
 
 
@@ -79,10 +79,6 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 def _check_text(where: str, value: str) -> None:
     if not value.isprintable():
-        raise InputError(f"{where} must be one line of text that can be printed, but got {_shown(value)}.")
+        raise InputError(f"{where} must be one line of text that can be printed, but got {shown(value)}.")
     if len(value) > MOST_CHARACTERS:
         raise InputError(f"{where} must have at most {MOST_CHARACTERS:,} characters, but has {len(value):,}.")
-
-
-def _shown(value: object) -> str:
-    return repr(value)[:100]

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from pathlib import Path
 from typing import Final, Literal
 
 from orchestrator.environment.settings import Settings
@@ -15,10 +14,10 @@ from orchestrator.scheduler.capacity import Capacity, check_capacity
 from orchestrator.scheduler.recorded_names import under_recorded_names
 from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
 from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking.load import load_if_run
 from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Sweep
 from trainables.config import from_values
-from trainables.errors import InputError
 
 State = Literal["complete", "failed", "partly done", "to do"]
 STATES: Final[tuple[State, ...]] = ("complete", "failed", "partly done", "to do")
@@ -103,17 +102,8 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
 
 
 def _read_study(sweep: Sweep, settings: Settings) -> Study:
-    """What MLflow knows of the sweep; a local store that is not there is not made."""
-    file = settings.tracking_uri.removeprefix("sqlite:///")
-    if file != settings.tracking_uri and not Path(file).exists():
-        return Study(sweep.name, ())
-    from orchestrator.tracking.client import Tracking
-
-    tracking = Tracking(settings)
-    try:
-        return tracking.read_study(sweep.name)
-    except InputError:
-        return Study(sweep.name, ())
+    """What the store knows of the sweep; a local one that is not there is not made."""
+    return load_if_run(sweep.name, settings) or Study(sweep.name, ())
 
 
 def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:

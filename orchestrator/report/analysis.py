@@ -13,7 +13,7 @@ from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task import folder_of_replicate
 from orchestrator.statistics.significance import holm, welch_p
 from orchestrator.statistics.summary import summarise
-from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.load import load_study
 from orchestrator.worker.trainable import Trainable, load
 from search_spaces.sweep import Sweep
 from trainables.analysis import Analysis, Options
@@ -148,7 +148,7 @@ def _trained(
     Raises:
         InputError: also if the data of a replicate is no longer what it was.
     """
-    study = Tracking(settings).read_study(sweep.name)
+    study = load_study(sweep.name, settings)
     if condition not in study.conditions:
         raise InputError(f"{sweep.name} has run no condition {condition!r}, but {', '.join(study.conditions)}.")
     complete = [one for one in study.of(condition) if one.state == "complete"]

@@ -27,7 +27,7 @@ from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, open_registry
 from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, plain, write
-from orchestrator.tracking.store import address, made_once, reason_of, store_kind
+from orchestrator.tracking.store import address, check_address, made_once, not_run, reason_of, store_kind
 from orchestrator.tracking.study_cache import cache_folder
 from search_spaces.names import path_part
 from trainables.errors import InputError
@@ -61,6 +61,7 @@ class Tracking:
         self._settings = settings
         self._registries: dict[str, Registry] = {}
         self._revision = 0
+        check_address(settings.tracking_uri)
         uri = address(settings.tracking_uri)
         try:
             with made_once(uri, settings.runs / "mlflow.lock"):
@@ -109,8 +110,7 @@ class Tracking:
         """
         found = self._client.get_experiment_by_name(name)
         if found is None:
-            store = redacted_uri(self._settings.tracking_uri)
-            raise InputError(f"{name} has not run here yet ({store}); `ponderay run` runs a sweep.")
+            raise not_run(name, self._settings.tracking_uri)
         return found
 
     def runs_of(self, experiment: str) -> Iterator[Run]:

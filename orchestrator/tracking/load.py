@@ -1,13 +1,17 @@
 """Loads a study from the tracking store: from SQLite without MLflow where that can be, else through MLflow."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.results.study import Study
 from orchestrator.tracking import sqlite_reader
+from orchestrator.tracking.store import NotRunError, check_address, has_store, not_run
 from orchestrator.tracking.study_cache import cache_folder
 from search_spaces.sweep import Sweep
+
+if TYPE_CHECKING:
+    from orchestrator.tracking.client import Tracking
 
 
 def load_study(sweep: str, settings: Settings | None = None) -> Study:
@@ -21,17 +25,22 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
     """
     settings = settings or read_settings()
     found = sqlite_reader.read_study(settings.tracking_uri, sweep, cache_folder())
-    if found is not None:
-        return found
-    from orchestrator.tracking.client import Tracking
+    return _asked(settings, sweep).read_study(sweep) if found is None else found
 
-    return Tracking(settings).read_study(sweep)
+
+def load_if_run(sweep: str, settings: Settings) -> Study | None:
+    """As `load_study`; None where the sweep has not run."""
+    try:
+        return load_study(sweep, settings)
+    except NotRunError:
+        return None
 
 
 def load_declaration(sweep: str, settings: Settings) -> str | None:
     """What the sweep declares, as `declaration.text_of` gives it; None where it is not recorded."""
     if settings.tracking_uri.startswith(sqlite_reader.SCHEME):
         return sqlite_reader.read_declaration(settings.tracking_uri, sweep)
+    check_address(settings.tracking_uri)
     from orchestrator.tracking.client import Tracking
 
     return Tracking(settings).read_declaration(sweep)
@@ -59,8 +68,19 @@ def load_configs(sweep: str, settings: Settings) -> Mapping[str, Mapping[str, st
         InputError: if the sweep has not run.
     """
     found = sqlite_reader.read_configs(settings.tracking_uri, sweep)
-    if found is not None:
-        return found
+    return _asked(settings, sweep).read_configs(sweep) if found is None else found
+
+
+def _asked(settings: Settings, sweep: str) -> "Tracking":
+    """The store, opened by MLflow, whose import takes seconds: after what is known without it.
+
+    Raises:
+        InputError: if there is no such store, or it has nothing of the sweep.
+    """
+    uri = settings.tracking_uri
+    check_address(uri)
+    if not has_store(uri) or sqlite_reader.lacks(uri, sweep):
+        raise not_run(sweep, uri)
     from orchestrator.tracking.client import Tracking
 
-    return Tracking(settings).read_configs(sweep)
+    return Tracking(settings)

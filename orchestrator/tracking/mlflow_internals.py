@@ -33,6 +33,9 @@ EXPERIMENT_ROW: Final = (
 )
 """Id and time of an experiment by its name, in the tables of a SQLite store."""
 
+NUM_NAMED: Final = "SELECT COUNT(*) FROM experiments WHERE name = ?"
+"""How many experiments of a name there are, deleted ones too."""
+
 EXPERIMENT_TAG_ROW: Final = """
     SELECT experiment_tags.value FROM experiment_tags
     JOIN experiments ON experiments.experiment_id = experiment_tags.experiment_id

@@ -16,6 +16,7 @@ from orchestrator.tracking.mlflow_internals import (
     EXPERIMENT_ROW,
     EXPERIMENT_TAG_ROW,
     METRIC_ROWS,
+    NUM_NAMED,
     NUM_NOT_FINISHED,
     PARAM_ROWS,
     TAG_ROWS,
@@ -58,6 +59,17 @@ def read_study(store: str, name: str, cache: Path | None) -> Study | None:
     if snapshot != before:
         study_cache.save(cache, origin, snapshot)
     return snapshot.study(name)
+
+
+def lacks(store: str, name: str) -> bool:
+    """Whether a store that can be read has no experiment `name`; false where only MLflow can tell."""
+    if not store.startswith(SCHEME) or "?" in store:
+        return False
+    try:
+        with _opened(Path(store.removeprefix(SCHEME))) as database:
+            return not database.execute(NUM_NAMED, (name,)).fetchone()[0]
+    except sqlite3.Error:
+        return False
 
 
 def read_ended_study(store: str, name: str, cache: Path | None) -> Study | None:

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.machine.process_lock import held
+from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -121,6 +122,28 @@ def store_kind(uri: str) -> str:
 def sqlite_file(uri: str) -> Path:
     """The database of a `sqlite:///` store."""
     return Path(uri.removeprefix("sqlite:///").partition("?")[0]).absolute()
+
+
+class NotRunError(InputError):
+    """A sweep of which the store has no study."""
+
+
+def not_run(sweep: str, uri: str) -> NotRunError:
+    """That the sweep has no study in the store at `uri`."""
+    return NotRunError(f"{sweep} has not run here yet ({redacted_uri(uri)}); `ponderay run` runs a sweep.")
+
+
+def check_address(uri: str) -> None:
+    """Refuses what is the address of no store, before MLflow is loaded, which takes seconds.
+
+    Raises:
+        InputError: if MLflow could open nothing there.
+    """
+    if not (store_kind(uri) or uri.startswith(("file:", "databricks"))):
+        raise InputError(
+            f"The tracking store {redacted_uri(uri)} cannot be opened: PONDERAY_TRACKING_URI must be sqlite:///FILE or "
+            "a server: http(s)://, postgresql:// or mysql://."
+        )
 
 
 def has_store(uri: str) -> bool:

@@ -21,7 +21,7 @@ def driver(workplace, monkeypatch):
         Store(factory.settings.runs / "mlflow.db", name).write([replicate("a", 1)], revision=1)
         return Outcome((), ("A file is broken.",) if cpus == 13 else ())
 
-    monkeypatch.setattr("orchestrator.driver.launch", launch)
+    monkeypatch.setattr("orchestrator.launch.launch", launch)
     return calls
 
 
