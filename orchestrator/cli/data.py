@@ -83,11 +83,12 @@ def get(
     """Download and unpack a corpus; an interrupted download continues, and finished files stay."""
     import os
 
+    from orchestrator.environment.places import folder_at
     from orchestrator.environment.settings import read_settings
     from trainables.asr.data import download
 
     read_settings()
-    folder = to or Path(os.environ.get("PONDERAY_DATA") or "data")
+    folder = folder_at(to or os.environ.get("PONDERAY_DATA") or "data", "--to")
     for archive in download.choose(corpus, subset or []):
         if download.is_there(archive, folder):
             out.print(f"{archive.subset} is there already.", markup=False)

@@ -1,10 +1,11 @@
 """The command `ponderay`: arguments, printing and exit codes."""
 
+import errno
 import math
 import shlex
 import sys
 import warnings
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -41,6 +42,11 @@ from trainables.errors import DataWarning, InputError, shown
 if TYPE_CHECKING:
     from orchestrator.results.outcome import Outcome
     from search_spaces.sweep import Sweep
+
+OF_PLACES: Final = frozenset(
+    (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ENAMETOOLONG)
+)
+"""What a disk or its owner says, which no program mends."""
 
 EXIT_CODES = "Exit codes: 0 done, 1 the sweep has failures, 2 wrong usage or input, 3 refused before it started."
 
@@ -214,6 +220,12 @@ def main() -> None:
         _fail(str(error), WRONG_INPUT)
     except (RefusedError, UnavailableError) as error:
         _fail(str(error), REFUSED)
+    except OSError as error:
+        if error.errno not in OF_PLACES:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        remedy = "Runs are kept in PONDERAY_RUNS, or `runs` in ponderay.toml, which must be writable and have room."
+        _fail(f"{where}{error.strerror}. {remedy}", WRONG_INPUT)
 
 
 def _check_arguments() -> None:

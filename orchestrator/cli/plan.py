@@ -73,6 +73,8 @@ def plan(
 
     It changes nothing and refuses what `run` would refuse; with --calibrate it trains a little and keeps that work.
     """
+    from orchestrator.checks.check import refuse_failed
+    from orchestrator.checks.sweep import check_places
     from orchestrator.environment.settings import read_settings
     from orchestrator.forecast.remaining_work import look
     from orchestrator.forecast.summary import describe
@@ -82,6 +84,7 @@ def plan(
         find(name, smoke, values, seeds, resources),
         cpus or os.cpu_count() or 1,
     )
+    refuse_failed(check_places(settings))
     snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
     if calibrate:
         arguments = [*(["--smoke"] if smoke else []), *(["--accept-code"] if accept_code else [])]

@@ -12,6 +12,7 @@ import typer
 from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
+from orchestrator.environment.places import folder_at
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def report(
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     folder = output or settings.reports(sweep.name)
-    _check_places(folder, bundle)
+    _check_places(output, bundle)
     answers = _answers(sweep, settings, where, reference)
     from orchestrator.tracking.client import Tracking  # loads MLflow
 
@@ -80,10 +81,12 @@ def report(
         tracking.store_report(sweep.name, files)
 
 
-def _check_places(folder: Path, bundle: Path | None) -> None:
+def _check_places(output: Path | None, bundle: Path | None) -> None:
     """Raises InputError where files could not be written, before any work is done."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--output must be a folder, but {folder} is a file; name another one.")
+    if output:
+        folder_at(output, "--output")
+    if bundle:
+        folder_at(bundle.parent, "--bundle")
     if bundle and bundle.is_dir():
         raise InputError(f"--bundle must be a file, but {bundle} is a folder; name a file in it, such as it.zip.")
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from search_spaces.act import SWEEPS
+from trainables.act import train
 from trainables.act.config import ActConfig, Addition, Evaluation, Logic, Optimisation, Parity, Sort, Text
 from trainables.act.tasks import addition, data, logic, parity, sort, text_file
 from trainables.act.tasks.batch import NO_TARGET
@@ -244,8 +246,9 @@ def test_a_text_that_cannot_be_used_is_one_line(tmp_path, content, said):
 def test_the_fingerprint_is_of_the_bytes(tmp_path):
     for name, content in (("a", b"x" * 999), ("b", b"x" * 999), ("c", b"y" * 999)):
         (tmp_path / name).write_bytes(content)
-    a, b, c = (data.fingerprint(Text(path=tmp_path / name)) for name in "abc")
+    a, b, c = (text_file.fingerprint(Text(path=tmp_path / name)) for name in "abc")
     assert a == b != c
     (tmp_path / "a").write_bytes(b"z" * 999)
-    assert data.fingerprint(Text(path=tmp_path / "a")) != a
-    assert data.fingerprint(Parity()) == data.fingerprint(Sort()) != a
+    assert text_file.fingerprint(Text(path=tmp_path / "a")) != a
+    parity, sort = (SWEEPS[f"tau_{task}"]("smoke").base for task in ("parity", "sort"))
+    assert train.fingerprint(parity) == train.fingerprint(sort) == "generated"
