@@ -1,17 +1,21 @@
 """Loads a study from the tracking store: from SQLite without MLflow where that can be, else through MLflow."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.results.study import Study
 from orchestrator.tracking import sqlite_reader
+from orchestrator.tracking.lease_holder import Holder
 from orchestrator.tracking.study_cache import cache_folder
 from search_spaces.sweep import Sweep
 
 
 def load_study(sweep: str, settings: Settings | None = None) -> Study:
     """What the sweep called `sweep` has produced so far, in the tracking store that `settings` name.
+
+    What a driver that is gone has left running is stopped.
 
     Args:
         settings: default: those in force.
@@ -21,11 +25,29 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
     """
     settings = settings or read_settings()
     found = sqlite_reader.read_study(settings.tracking_uri, sweep, cache_folder())
-    if found is not None:
+    if found is None:
+        from orchestrator.tracking.client import Tracking
+
+        found = Tracking(settings).read_study(sweep)
+    if all(replicate.state != "running" for replicate in found.replicates):
         return found
+    holder = load_holder(sweep, settings)
+    return _stopped(found) if holder and holder.is_gone else found
+
+
+def load_holder(sweep: str, settings: Settings) -> Holder | None:
+    """Who last ran the sweep; None where the store does not say it."""
+    if settings.tracking_uri.startswith(sqlite_reader.SCHEME):
+        return sqlite_reader.read_holder(settings.tracking_uri, sweep)
     from orchestrator.tracking.client import Tracking
 
-    return Tracking(settings).read_study(sweep)
+    return Tracking(settings).read_holder(sweep)
+
+
+def _stopped(study: Study) -> Study:
+    """Nothing of it runs, because its driver is gone: what was running when it was killed has stopped."""
+    replicates = [replace(one, state="stopped") if one.state == "running" else one for one in study.replicates]
+    return replace(study, replicates=tuple(replicates))
 
 
 def load_declaration(sweep: str, settings: Settings) -> str | None:
