@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.journal.folder import ReplicateFolder
-from orchestrator.worker.execute import JournalTrial
+from orchestrator.worker.journal_trial import JournalTrial
 
 REPOSITORY = Path(__file__).parents[1]
 FOLDERS = ("orchestrator", "search_spaces", "trainables", "benchmarks", "tests")

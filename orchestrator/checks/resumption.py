@@ -128,6 +128,8 @@ def _run(work: Work, num_reports: int | None, kill_after: int | None) -> None:
         process.join()
     finally:
         process.kill()
+    if asides := [record["said"] for record in _folder(work).records() if record["kind"] == "set_aside"]:
+        raise InputError(f"{work.label} cannot go on from what it reported: {asides[0]}")
     final = _folder(work).state()
     if final["state"] == "failed":
         raise InputError(f"{work.label} fails: {final['error']}")

@@ -1,5 +1,6 @@
 """The command `status`: how a study stands, in tables of a size that can be read, then failures, code, disk, memory."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -37,6 +38,7 @@ def status(name: SweepName, smoke: Smoke = False, where: Where = None, format: O
         if shown_note:
             _say(shown_note)
         show(study, sweep.objectives[0], settings)
+        _show_driver(study, settings, shlex.join(["ponderay", "run", name, *(["--smoke"] if smoke else [])]))
     else:
         print_rows(replicate_rows(study), format, title=sweep.name)
 
@@ -82,6 +84,24 @@ def condition_rows(study: Study, objective: "Objective") -> list[dict[str, Any]]
             | {"last change": _moment(study.updated_ms.get(name))}
         )
     return rows
+
+
+def _show_driver(study: Study, settings: "Settings", command: str) -> None:
+    """Whether somebody still runs what is not at its end, and how it goes on."""
+    from orchestrator.tracking.load import load_holder
+
+    states = {replicate.state for replicate in study.replicates}
+    if not states & {"running", "stopped"}:
+        return
+    holder = load_holder(study.sweep, settings)
+    if "running" in states and holder and holder.is_silent and holder.silent_s is not None:
+        _say(
+            f"By its clock {holder.who}, which runs the sweep, gave its last heartbeat {holder.silent_s / 60:.0f} min "
+            f"ago; if it is gone, `{command}` continues."
+        )
+    elif "stopped" in states and "running" not in states:
+        gone = f"; {holder.who}, which ran the sweep last, is gone" if holder and holder.is_gone else ""
+        _say(f"What is stopped waits{gone}: `{command}` continues it.")
 
 
 def _show_conditions(study: Study, objective: "Objective") -> None:

@@ -113,7 +113,7 @@ def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
     folders = [folder_of_replicate(factory.settings, sweep.name, first.key) for first in firsts]
     found = []
     for name, first, folder in zip(study.conditions, firsts, looked_at(folders), strict=True):
-        configs = [record["config"] for record in folder.records() if record["kind"] == "started"]
+        configs = [record["config"] for record in folder.records() if "config" in record]
         if configs and sweep.search:
             config = from_values(type(sweep.base), configs[-1])
             drawn = {path: reduce(getattr, path.split("."), config) for path in sweep.search.space}
@@ -131,7 +131,9 @@ def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> Run
     done = folder.evaluations() | (known.evaluations if known else set())
     num_steps, last = task.work.num_steps, folder.last_step()
     is_over = any(r["kind"] == "trained" for r in records) if num_steps is None else last >= num_steps
-    step = (last if num_steps is None else num_steps) if is_over else max(checkpoints, default=0)
+    step = max((one for one in checkpoints if one <= last), default=0)
+    if is_over:
+        step = last if num_steps is None else num_steps
     return RunStatus(
         task=task,
         state=_state(task, folder, known, step),

@@ -12,13 +12,14 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.bucket_reader import fetch_checkpoint
 from orchestrator.journal.file_names import ARTIFACTS, CHECKPOINT, JOURNAL, checkpoints_in
+from orchestrator.journal.lines import free_name, mend, parse, told
 from trainables.errors import InputError
 
 WRITER: Final = "writer"
@@ -49,10 +50,13 @@ class SharedWriter:
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
 
-    def begin(self) -> None:
+    def begin(self) -> str:
         """Takes the folder, and makes the local one equal to it; what an earlier session left here goes.
 
-        What was done here before there was a shared folder is brought there first.
+        What was done here before there was a shared folder is brought there first; a damaged journal is set aside.
+
+        Returns:
+            What was set aside, in words; empty where nothing was.
 
         Raises:
             SupersededError: if a later try of the same driver has begun already.
@@ -61,8 +65,7 @@ class SharedWriter:
         found = self._folder.read(WRITER)
         if _is_later(found, self._attempt):
             raise self._superseded(found)
-        if not found:
-            self._bring_local_work()
+        said = self._bring_local_work() if not found else ""
         self._folder.write(WRITER, self._name)
         self._has_begun = True
         there = self._folder.sizes()
@@ -70,24 +73,41 @@ class SharedWriter:
         self._take_checkpoints({name for name in there if CHECKPOINT.fullmatch(name)})
         self._take_artifacts(name for name in there if name.startswith(f"{ARTIFACTS}/"))
         last_word = self._folder.read(LAST_WORD) if LAST_WORD in there else b""
+        content = (self._folder.read(JOURNAL) if JOURNAL in there else b"") + last_word
+        said = self._set_aside(content, there) or said
         partial = self._path / "journal.partial"
-        partial.write_bytes((self._folder.read(JOURNAL) if JOURNAL in there else b"") + last_word)
+        partial.write_bytes(content[: parse(content).num_bytes])
+        if not (self._path / JOURNAL).is_file():  # a folder there could not be replaced
+            mend(self._path / JOURNAL)
         partial.replace(self._path / JOURNAL)
         if last_word:
             self.wrote("state", is_followed=False)
             self._folder.remove(LAST_WORD)
+        return said
 
-    def _bring_local_work(self) -> None:
-        """Nobody has written there yet; if this is cut off, it is done again."""
+    def _set_aside(self, content: bytes, there: Collection[str]) -> str:
+        """Keeps a damaged journal under another name, and puts its whole lines in its place; says so."""
+        lines = parse(content)
+        if not lines.fault:
+            return ""
+        aside = free_name(lambda name: name in there)
+        self._folder.write(aside, content)
+        self._folder.write(JOURNAL, content[: lines.num_bytes])
+        return told(lines, f"{self._folder.url}/{JOURNAL}", aside)
+
+    def _bring_local_work(self) -> str:
+        """Nobody has written there yet; if this is cut off, it is done again. Says what of it was damaged."""
         journal = self._path / JOURNAL
+        said = mend(journal)
         lines = _whole_lines(journal) if journal.exists() else b""
         if not lines:
-            return
+            return said
         for file in self._path.glob(f"{ARTIFACTS}/*"):
             self._folder.send(f"{ARTIFACTS}/{file.name}", file)
         self._folder.write(JOURNAL, lines)
         for file in checkpoints_in(self._path):
             self._folder.send(file.name, file)
+        return said
 
     def wrote(self, kind: str, is_followed: bool) -> None:
         """Sends the journal, which has a new record: at once, or with what comes next.
@@ -128,8 +148,12 @@ class SharedWriter:
 
     def keep_artifact(self, name: str) -> None:
         """Sends one of the files for people."""
+        self.send(f"{ARTIFACTS}/{name}")
+
+    def send(self, name: str) -> None:
+        """Sends a file by its name in the folder."""
         self._check()
-        self._folder.send(f"{ARTIFACTS}/{name}", self._path / ARTIFACTS / name)
+        self._folder.send(name, self._path / name)
 
     def keep_checkpoints(self, names: Iterable[str]) -> None:
         """Leaves those of these names there: sends new ones, after the journal, and then removes the others."""

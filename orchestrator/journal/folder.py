@@ -3,7 +3,8 @@
 Layout: `journal.jsonl`, one record a line, only ever appended to; `step_000012.<sha256>.pt`, whole or not there, or
 `.zip` where the checkpoint is a folder; `artifacts/`, files for people.
 The journal's line is written before the checkpoint of the same step, and the artifacts before both, so nothing behind a
-checkpoint is missing.
+checkpoint is missing. Where the journal is damaged, its whole lines before the damage count; whoever writes next sets
+it aside as `journal.damaged-1.jsonl` and begins with these lines. A checkpoint whose step they lack counts as none.
 
 Where the folder is shared by a URL, that is the truth: others read there and fetch what they need, and whoever writes
 begins with what is there and sends every change at once, in the same order. Of metrics without a checkpoint the last
@@ -16,6 +17,7 @@ import os
 import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -32,11 +34,15 @@ from orchestrator.journal.file_names import (
     is_whole,
     step_of,
 )
+from orchestrator.journal.lines import Lines, mend, parse, unreadable
 from orchestrator.journal.packed_folder import pack
+from trainables.errors import DataWarning
 from trainables.metric import Best
 
 Record = dict[str, Any]
 NUM_LAST_KEPT: Final = 2
+ASIDE: Final = "unreadable."
+"""How the name begins of a checkpoint that no longer counts."""
 HUNG_FILE: Final = "threads.txt"
 """Where a process that no longer reported says what its threads were doing."""
 ARTIFACTS_LIMIT_BYTES: Final = 64_000_000
@@ -61,12 +67,23 @@ class ReplicateFolder:
         self._reader = SharedReader(shared) if shared else None
         self._writer: SharedWriter | None = None
 
-    def begin(self, attempt: str) -> None:
-        """Makes the session of `attempt` the one that writes here, with a local folder equal to the shared one."""
+    def begin(self, attempt: str) -> str:
+        """Makes the session of `attempt` the one that writes here, with a local folder equal to the shared one.
+
+        Returns:
+            What was damaged and is set aside, in words; empty where nothing is.
+        """
         if self.shared:
             writer = SharedWriter(self.shared, self.path, attempt)
-            writer.begin()
+            said = writer.begin()
             self._writer, self._reader = writer, None
+        else:
+            said = mend(self._journal)
+        said = said or self._uncovered()
+        if not said:
+            return ""
+        newest = self.newest()
+        return f"{said}; training goes on {f'after step {step_of(newest.name)}' if newest else 'from the start'}."
 
     def look(self) -> None:
         """What is read from a URL is what is there now, until the next look."""
@@ -82,18 +99,53 @@ class ReplicateFolder:
         return self.path / JOURNAL
 
     def records(self) -> list[Record]:
-        """Every whole line of the journal; a line torn by a crash is not one."""
+        """Every whole line of the journal before any that is damaged; a line torn by a crash is not one."""
         return self.records_after(0)[0]
 
     def records_after(self, offset: int) -> tuple[list[Record], int]:
-        """The whole lines behind `offset` bytes of the journal, and the offset behind them.
+        """The whole lines behind `offset` bytes of the journal, and the offset behind them; warns of a damaged one.
 
-        All lines where the journal behind a URL is another one by now.
+        All lines where the journal is another one by now.
         """
-        reader, local = self._reader, self._journal
-        content, start = reader.journal(offset) if reader else (_read_from(local, offset), offset)
-        whole = content[: content.rfind(b"\n") + 1]
-        return [json.loads(line) for line in whole.splitlines()], start + len(whole)
+        lines, start = self._lines(offset)
+        if lines.fault:
+            self._warn()
+        return lines.records, start + lines.num_bytes
+
+    def damage(self) -> str:
+        """What is wrong with the journal, as the beginning of a sentence; empty where nothing is."""
+        lines = self._lines(0)[0]
+        return lines.damage(f"{self.shared}/{JOURNAL}" if self._reader else self._journal) if lines.fault else ""
+
+    def _lines(self, offset: int) -> tuple[Lines, int]:
+        """What stands behind an offset, and where that begins: at 0 if no line ends at `offset`."""
+        if self._reader:
+            content, start = self._reader.journal(offset)
+            return parse(content), start
+        try:
+            content = _read_from(self._journal, max(0, offset - 1))
+        except OSError as error:
+            return unreadable(error), 0
+        if offset == 0:
+            return parse(content), 0
+        return (parse(content[1:]), offset) if content.startswith(b"\n") else self._lines(0)
+
+    def _warn(self) -> None:
+        kept = len(self._lines(0)[0].records)
+        said = (
+            f"{self.damage()}. The {kept} lines before count; `ponderay run` sets it aside and makes the rest again, "
+            "unless the tracking store has the replicate complete."
+        )
+        warnings.warn(said, DataWarning, stacklevel=3)
+
+    def _uncovered(self) -> str:
+        """That there are checkpoints of which the journal knows nothing."""
+        strange = sorted(set(self.checkpoints()) - self._steps())
+        return f"The journal {self._journal} lacks step {strange[0]}, though its checkpoint is there" if strange else ""
+
+    def _steps(self) -> set[int]:
+        """Those that the journal has."""
+        return {r["step"] for r in self.records() if r["kind"] == "metrics"}
 
     def append(self, record: Record) -> Record:
         """Adds `record` with the present time and returns it; on disk before this returns.
@@ -209,8 +261,9 @@ class ReplicateFolder:
         return self._fetched(self.path / name) if CHECKPOINT.fullmatch(name) else None
 
     def whole(self) -> dict[int, Path]:
-        """Checkpoints by step, fetched where that is needed, without those that are damaged."""
-        return {step: path for step, path in self.checkpoints().items() if self._fetched(path)}
+        """Checkpoints of steps that the journal has, fetched where that is needed, without those that are damaged."""
+        known = self._steps()
+        return {step: path for step, path in self.checkpoints().items() if step in known and self._fetched(path)}
 
     def newest(self) -> Path | None:
         """The last checkpoint to go on from: it is what was written, and so are the best ones up to it.
@@ -226,12 +279,30 @@ class ReplicateFolder:
     def go_back(self) -> Path | None:
         """`newest`, with all that lies behind it removed."""
         newest = self.newest()
-        last = step_of(newest.name) if newest else -1
+        self.remove_behind(newest)
+        return newest
+
+    def remove_behind(self, checkpoint: Path | None) -> None:
+        """Removes the checkpoints of later steps; all of them where it is None."""
+        last = step_of(checkpoint.name) if checkpoint else -1
         for step, path in self.checkpoints().items():
             if step > last:
                 path.unlink()
         self._send_checkpoints()
-        return newest
+
+    def set_aside(self, checkpoint: Path) -> str:
+        """Gives a checkpoint that cannot be used another name, which counts as none, and returns it."""
+        aside = f"{ASIDE}{checkpoint.name}"
+        checkpoint.replace(self.path / aside)
+        if self._writer:
+            self._writer.send(aside)
+        self._send_checkpoints()
+        return aside
+
+    def put_back(self, aside: str) -> None:
+        """Undoes `set_aside`."""
+        (self.path / aside).rename(self.path / aside.removeprefix(ASIDE))
+        self._send_checkpoints()
 
     def is_trained(self, num_steps: int | None) -> bool:
         """Whether the last step was reported, or `train` returned, and the best checkpoints are there."""
@@ -297,11 +368,12 @@ def looked_at(folders: Sequence[ReplicateFolder]) -> Iterator[ReplicateFolder]:
 
 
 def _read_from(journal: Path, offset: int) -> bytes:
-    if not journal.exists():
+    try:
+        with journal.open("rb") as file:
+            file.seek(offset)
+            return file.read()
+    except FileNotFoundError:
         return b""
-    with journal.open("rb") as file:
-        file.seek(offset)
-        return file.read()
 
 
 def _end_of_last_line(path: Path) -> int:

@@ -51,6 +51,8 @@ class TaskRuns:
         if record["kind"] == "driving":
             task.driving = record
             return
+        if record["kind"] == "set_aside":
+            self._view.note(f"{task.work.label}: {record['said']}")
         if record["kind"] == "state":
             task.last = record
         self._recorder.changed(task)

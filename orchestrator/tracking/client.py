@@ -21,11 +21,12 @@ from orchestrator.journal.folder import Record
 from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
 from orchestrator.tracking import condition_metrics, names
+from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX
 from orchestrator.tracking.mlflow_reader import RecordedSweep, read_configs, read_study, recorded_sweeps
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import CONDITIONS
-from orchestrator.tracking.registry import Registry, open_registry
+from orchestrator.tracking.registry import Registry, find_registry, open_registry
 from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, plain, write
 from orchestrator.tracking.store import address, check_address, made_once, not_run, reason_of, store_kind
 from orchestrator.tracking.study_cache import cache_folder
@@ -284,6 +285,11 @@ class Tracking:
             InputError: if the sweep has not run.
         """
         return read_study(self._client, name, self.find_experiment(name).experiment_id, cache_folder())
+
+    def read_holder(self, name: str) -> Holder | None:
+        """Who last ran the sweep `name`; None where the store does not say it."""
+        registry = find_registry(self._client, names.lease_of(name))
+        return find_holder(*registry.read()) if registry else None
 
     def read_declaration(self, name: str) -> str | None:
         """What the sweep `name` declares, as it was recorded; None where it is not."""

@@ -6,25 +6,27 @@ has expired, so that clocks need not agree. A released or expired generation sta
 """
 
 import contextlib
-import json
 import math
-import os
-import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-from orchestrator.machine.processes import is_gone, process_space, start_time
 from orchestrator.machine.waiting import wait_until
 from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.lease_holder import (
+    EXPIRES_S,
+    RELEASED,
+    held_here,
+    is_dead,
+    is_here,
+    new_beat,
+    new_claim,
+    read_claim,
+)
 
 BEAT_S: Final = 5.0
-EXPIRES_S: Final = 45.0
-_held_here: set[str] = set()
-"""Tokens of the leases that this process holds."""
-
 TAKEN: Final = "Another driver has taken it"
 POLL_S: Final = 1.0
 """How long an answer of the store is good for, when the same lease is asked for again and again."""
@@ -62,11 +64,11 @@ class StoreLease:
         last = max((int(number) for number in claims), default=0)
         if last and not self._is_free(last, claims, notes):
             return False
-        claim = json.dumps({"who": _who(), "place": _place(), "token": self._token})
+        claim = new_claim(self._token)
         if registry.enter(str(last + 1), claim) != claim:
             return False
         self._mine, self._beaten_s = last + 1, began_s
-        _held_here.add(self._token)
+        held_here.add(self._token)
         return True
 
     def acquire_or_wait(self) -> bool:
@@ -99,10 +101,10 @@ class StoreLease:
             if max(int(number) for number in registry.entries()) > self._mine:
                 self._is_lost = True  # first: at no moment is it neither held nor lost
                 self._mine = None
-                _held_here.discard(self._token)
+                held_here.discard(self._token)
                 return False
             self._beats += 1
-            registry.note(f"beat.{self._mine}", str(self._beats))
+            registry.note(f"beat.{self._mine}", new_beat(self._beats))
             self._beaten_s = began_s
             return True
 
@@ -113,45 +115,23 @@ class StoreLease:
         thread is over before, so that it neither comes after this last note nor writes it at the same moment, which
         no database takes.
         """
-        _held_here.discard(self._token)
+        held_here.discard(self._token)
         with self._noting:
             if self._mine is not None:
                 mine, self._mine = self._mine, None
-                self._tracking.registry(f"lease {self.name}").note(f"beat.{mine}", "released")
+                self._tracking.registry(f"lease {self.name}").note(f"beat.{mine}", RELEASED)
 
     def _is_free(self, last: int, claims: dict[str, str], notes: dict[str, str]) -> bool:
-        holder: dict[str, Any] = json.loads(claims[str(last)])
+        holder = read_claim(claims[str(last)])
         self._holder = holder["who"]
         beat = notes.get(f"beat.{last}")
-        if beat == "released" or _is_dead(holder):
+        if beat == RELEASED or is_dead(holder):
             return True
         now = time.monotonic()
         if self._seen[0] != (last, beat):
-            self._is_alive = self._seen[0] is not None or _is_here(holder["place"])
+            self._is_alive = self._seen[0] is not None or is_here(holder["place"])
             self._seen = ((last, beat), now)
         return now - self._seen[1] >= self._expires_s
-
-
-def _who() -> str:
-    return f"process {os.getpid()} on {socket.gethostname()}"
-
-
-def _place() -> dict[str, Any]:
-    """What tells whether a process lives, to others that see the same processes."""
-    return {"space": process_space(), "pid": os.getpid(), "started": start_time(os.getpid())}
-
-
-def _is_here(place: dict[str, Any]) -> bool:
-    """Whether the holder is, or was, among the processes seen from here."""
-    return bool(place["space"]) and place["space"] == process_space()
-
-
-def _is_dead(holder: dict[str, Any]) -> bool:
-    """Whether the holder surely is gone: it was here, and no longer is; or it is this process and let go of it."""
-    place = holder["place"]
-    if place == _place():
-        return holder["token"] not in _held_here
-    return _is_here(place) and is_gone(place["pid"], place["started"])
 
 
 class LeaseKeeper:

@@ -1,11 +1,13 @@
 """Loads a study from the tracking store: from SQLite without MLflow where that can be, else through MLflow."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.results.study import Study
 from orchestrator.tracking import sqlite_reader
+from orchestrator.tracking.lease_holder import Holder
 from orchestrator.tracking.store import NotRunError, check_address, has_store, not_run
 from orchestrator.tracking.study_cache import cache_folder
 from search_spaces.sweep import Sweep
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 def load_study(sweep: str, settings: Settings | None = None) -> Study:
     """What the sweep called `sweep` has produced so far, in the tracking store that `settings` name.
 
+    What a driver that is gone has left running is stopped.
+
     Args:
         settings: default: those in force.
 
@@ -25,7 +29,12 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
     """
     settings = settings or read_settings()
     found = sqlite_reader.read_study(settings.tracking_uri, sweep, cache_folder())
-    return _asked(settings, sweep).read_study(sweep) if found is None else found
+    if found is None:
+        found = _asked(settings, sweep).read_study(sweep)
+    if all(replicate.state != "running" for replicate in found.replicates):
+        return found
+    holder = load_holder(sweep, settings)
+    return _stopped(found) if holder and holder.is_gone else found
 
 
 def load_if_run(sweep: str, settings: Settings) -> Study | None:
@@ -34,6 +43,21 @@ def load_if_run(sweep: str, settings: Settings) -> Study | None:
         return load_study(sweep, settings)
     except NotRunError:
         return None
+
+
+def load_holder(sweep: str, settings: Settings) -> Holder | None:
+    """Who last ran the sweep; None where the store does not say it."""
+    if settings.tracking_uri.startswith(sqlite_reader.SCHEME):
+        return sqlite_reader.read_holder(settings.tracking_uri, sweep)
+    from orchestrator.tracking.client import Tracking
+
+    return Tracking(settings).read_holder(sweep)
+
+
+def _stopped(study: Study) -> Study:
+    """Nothing of it runs, because its driver is gone: what was running when it was killed has stopped."""
+    replicates = [replace(one, state="stopped") if one.state == "running" else one for one in study.replicates]
+    return replace(study, replicates=tuple(replicates))
 
 
 def load_declaration(sweep: str, settings: Settings) -> str | None:

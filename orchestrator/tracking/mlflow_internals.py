@@ -62,6 +62,17 @@ PARAM_ROWS: Final = """
 """
 """The parameters of an experiment's runs of conditions, each with the value of a tag of the run."""
 
+ENTRY_ROWS: Final = """
+    SELECT entries.value FROM registered_model_tags AS root
+    JOIN params AS entries ON entries.run_uuid = root.value
+    WHERE root.name = ? AND root.key = 'run' AND entries.key = ?
+"""
+"""The parameter of one name of the run that a registered model's tag `run` names."""
+
+RUN_PARAM_ROWS: Final = "SELECT key, value FROM params WHERE run_uuid = ?"
+RUN_TAG_ROWS: Final = "SELECT key, value FROM tags WHERE run_uuid = ?"
+"""All of a run."""
+
 NUM_NOT_FINISHED: Final = """
     SELECT count(*) FROM runs JOIN experiments ON experiments.experiment_id = runs.experiment_id
     WHERE experiments.name = ? AND experiments.lifecycle_stage = 'active'

@@ -55,6 +55,18 @@ REGISTRY_KIND: Final = "book"
 
 _MEAN_CURVE: Final = re.compile(r"mean of (\d+)/(.+)")
 
+_UNSTORABLE: Final = re.compile(r"[^\w.\-:/ ]")
+
+
+def storable(name: str) -> str:
+    """`name` as a claim: with codes for what MLflow takes in no parameter's name. A sweep may be called anything."""
+    return _UNSTORABLE.sub(lambda found: f"_{ord(found[0]):x}_", name)
+
+
+def lease_of(sweep: str) -> str:
+    """The name of the registry in which the drivers of a sweep note who runs it."""
+    return f"lease sweep {sweep}"
+
 
 def stored_name(metric: str) -> str:
     """`metric` in MLflow, which allows no @ in names; its interface groups by slashes."""

@@ -5,7 +5,6 @@ and a parameter of one name in a run (its primary key). The registered model `po
 all registries; each registry's parameters are entries that nobody can change.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,8 +12,8 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
 from orchestrator.tracking import names
+from orchestrator.tracking.names import storable
 
-_UNSTORABLE: Final = re.compile(r"[^\w.\-:/ ]")
 NOTE: Final = "Kept by Ponderay: names the run that lists its leases and runs. Deleting it lets work be done twice."
 
 
@@ -49,9 +48,14 @@ class Registry:
         self.client.set_tag(self.run_id, name, value)
 
 
-def storable(name: str) -> str:
-    """`name` as a claim: with codes for what MLflow takes in no parameter's name. A sweep may be called anything."""
-    return _UNSTORABLE.sub(lambda found: f"_{ord(found[0]):x}_", name)
+def find_registry(client: MlflowClient, name: str) -> Registry | None:
+    """The registry called `name`; None where there is none."""
+    try:
+        root = Registry(client, str(client.get_registered_model(names.REGISTRIES).tags["run"]))
+    except MlflowException:
+        return None
+    run_id = root.entries().get(storable(name))
+    return Registry(client, run_id) if run_id else None
 
 
 def open_registry(client: MlflowClient, name: str) -> Registry:

@@ -8,7 +8,8 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.entities.paged_list import PagedList
 
 from orchestrator.tracking import names
-from orchestrator.tracking.registry import Registry, storable
+from orchestrator.tracking.names import storable
+from orchestrator.tracking.registry import Registry
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -12,13 +12,17 @@ from urllib.parse import quote
 
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
+from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_internals import (
+    ENTRY_ROWS,
     EXPERIMENT_ROW,
     EXPERIMENT_TAG_ROW,
     METRIC_ROWS,
     NUM_NAMED,
     NUM_NOT_FINISHED,
     PARAM_ROWS,
+    RUN_PARAM_ROWS,
+    RUN_TAG_ROWS,
     TAG_ROWS,
 )
 from orchestrator.tracking.replicate_tags import decode, decode_settings
@@ -111,6 +115,20 @@ def read_declaration(store: str, name: str) -> str | None:
     except sqlite3.Error:
         return None
     return str(found[0]) if found else None
+
+
+def read_holder(store: str, name: str) -> Holder | None:
+    """Who last ran the sweep `name`; None where the file cannot be read or does not say it."""
+    try:
+        with _opened(Path(store.removeprefix(SCHEME).partition("?")[0])) as database:
+            registry = (names.REGISTRIES, names.storable(names.lease_of(name)))
+            found = database.execute(ENTRY_ROWS, registry).fetchone()
+            if found is None:
+                return None
+            claims, notes = (dict(database.execute(rows, found).fetchall()) for rows in (RUN_PARAM_ROWS, RUN_TAG_ROWS))
+    except sqlite3.Error:
+        return None
+    return find_holder(claims, notes)
 
 
 @contextlib.contextmanager

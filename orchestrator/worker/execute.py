@@ -11,7 +11,7 @@ import re
 import socket
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,13 +19,16 @@ import torch
 
 from orchestrator.environment.redaction import redacted_text, redacted_traceback
 from orchestrator.journal import folder as journal_folder
+from orchestrator.journal.file_names import step_of
 from orchestrator.journal.folder import Record, ReplicateFolder, size_bytes
 from orchestrator.journal.packed_folder import opened, remove_unpacked
 from orchestrator.journal.summary import summarise
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import forget_peak_memory, peak_memory_bytes
-from orchestrator.worker.system_metrics import SystemMetrics
+from orchestrator.machine.waiting import wait_until
+from orchestrator.worker.journal_trial import EvaluationTrial, JournalTrial, Send
 from orchestrator.worker.trainable import Trainable
+from orchestrator.worker.unreadable import in_our_words, is_unreadable, without_advice, words
 from orchestrator.worker.work import Work, evaluation_id, evaluation_ids
 from trainables import distributed
 from trainables.config import AnyConfig
@@ -46,117 +49,13 @@ JOURNAL: Final = Path(journal_folder.__file__).parent
 OUT_OF_MEMORY: Final = ("can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 """How torch says so in a RuntimeError."""
 
-METRIC_NAME: Final = re.compile(r"^[\w.:/@ -]+$")
 LEFTOVER_S: Final = 20.0
 """A worker of a driver that died ends by itself within seconds; one that still holds the folder then hangs."""
 
+WRITER_S: Final = 20.0
+"""How long another process of a distributed run waits until the writer has set a checkpoint aside."""
+
 NOWHERE: Final[Mapping[str, Any]] = {}
-Send = Callable[[Record], None]
-
-
-class JournalTrial:
-    """A `Trial` that writes to the replicate's folder and passes what is new on to `send`."""
-
-    def __init__(self, folder: ReplicateFolder, work: Work, send: Send, is_writer: bool) -> None:
-        self._folder, self._work, self._send, self._is_writer = folder, work, send, is_writer
-        self._last_step, self._session_step = folder.last_step(), -1
-        self._load = SystemMetrics(folder.path)
-        self._opened = contextlib.ExitStack()
-
-    def report(
-        self,
-        metrics: Mapping[str, float],
-        *,
-        step: int,
-        checkpoint: Path | None = None,
-        artifacts: Sequence[Path] = (),
-    ) -> None:
-        """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint` and `artifacts`."""
-        values = {_checked(name): float(value) for name, value in metrics.items()}
-        if step <= self._session_step:
-            rule = f"Steps must rise, but step {step} was reported after step {self._session_step}"
-            raise ValueError(f"{rule}; put all metrics of a step into one report.")
-        self._session_step = step
-        record: Record = {"kind": "metrics", "step": step, "metrics": values, "kept": checkpoint is not None}
-        if self._is_writer:
-            if checkpoint and not Path(checkpoint).exists():
-                raise ValueError(f"A checkpoint must be a file or a folder, but there is no {checkpoint}.")
-            self._folder.keep_artifacts(_read(artifacts))
-            if step > self._last_step:
-                self._note_load(step)
-                record = self._folder.append(record)
-            if checkpoint:
-                self._folder.keep(Path(checkpoint), step)
-        if step > self._last_step:
-            self._last_step = step
-            self._send(record)
-
-    def _note_load(self, step: int) -> None:
-        """In the journal only, where the driver reads it: processes that report in step must send alike."""
-        if values := self._load.sample():
-            self._folder.append({"kind": "system", "step": step, "values": values})
-
-    def restore(self) -> Path | None:
-        """The newest checkpoint from which everything that is missing will be made again."""
-        found = self._folder.go_back() if self._is_writer else self._folder.newest()
-        return self._open(found) if found else None
-
-    def prerequisite(self, name: str) -> Path:
-        """The best checkpoint of the prerequisite `name`."""
-        products = self._work.products
-        if name not in products:
-            raise KeyError(f"There is no prerequisite {name!r}; there are {', '.join(products) or 'none'}.")
-        return self._open(best_product(products[name], self._work.shared_products.get(name, "")))
-
-    def close(self) -> None:
-        """Removes the folders that were unpacked for it."""
-        self._opened.close()
-
-    def _open(self, checkpoint: Path) -> Path:
-        return self._opened.enter_context(opened(checkpoint, self._folder.path))
-
-
-class EvaluationTrial(JournalTrial):
-    """A `Trial` for `evaluate`: what it reports is kept aside until the best checkpoint is known."""
-
-    reported: tuple[int, dict[str, float], dict[str, bytes]] = (0, {}, {})
-
-    def report(
-        self,
-        metrics: Mapping[str, float],
-        *,
-        step: int,
-        checkpoint: Path | None = None,
-        artifacts: Sequence[Path] = (),
-    ) -> None:
-        """Keeps `metrics` and `artifacts` in memory."""
-        self.reported = (step, dict(metrics), _read(artifacts))
-
-
-def _checked(name: str) -> str:
-    if not METRIC_NAME.match(name):
-        raise ValueError(f"A metric's name may have letters, digits, spaces and any of _ . : / - @, but got {name!r}.")
-    return name
-
-
-def _read(files: Sequence[Path]) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in files}
-
-
-def best_product(folder: Path, shared: str = "") -> Path:
-    """The best checkpoint of a finished prerequisite, or its last; fetched, where its folder is shared by a URL.
-
-    Raises:
-        OSError: if it can no longer be fetched whole.
-    """
-    place = ReplicateFolder(folder, {}, shared)
-    products: Mapping[str, str] = place.state()["products"]
-    name = products.get("best") or next(iter(products.values()), "")
-    if name and not shared:
-        return folder / name
-    if found := place.product(name) if name else place.newest():
-        return found
-    raise OSError(f"The checkpoint {name} at {shared or folder} is gone or damaged.")
 
 
 def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str, Any] = NOWHERE) -> None:
@@ -219,20 +118,21 @@ def _execute(
         send(folder.append(record) if is_writer else record)
 
     try:
+        mended = folder.begin(work.attempt) if is_writer else ""
         if is_writer:
-            folder.begin(work.attempt)
             remove_unpacked(folder.path)
-        distributed.gather("the writer holds the lease, so all processes read the same journal")
+        mended = "".join(distributed.gather(mended))  # and so all processes read the same journal
         folder.look()
         if folder.state().get("attempt") == work.attempt:
             return
-        trial, done = JournalTrial(folder, work, send, is_writer), folder.evaluations()
+        done = folder.evaluations()
         asked_for = {"evaluations": sorted(evaluation_ids(trainable, config))}
         identity = {"attempt": work.attempt, "code_version": work.code_version, "config": work.config}
         write({"kind": "started"} | identity | asked_for | _place() | dict(process))
+        if mended:
+            write({"kind": "set_aside", "said": mended})
         if not folder.is_trained(work.num_steps):
-            with contextlib.closing(trial):
-                trainable.train(config, trial)
+            _train(work, trainable, config, folder, send, is_writer)
             if work.num_steps is None:
                 write({"kind": "trained"})
             distributed.gather("the writer has kept the last checkpoint")
@@ -261,13 +161,64 @@ def _execute(
             "error": _in_one_line(error),
             "evaluation": under_test,
             "is_input_error": isinstance(error, InputError),
-            "traceback": redacted_traceback(traceback.format_exc()),
+            "traceback": redacted_traceback(without_advice(traceback.format_exc(), error)),
         }
         failure |= _peaks() | {"size_bytes": size_bytes(folder.path)}
         failure = _append_if_possible(folder, failure)
         if is_one_of_many:
             raise RuntimeError(failure["error"]) from None  # Ray logs it, so without secrets
         send(failure)
+
+
+def _train(
+    work: Work, trainable: Trainable, config: AnyConfig, folder: ReplicateFolder, send: Send, is_writer: bool
+) -> None:
+    """Trains on from the newest checkpoint; where that cannot be read, from the one before, and then anew.
+
+    Where training fails without it before any report, too, the fault is not the checkpoint's: it is put back.
+    """
+    aside: list[str] = []
+    while True:
+        trial = JournalTrial(folder, work, send, is_writer)
+        try:
+            with contextlib.closing(trial):
+                trainable.train(config, trial)
+            return
+        except Exception as error:
+            if not trial.has_reported and trial.restored and _is_unreadable(error, folder):
+                aside.append(_set_aside(trial.restored, error, folder, send, is_writer))
+                continue
+            for name in () if trial.has_reported else aside:
+                folder.put_back(name)
+            if (told := in_our_words(error, trial.opened)) is error:
+                raise
+            raise told from None
+
+
+def _is_unreadable(error: Exception, folder: ReplicateFolder) -> bool:
+    """Not so where training has failed before by the same, for then it had not read the checkpoint."""
+    is_new = folder.state().get("error") != _in_one_line(error)
+    return is_new and not _is_outside(error) and is_unreadable(error)
+
+
+def _set_aside(checkpoint: Path, error: Exception, folder: ReplicateFolder, send: Send, is_writer: bool) -> str:
+    """Sets a checkpoint aside that cannot be read, and says so; returns its new name.
+
+    Raises:
+        ConnectionError: where several processes train together, for all of them have to start again.
+    """
+    if not is_writer:
+        wait_until(lambda: not checkpoint.exists(), WRITER_S)
+        raise ConnectionResetError(f"The writer starts again, because {checkpoint.name} cannot be read.")
+    aside = folder.set_aside(checkpoint)
+    newest = folder.newest()
+    whence = f"goes on after step {step_of(newest.name)}" if newest else "starts anew"
+    said = f"{checkpoint} cannot be read ({words(error)}). It is set aside as {aside}, and training {whence}."
+    record = folder.append({"kind": "set_aside", "said": redacted_text(said)})
+    if distributed.world_size() > 1:
+        raise ConnectionResetError(record["said"])
+    send(record)
+    return aside
 
 
 def _is_outside(error: Exception) -> bool:
@@ -302,7 +253,12 @@ def _evaluate(
             contextlib.closing(EvaluationTrial(folder, work, send, is_writer)) as trial,
             opened(candidate, folder.path) as checkpoint,
         ):
-            work.loaded().evaluate(work.typed_config(), checkpoint, evaluation, trial)
+            try:
+                work.loaded().evaluate(work.typed_config(), checkpoint, evaluation, trial)
+            except Exception as error:
+                if (told := in_our_words(error, candidate.name)) is error:
+                    raise
+                raise told from None
         if not trial.reported[1]:
             raise ValueError(f"`evaluate` ended without a report under {name!r}; it must call `trial.report`.")
         tried.append(trial.reported)

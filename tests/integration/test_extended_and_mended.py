@@ -235,7 +235,7 @@ def test_devices_are_held_once_for_as_long_as_the_work_takes(workplace, monkeypa
 
 
 def test_a_metric_whose_name_no_store_takes_fails_its_replicate_in_words(workplace, monkeypatch):
-    from orchestrator.worker.execute import JournalTrial
+    from orchestrator.worker.journal_trial import JournalTrial
 
     report = JournalTrial.report
     monkeypatch.setattr(

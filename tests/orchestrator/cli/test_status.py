@@ -3,17 +3,23 @@
 import csv
 import io
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from orchestrator import notebook
 from orchestrator.cli.status import _disk, status
 from orchestrator.console.printing import Format
+from orchestrator.machine.processes import process_space, start_time
 from orchestrator.results.study import Study
 from orchestrator.tracking import load
+from orchestrator.tracking.registry import open_registry
 from tests.orchestrator.recorded import replicate
+from tests.orchestrator.tracking.processes import ended_process
 
 
 @pytest.fixture
@@ -48,6 +54,46 @@ def test_few_replicates_are_shown_one_by_one(store, printed):
     assert [cell.strip() for cell in row.strip("│").split("│")] == ["a", "2", "failed", "[why] it failed"]
     assert "1 complete, 1 failed; 2.5 MB of checkpoints and journals\n" in shown
     assert "versions" not in shown and "Peak memory" not in shown
+
+
+def hold(store, who: str, space: str, pid: int, started: str, beat: str = "") -> None:
+    """Has a process run the sweep."""
+    registry = open_registry(store.client, "lease sweep asr.demo")
+    registry.enter("1", json.dumps({"who": who, "place": {"space": space, "pid": pid, "started": started}}))
+    if beat:
+        registry.note("beat.1", beat)
+
+
+def test_what_a_killed_driver_left_running_is_stopped_and_goes_on(store, printed):
+    store.write([replicate("a", 1), replicate("a", 2, state="running")], revision=1)
+    assert "running" in printed(status)
+    hold(store, "process 7 on here", process_space(), *ended_process(), beat="9 1700000000000")
+    shown = printed(status)
+    assert "running" not in shown and "1 complete, 1 stopped;" in shown
+    assert (
+        "What is stopped waits; process 7 on here, which ran the sweep last, is gone: `ponderay run asr.demo` "
+        "continues it.\n"
+    ) in shown
+    assert {row["state"] for row in json.loads(printed(status, format=Format.json))} == {"complete", "stopped"}
+    assert notebook.load("asr.demo").replicates[1].state == "stopped"
+
+
+def test_of_a_driver_elsewhere_that_is_silent_the_clock_is_told(store, printed):
+    store.write([replicate("a", 1, state="running")], revision=1)
+    hold(store, "process 7 on node3", "another boot", 7, "1", f"9 {time.time_ns() // 1_000_000 - 600_000}")
+    shown = printed(status)
+    assert "│ running │" in shown
+    assert (
+        "By its clock process 7 on node3, which runs the sweep, gave its last heartbeat 10 min ago; if it is gone, "
+        "`ponderay run asr.demo` continues.\n"
+    ) in shown
+
+
+def test_of_a_driver_that_is_alive_nothing_is_said(store, printed):
+    store.write([replicate("a", 1, state="running")], revision=1)
+    hold(store, "this", process_space(), os.getppid(), start_time(os.getppid()), "9 1700000000000")
+    shown = printed(status)
+    assert "│ running │" in shown and "continues" not in shown
 
 
 def test_many_are_shown_by_condition_those_that_changed_last(large, printed, workplace):

@@ -15,6 +15,7 @@ from orchestrator.journal.folder import ReplicateFolder, looked_at
 
 URL = "memory://bucket/replicates/sweep/key"
 LOSSES = (5.0, 1.0, 3.0, 2.0, 4.0)
+STARTED = {"kind": "started", "attempt": "driver.1", "code_version": "v", "host": "h", "device": "d"}
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +182,7 @@ def test_an_earlier_try_of_a_driver_that_comes_late_does_not_take_the_folder_bac
 
 def test_what_another_process_of_the_session_said_last_is_taken_into_the_journal_by_the_next_writer():
     """Ray Train starts all processes again, and they see that the attempt has ended."""
-    session("a", "driver.1").append({"kind": "started", "attempt": "driver.1"})
+    session("a", "driver.1").append(STARTED)
     beside = reader("b")
     beside.append({"kind": "state", "state": "failed", "attempt": "driver.1", "error": "of rank 1"})
     assert reader().state() == {"state": "new"}
@@ -241,7 +242,7 @@ def test_metrics_without_a_checkpoint_are_sent_together_and_soon(sent, monkeypat
 def test_new_lines_are_read_from_where_the_last_ones_ended():
     folder, other = session("a"), reader()
     assert other.records_after(0) == ([], 0)
-    folder.append({"kind": "started", "attempt": "driver.1"})
+    folder.append(STARTED)
     records, offset = other.records_after(0)
     assert [record["kind"] for record in records] == ["started"]
     assert other.records_after(offset) == ([], offset)
@@ -302,7 +303,7 @@ def test_a_product_that_a_journal_names_cannot_lie_elsewhere(name):
 def test_a_session_that_was_followed_while_no_answer_came_does_not_try_again(monkeypatch):
     monkeypatch.setattr("orchestrator.journal.bucket.WAITS_S", (0.0,))
     first = session("a", "driver.1")
-    first.append({"kind": "started"})
+    first.append(STARTED)
     move, lost = SharedFolder._put_and_move, []
 
     def without_answer(folder, put, path):

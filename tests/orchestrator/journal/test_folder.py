@@ -89,7 +89,7 @@ def test_new_lines_of_the_journal_are_read_once_and_torn_ones_later(workplace):
         journal.write('{"kind": "me')
     assert folder.records_after(offset) == ([], offset)
     with Path("replicate/journal.jsonl").open("a") as journal:
-        journal.write('trics", "step": 2}\n')
+        journal.write('trics", "time_ms": 1, "step": 2, "metrics": {}}\n')
     records, end = folder.records_after(offset)
     assert [record["step"] for record in records] == [2]
     assert folder.records_after(end) == ([], end)
@@ -122,6 +122,7 @@ def test_checkpoints_are_in_the_order_of_steps_whatever_the_number_of_digits(wor
     source = Path("source")
     for step in (980_000, 990_000, 1_000_000, 1_010_000):
         source.write_text(f"state {step}")
+        folder.append({"kind": "metrics", "step": step, "metrics": {}})
         folder.keep(source, step)
         assert folder.newest().read_text() == f"state {step}"
     assert list(folder.checkpoints()) == [1_000_000, 1_010_000]

@@ -28,18 +28,20 @@ def test_what_was_packed_comes_back_for_as_long_as_it_is_used(tmp_path):
     given = write(tmp_path / "given", FILES)
     (given / "nothing").mkdir()
     folder = ReplicateFolder(tmp_path / "replicate", {})
+    folder.append({"kind": "metrics", "step": 7, "metrics": {}})
     folder.keep(given, 7)
     with opened(folder.newest(), folder.path) as found:
         assert read(found) == FILES
         assert (found / "nothing").is_dir()
         assert found.parent == folder.path
-    assert [path.suffix for path in folder.path.iterdir()] == [".zip"]
+    assert sorted(path.suffix for path in folder.path.iterdir()) == [".jsonl", ".zip"]
 
 
 def test_a_file_is_given_as_it_is(tmp_path):
     folder = ReplicateFolder(tmp_path / "replicate", {})
     with zipfile.ZipFile(tmp_path / "state", "w") as archive:  # as torch's own files are
         archive.writestr("data", b"weights")
+    folder.append({"kind": "metrics", "step": 1, "metrics": {}})
     folder.keep(tmp_path / "state", 1)
     with opened(folder.newest(), folder.path) as found:
         assert found == folder.newest()

@@ -64,7 +64,7 @@ def child(tracking) -> Iterator[Callable[[], Child]]:
 
 def foreign(lease: StoreLease, monkeypatch) -> None:
     """Has `lease` taken as if by a process of another machine."""
-    monkeypatch.setattr("orchestrator.tracking.lease.process_space", lambda: "another machine")
+    monkeypatch.setattr("orchestrator.tracking.lease_holder.process_space", lambda: "another machine")
     assert lease.acquire()
     monkeypatch.undo()
 

@@ -1,0 +1,179 @@
+"""The lines of a journal, as far as they are whole: what follows a damaged line is not trusted.
+
+A journal is only ever appended to, so all that stands before a damaged line is what was written there. A last line
+without its end is none that a crash has not torn off, and no damage.
+"""
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+ASIDE: Final = "journal.damaged-{}.jsonl"
+NOT_A_FILE: Final = (errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EPERM)
+"""Why a journal cannot be read that asking again would not mend."""
+
+STATES: Final = ("complete", "failed")
+NEEDED: Final[dict[str, dict[str, type | tuple[type, ...]]]] = {
+    "started": {"attempt": str, "code_version": str, "host": str, "device": str},
+    "metrics": {"step": int, "metrics": dict},
+    "evaluation": {"step": int, "metrics": dict},
+    "system": {"step": int, "values": dict},
+    "state": {"state": str},
+    "trained": {},
+}
+"""What is read of each kind of record, beside its time; of others nothing is."""
+
+OPTIONAL: Final[dict[str, type | tuple[type, ...]]] = {
+    "id": str,
+    "error": str,
+    "evaluation": str,
+    "traceback": str,
+    "attempt": str,
+    "code_version": str,
+    "products": dict,
+    "config": dict,
+    "evaluations": list,
+    "size_bytes": int,
+    "peak_host_bytes": int,
+    "peak_gpu_bytes": int,
+}
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Of a journal.
+
+    Attributes:
+        records: one for each whole line before the first damaged one.
+        num_bytes: what these lines take.
+        fault: what is wrong behind them; empty where nothing is.
+        error: what the system says of a file that cannot be read.
+    """
+
+    records: list[dict[str, Any]]
+    num_bytes: int
+    fault: str = ""
+    error: OSError | None = None
+
+    @property
+    def number(self) -> int:
+        """Of the damaged line, where the journal was read from its beginning."""
+        return len(self.records) + 1
+
+    def damage(self, place: object) -> str:
+        """The fault as the beginning of a sentence about the journal at `place`."""
+        if self.error:
+            return f"The journal {place} cannot be read ({self.fault})"
+        return f"The journal {place} is damaged: its line {self.number} {self.fault}"
+
+
+def parse(content: bytes) -> Lines:
+    """The records that stand in `content`, which begins with a line."""
+    records: list[dict[str, Any]] = []
+    end = 0
+    while (stop := content.find(b"\n", end)) >= 0:
+        fault, record = _record(content[end:stop])
+        if fault:
+            return Lines(records, end, fault)
+        records.append(record)
+        end = stop + 1
+    is_torn = content[end : end + 1] in (b"", b"{")
+    return Lines(records, end, "" if is_torn else "is no JSON")
+
+
+def read(journal: Path) -> Lines:
+    """The records of a file; none where there is no file."""
+    try:
+        return parse(journal.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return Lines([], 0)
+    except OSError as error:
+        return unreadable(error)
+
+
+def unreadable(error: OSError) -> Lines:
+    """Of a file that cannot be read."""
+    return Lines([], 0, error.strerror or str(error), error)
+
+
+def mend(journal: Path) -> str:
+    """Sets a damaged journal aside, and leaves its whole lines before the damage in its place; says so.
+
+    Empty where it is whole. Only for whoever writes the journal.
+
+    Raises:
+        OSError: if it cannot be read for a reason that may pass.
+    """
+    lines = read(journal)
+    if not lines.fault:
+        return ""
+    if lines.error and lines.error.errno not in NOT_A_FILE:
+        raise lines.error
+    kept = b"" if lines.error else journal.read_bytes()[: lines.num_bytes]
+    aside = journal.with_name(free_name(lambda name: os.path.lexists(journal.with_name(name))))
+    partial = journal.with_name("journal.partial")
+    with partial.open("wb") as file:
+        file.write(kept)
+        file.flush()
+        os.fsync(file.fileno())
+    _name_again(journal, aside)
+    partial.replace(journal)
+    return told(lines, journal, aside.name)
+
+
+def told(lines: Lines, place: object, aside: str) -> str:
+    """That a damaged journal was set aside."""
+    kept = f"; the {len(lines.records)} lines before it are kept" if lines.records else ""
+    return f"{lines.damage(place)}. It is set aside as {aside}{kept}"
+
+
+def free_name(is_taken: Callable[[str], bool]) -> str:
+    """The first name of a damaged journal that no earlier one has."""
+    names: Iterator[str] = (ASIDE.format(number) for number in count(1))
+    return next(name for name in names if not is_taken(name))
+
+
+def _name_again(journal: Path, aside: Path) -> None:
+    """At no moment there is neither: a crash leaves the journal as it was, or both."""
+    try:
+        os.link(journal, aside, follow_symlinks=False)
+    except OSError:  # a folder, or a disk without hard links
+        journal.rename(aside)
+
+
+def _record(line: bytes) -> tuple[str, dict[str, Any]]:
+    """What is wrong with a line, and the record in it."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return "is no JSON", {}
+    if not isinstance(found, dict) or not isinstance(found.get("kind"), str):
+        return "is no record with a `kind`", {}
+    return _fault(found), found
+
+
+def _fault(record: dict[str, Any]) -> str:
+    kind = record["kind"]
+    if kind not in NEEDED:
+        return ""
+    for name, type_ in (NEEDED[kind] | {"time_ms": int}).items():
+        if not _is(record.get(name), type_):
+            return f"has no right `{name}`"
+    for name, type_ in OPTIONAL.items():
+        if name in record and not _is(record[name], type_):
+            return f"has no right `{name}`"
+    if kind == "state" and record["state"] not in STATES:
+        return "has no right `state`"
+    numbers = record.get("metrics", record.get("values", {}))
+    if not all(_is(value, (int, float)) for value in numbers.values()):
+        return "has a metric that is no number"
+    return ""
+
+
+def _is(value: object, type_: type | tuple[type, ...]) -> bool:
+    return isinstance(value, type_) and not isinstance(value, bool)

@@ -1,0 +1,141 @@
+"""What a trainable sees of the outside, at work on a replicate's folder."""
+
+import contextlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from orchestrator.journal.folder import Record, ReplicateFolder
+from orchestrator.journal.packed_folder import opened
+from orchestrator.worker.system_metrics import SystemMetrics
+from orchestrator.worker.work import Work
+
+METRIC_NAME: Final = re.compile(r"^[\w.:/@ -]+$")
+Send = Callable[[Record], None]
+
+
+class JournalTrial:
+    """A `Trial` that writes to the replicate's folder and passes what is new on to `send`.
+
+    Attributes:
+        restored: the checkpoint that training goes on from.
+        opened: the name of the checkpoint that it was given last.
+    """
+
+    def __init__(self, folder: ReplicateFolder, work: Work, send: Send, is_writer: bool) -> None:
+        self._folder, self._work, self._send, self._is_writer = folder, work, send, is_writer
+        self._last_step, self._session_step = folder.last_step(), -1
+        self._is_restored = False
+        self.restored: Path | None = None
+        self.opened = ""
+        self._load = SystemMetrics(folder.path)
+        self._opened = contextlib.ExitStack()
+
+    def report(
+        self,
+        metrics: Mapping[str, float],
+        *,
+        step: int,
+        checkpoint: Path | None = None,
+        artifacts: Sequence[Path] = (),
+    ) -> None:
+        """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint` and `artifacts`."""
+        values = {_checked(name): float(value) for name, value in metrics.items()}
+        if step <= self._session_step:
+            rule = f"Steps must rise, but step {step} was reported after step {self._session_step}"
+            raise ValueError(f"{rule}; put all metrics of a step into one report.")
+        self._session_step = step
+        record: Record = {"kind": "metrics", "step": step, "metrics": values, "kept": checkpoint is not None}
+        if self._is_writer:
+            if checkpoint and not Path(checkpoint).exists():
+                raise ValueError(f"A checkpoint must be a file or a folder, but there is no {checkpoint}.")
+            self._folder.keep_artifacts(_read(artifacts))
+            self._remove_behind()
+            if step > self._last_step:
+                self._note_load(step)
+                record = self._folder.append(record)
+            if checkpoint:
+                self._folder.keep(Path(checkpoint), step)
+        if step > self._last_step:
+            self._last_step = step
+            self._send(record)
+
+    def _note_load(self, step: int) -> None:
+        """In the journal only, where the driver reads it: processes that report in step must send alike."""
+        if values := self._load.sample():
+            self._folder.append({"kind": "system", "step": step, "values": values})
+
+    def restore(self) -> Path | None:
+        """The newest checkpoint from which everything that is missing will be made again."""
+        self.restored, self._is_restored = self._folder.newest(), True
+        return self._open(self.restored) if self.restored else None
+
+    def _remove_behind(self) -> None:
+        """What lies behind the restored checkpoint, once that has turned out to be one to go on from."""
+        if self._is_restored:
+            self._is_restored = False
+            self._folder.remove_behind(self.restored)
+
+    @property
+    def has_reported(self) -> bool:
+        """Whether this session has."""
+        return self._session_step >= 0
+
+    def prerequisite(self, name: str) -> Path:
+        """The best checkpoint of the prerequisite `name`."""
+        products = self._work.products
+        if name not in products:
+            raise KeyError(f"There is no prerequisite {name!r}; there are {', '.join(products) or 'none'}.")
+        return self._open(best_product(products[name], self._work.shared_products.get(name, "")))
+
+    def close(self) -> None:
+        """Removes the folders that were unpacked for it."""
+        self._opened.close()
+
+    def _open(self, checkpoint: Path) -> Path:
+        self.opened = checkpoint.name
+        return self._opened.enter_context(opened(checkpoint, self._folder.path))
+
+
+class EvaluationTrial(JournalTrial):
+    """A `Trial` for `evaluate`: what it reports is kept aside until the best checkpoint is known."""
+
+    reported: tuple[int, dict[str, float], dict[str, bytes]] = (0, {}, {})
+
+    def report(
+        self,
+        metrics: Mapping[str, float],
+        *,
+        step: int,
+        checkpoint: Path | None = None,
+        artifacts: Sequence[Path] = (),
+    ) -> None:
+        """Keeps `metrics` and `artifacts` in memory."""
+        self.reported = (step, dict(metrics), _read(artifacts))
+
+
+def _checked(name: str) -> str:
+    if not METRIC_NAME.match(name):
+        raise ValueError(f"A metric's name may have letters, digits, spaces and any of _ . : / - @, but got {name!r}.")
+    return name
+
+
+def _read(files: Sequence[Path]) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in files}
+
+
+def best_product(folder: Path, shared: str = "") -> Path:
+    """The best checkpoint of a finished prerequisite, or its last; fetched, where its folder is shared by a URL.
+
+    Raises:
+        OSError: if it can no longer be fetched whole.
+    """
+    place = ReplicateFolder(folder, {}, shared)
+    products: Mapping[str, str] = place.state()["products"]
+    name = products.get("best") or next(iter(products.values()), "")
+    if name and not shared:
+        return folder / name
+    if found := place.product(name) if name else place.newest():
+        return found
+    raise OSError(f"The checkpoint {name} at {shared or folder} is gone or damaged.")

@@ -1,0 +1,115 @@
+"""Journals that are damaged: their replicate goes on from what is whole, all others stay, and nothing goes unsaid."""
+
+import json
+import shutil
+from io import StringIO
+from pathlib import Path
+
+import fsspec
+import pytest
+from rich.console import Console
+
+from orchestrator.driver import run_without_ray
+from orchestrator.environment.settings import read_settings
+from orchestrator.forecast.remaining_work import look
+from orchestrator.results.outcome import Outcome
+from orchestrator.scheduler.task_factory import TaskFactory
+from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.test_without_ray import starts
+from trainables.errors import DataWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::trainables.errors.DataWarning")
+CONDITIONS = {"a": {}, "b": {"x": 0.25}}
+STEP = b'"step": 3'
+
+
+@pytest.fixture
+def cut_off(workplace, monkeypatch) -> tuple[Outcome, Path]:
+    """A sweep whose first replicate was stopped at its last step, what it would have come to, and its journal."""
+    whole = run_quietly(tiny(CONDITIONS, name="tiny.whole"))
+    with monkeypatch.context() as patch:
+
+        def stop(config, epoch):
+            if epoch == 4:
+                raise KeyboardInterrupt
+
+        patch.setattr("tests.integration.tiny._strike", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_quietly(tiny(CONDITIONS))
+    (journal,) = Path("runs/replicates/tiny.sweep").rglob("journal.jsonl")
+    return whole, journal
+
+
+def damage(journal: Path) -> None:
+    """Changes the line of the third step."""
+    lines = journal.read_bytes().splitlines()
+    (number,) = (i for i, line in enumerate(lines) if b'"metrics"' in line and STEP in line)
+    lines[number] = bytes(range(128, 256))
+    journal.write_bytes(b"\n".join(lines) + b"\n")
+
+
+def test_its_replicate_comes_to_the_same_digits_and_no_other_is_touched(cut_off):
+    whole, journal = cut_off
+    run_quietly(tiny(CONDITIONS, seeds=(2,)))
+    damage(journal)
+    screen = StringIO()
+    factory = TaskFactory(tiny(CONDITIONS), read_settings(), 0)
+    outcome = run_without_ray(factory, Console(file=screen, width=1000), accept_code=False)
+    assert [dict(r.metrics) for r in outcome.replicates] == [dict(r.metrics) for r in whole.replicates]
+    assert f"a seed 1: The journal {journal.absolute()} is damaged: its line " in screen.getvalue()
+    assert "It is set aside as journal.damaged-1.jsonl" in screen.getvalue()
+    assert "training goes on after step 2." in screen.getvalue()
+    counts = starts(Path("runs/replicates/tiny.sweep"))
+    assert counts.pop(journal.parent.name) == 2 and set(counts.values()) == {1}
+    assert not run_quietly(tiny(CONDITIONS)).num_failed
+
+
+def test_who_only_reads_says_it_and_changes_nothing(cut_off):
+    _, journal = cut_off
+    damage(journal)
+    before = {
+        path: path.read_bytes() for path in Path("runs").rglob("*") if path.is_file() and "cache" not in str(path)
+    }
+    with pytest.warns(
+        DataWarning, match=r"replicates/tiny\.sweep/\w+/journal\.jsonl is damaged: its line \d+ is no JSON"
+    ):
+        snapshot = look(tiny(CONDITIONS), read_settings(), 2, 0, accept_code=False)
+    assert [one.state for one in snapshot.replicates].count("partly done") == 1
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_what_is_complete_stays_so(workplace):
+    before = run_quietly(tiny(CONDITIONS))
+    for journal in Path("runs/replicates").rglob("journal.jsonl"):
+        journal.write_bytes(b"garbage\n")
+    after = run_quietly(tiny(CONDITIONS))
+    assert [(r.state, dict(r.metrics)) for r in after.replicates] == [
+        (r.state, dict(r.metrics)) for r in before.replicates
+    ]
+    assert not list(Path("runs").rglob("journal.damaged-*"))
+
+
+def test_behind_a_url_the_same(cut_off, monkeypatch):
+    whole, _ = cut_off
+    monkeypatch.setenv("PONDERAY_STORAGE", "memory://damaged/runs")
+    files = fsspec.filesystem("memory")
+    files.store.clear()
+    shutil.rmtree("runs/replicates/tiny.sweep")
+    with monkeypatch.context() as patch:
+
+        def stop(config, epoch):
+            if epoch == 4:
+                raise KeyboardInterrupt
+
+        patch.setattr("tests.integration.tiny._strike", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_quietly(tiny(CONDITIONS))
+    (path,) = (path for path in files.find("/damaged/runs/replicates/tiny.sweep") if path.endswith("journal.jsonl"))
+    lines = files.cat_file(path).splitlines(keepends=True)
+    damaged = b"".join([*lines[:-1], bytes(99) + b"\n"])
+    files.pipe_file(path, damaged)
+    outcome = run_quietly(tiny(CONDITIONS))
+    assert [dict(r.metrics) for r in outcome.replicates] == [dict(r.metrics) for r in whole.replicates]
+    assert files.cat_file(path.replace("journal.jsonl", "journal.damaged-1.jsonl")) == damaged
+    assert all(json.loads(line) for line in files.cat_file(path).splitlines())
+    files.store.clear()
