@@ -6,7 +6,7 @@ An entry point in the group `ponderay.sweeps` names a sweep, a function that bui
 
 import inspect
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from search_spaces.known_names import known_names
 from search_spaces.size import Size, plain_name, size_of, sized_name
 from search_spaces.sweep import Sweep, SweepFunction
 from trainables.errors import InputError
@@ -125,8 +126,8 @@ def _place(name: str) -> str:
         place = entries[family].value
         known = _declared(place)
         if not isinstance(known, Mapping) or key not in known:
-            listed = ", ".join(f"{family}.{one}" for one in sorted(known)) if isinstance(known, Mapping) else family
-            raise InputError(f"There is no sweep {name!r}; the sweeps of {family} are {listed}.")
+            names = [f"{family}.{one}" for one in sorted(known)] if isinstance(known, Mapping) else [family]
+            raise InputError(f"There is no sweep {name!r}; the sweeps of {family} are {known_names(names, name)}.")
         return f"{place}.{key}"
     raise InputError(_unknown(name))
 
@@ -135,7 +136,8 @@ def _unknown(name: str) -> str:
     if name.endswith(".py") or "/" in name:
         return f"A file of sweeps is named with the sweep in it: {name}:NAME, but got {name!r}."
     others = [entry.name for entry in _entries() if not _is_ours(entry)]
-    known = ", ".join([*sweep_functions(), *others]) or "none, because no package with sweeps is installed"
+    names = [*sweep_functions(), *others]
+    known = known_names(names, name) if names else "none, because no package with sweeps is installed"
     return f"There is no sweep {name!r}; the sweeps are {known}. One of your own is FILE.py:NAME or MODULE:NAME."
 
 
@@ -146,17 +148,14 @@ def _declared(place: str) -> Any:
     module = _module(where)
     found = getattr(module, attribute, None)
     if found is None:
-        raise InputError(f"{where} has no {attribute!r}; its sweeps are {_names(_in_module(module))}.")
+        names = known_names(sorted(_in_module(module)), attribute)
+        raise InputError(f"{where} has no {attribute!r}; its sweeps are {names}.")
     if not dot:
         return found
     if not isinstance(found, Mapping) or key not in found:
-        known = _names(found) if isinstance(found, Mapping) else "none: it is no mapping"
+        known = known_names(sorted(found), key) if isinstance(found, Mapping) else "none: it is no mapping"
         raise InputError(f"There is no sweep {key!r} in {where}:{attribute}; there are {known}.")
     return found[key]
-
-
-def _names(found: Iterable[str]) -> str:
-    return ", ".join(sorted(found)) or "none"
 
 
 def _in_module(module: ModuleType) -> dict[str, Sweep]:

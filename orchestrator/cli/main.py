@@ -137,13 +137,13 @@ def run(
 
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
     factory = TaskFactory(sweep, settings, num_gpus=0)
-    check_retry(sweep, settings, retry or ())
+    again = check_retry(sweep, settings, retry or ())
     if replicates := finished_replicates(factory, accept_code):
         _finish(sweep, Outcome(replicates))
     from orchestrator.driver import launch  # loads MLflow, and then Ray
 
     try:
-        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose, retry or ())
+        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose, again)
     except StoppedError as stopped:
         _say_how_to_continue(str(stopped))
     except KeyboardInterrupt:

@@ -68,12 +68,13 @@ def condition_rows(study: Study, objective: "Objective") -> list[dict[str, Any]]
     newest = sorted(study.conditions, key=lambda name: study.updated_ms.get(name, 0), reverse=True)[:MAX_CONDITIONS]
     chosen = set(newest)
     states = list(dict.fromkeys(replicate.state for replicate in study.replicates))
-    metric = "@".join([objective.metric, *study.evaluations()[:1]])
+    metric, known = "@".join([objective.metric, *study.evaluations()[:1]]), set(study.metrics())
     rows = []
     for name in (name for name in study.conditions if name in chosen):
         replicates = study.of(name)
         counts = Counter(replicate.state for replicate in replicates)
-        summary = study.summary(name, metric) or study.summary(name, objective.metric)
+        found = (study.summary(name, one) for one in (metric, objective.metric) if one in known)
+        summary = next(filter(None, found), None)
         rows.append(
             {"condition": name}
             | {state: counts[state] or "" for state in states}

@@ -29,6 +29,7 @@ from orchestrator.tracking.registry import Registry, open_registry
 from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, plain, write
 from orchestrator.tracking.store import address, made_once, reason_of, store_kind
 from orchestrator.tracking.study_cache import cache_folder
+from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
 ENDED: Final = {"complete": "FINISHED", "failed": "FAILED", "stopped": "KILLED"}
@@ -44,6 +45,9 @@ And it would print two lines for each run that ends.
 
 MOST_NAMED: Final = 12
 """Experiments in a message."""
+
+MOST_EXPERIMENTS: Final = 1000
+"""Among which the nearest name is looked for."""
 
 AWAY_STATUS: Final = (401, 403, 429, 499, 500, 502, 503, 504)
 
@@ -109,7 +113,10 @@ class Tracking:
         found = self._client.get_experiment_by_name(name)
         if found is None:
             store = redacted_uri(self._settings.tracking_uri)
-            raise InputError(f"{name} has not run here yet ({store}); `ponderay run` runs a sweep.")
+            recorded = known_names((one.name for one in self.sweeps()), name)
+            raise InputError(
+                f"{name} has not run here yet ({store}); `ponderay run` runs a sweep. Recorded are: {recorded}."
+            )
         return found
 
     def runs_of(self, experiment: str) -> Iterator[Run]:
@@ -122,8 +129,9 @@ class Tracking:
         try:
             found = self._client.get_experiment_by_name(experiment)
             if found is None:
-                known = ", ".join(one.name for one in self._client.search_experiments(max_results=MOST_NAMED))
-                raise InputError(f"There is no experiment {experiment!r} in the store; there are {known or 'none'}.")
+                every = self._client.search_experiments(max_results=MOST_EXPERIMENTS)
+                known = known_names((one.name for one in every), experiment, MOST_NAMED)
+                raise InputError(f"There is no experiment {experiment!r} in the store; there are {known}.")
             yield from all_pages(
                 lambda token: self._client.search_runs(
                     [found.experiment_id], max_results=PAGE, order_by=order, page_token=token
