@@ -23,6 +23,8 @@ from trainables.importing import import_module, put_first, said_at
 
 GROUP: Final = "ponderay.sweeps"
 DISTRIBUTION: Final = "ponderay"
+MOST_SWEEPS: Final = 6
+"""In a message about all families."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,21 @@ class Listed:
 
     name: str
     sweep: Sweep | None
+
+
+@dataclass(frozen=True)
+class Family:
+    """Sweeps that Ponderay ships under one name.
+
+    Attributes:
+        about: what they are, in a sentence.
+        first: the name of one to begin with, which takes minutes.
+    """
+
+    name: str
+    about: str
+    num_sweeps: int
+    first: str
 
 
 def find_sweep(name: str, smoke: bool = False) -> Sweep:
@@ -71,7 +88,7 @@ def place_in_upload(sweep: Sweep) -> tuple[str, str]:
 
 
 def sweeps_at(place: str) -> list[Listed]:
-    """The sweeps of a file, an import path or an entry point.
+    """The sweeps of a file, an import path or an entry point; or the one of a name that Ponderay ships.
 
     Raises:
         InputError: if there is nothing of that name.
@@ -79,6 +96,9 @@ def sweeps_at(place: str) -> list[Listed]:
     found = {entry.name: entry for entry in reversed(_entries())}  # of one name, ours
     if place in found:
         return _of_entry(found[place])
+    family = place.partition(".")[0]
+    if family in found and _is_ours(found[family]):
+        return [Listed(place, find_sweep(place))]
     module = _module(place)
     return [Listed(name, _built(one, f"{place}:{name}", "full")) for name, one in _in_module(module).items()]
 
@@ -89,10 +109,23 @@ def sweep_functions() -> dict[str, SweepFunction]:
     return {f"{family}.{key}": functions[key] for family, functions in shipped for key in sorted(functions)}
 
 
+def families() -> list[Family]:
+    """Those that Ponderay ships; each is a module that says what it is, and names its `FIRST`."""
+    modules = ((entry.name, _module(entry.value.partition(":")[0])) for entry in _entries() if _is_ours(entry))
+    return [
+        Family(name, (module.__doc__ or "").partition("\n")[0], len(module.SWEEPS), f"{name}.{module.FIRST}")
+        for name, module in modules
+    ]
+
+
+def others() -> list[Listed]:
+    """The names alone of other packages' entry points."""
+    return [Listed(entry.name, None) for entry in _entries() if not _is_ours(entry)]
+
+
 def installed_sweeps() -> list[Listed]:
     """Those that Ponderay ships, and the names alone of other packages' entry points."""
-    others = [Listed(entry.name, None) for entry in _entries() if not _is_ours(entry)]
-    return [Listed(name, function("full")) for name, function in sweep_functions().items()] + others
+    return [Listed(name, function("full")) for name, function in sweep_functions().items()] + others()
 
 
 def _of_entry(entry: EntryPoint) -> list[Listed]:
@@ -135,10 +168,9 @@ def _place(name: str) -> str:
 def _unknown(name: str) -> str:
     if name.endswith(".py") or "/" in name:
         return f"A file of sweeps is named with the sweep in it: {name}:NAME, but got {name!r}."
-    others = [entry.name for entry in _entries() if not _is_ours(entry)]
-    names = [*sweep_functions(), *others]
-    known = known_names(names, name) if names else "none, because no package with sweeps is installed"
-    return f"There is no sweep {name!r}; the sweeps are {known}. One of your own is FILE.py:NAME or MODULE:NAME."
+    names = [*sweep_functions(), *(one.name for one in others())]
+    known = known_names(names, name, MOST_SWEEPS) if names else "none, because no package with sweeps is installed"
+    return f"There is no sweep {name!r}; the sweeps are {known} (see `ponderay sweeps --all`). One of your own is FILE.py:NAME or MODULE:NAME."
 
 
 def _declared(place: str) -> Any:
