@@ -170,7 +170,10 @@ def _unknown(name: str) -> str:
         return f"A file of sweeps is named with the sweep in it: {name}:NAME, but got {name!r}."
     names = [*sweep_functions(), *(one.name for one in others())]
     known = known_names(names, name, MOST_SWEEPS) if names else "none, because no package with sweeps is installed"
-    return f"There is no sweep {name!r}; the sweeps are {known} (see `ponderay sweeps --all`). One of your own is FILE.py:NAME or MODULE:NAME."
+    return (
+        f"There is no sweep {name!r}; the sweeps are {known} (see `ponderay sweeps --all`). One of your own is "
+        "FILE.py:NAME or MODULE:NAME."
+    )
 
 
 def _declared(place: str) -> Any:
