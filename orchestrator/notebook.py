@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from orchestrator.report.answers import Answers
     from orchestrator.results.comparison import Comparison
     from orchestrator.results.importance import Importance
+    from orchestrator.results.points import Point
     from orchestrator.results.question import Question
     from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep
@@ -135,9 +136,9 @@ def run(
 
     settings, found = read_settings(), _sweep(sweep, smoke)
     factory = TaskFactory(found, settings, num_gpus=0)
-    check_retry(found, settings, retry)
+    again = check_retry(found, settings, retry)
     if not finished_replicates(factory, accept_code):
-        outcome = launch(factory, out, cpus, accept_code, retry=retry)
+        outcome = launch(factory, out, cpus, accept_code, retry=again)
         if outcome.input_errors:
             raise InputError(outcome.input_errors[0])
     return load_study(found.name, settings)
@@ -157,7 +158,8 @@ def pareto(
         reference: a condition; default: likewise, or the only one that is the sweep's with `--set`.
 
     Raises:
-        InputError: if there is nothing to take a default from.
+        InputError: if there is nothing to take a default from, an objective is no metric of the study, there is no such
+            condition, or no complete replicate has all objectives.
 
     Example:
         >>> front = pareto("asr.demo", [Objective("per"), Objective("real_time_factor")])  # doctest: +SKIP
@@ -165,17 +167,22 @@ def pareto(
         ...     print(point.name, membership.on_front, membership.standing)
     """
     from orchestrator.pareto.membership import uncertain_front
+    from orchestrator.results.named import condition_named, no_points
     from orchestrator.results.reference import Reference, find_reference
     from search_spaces.sweep import Sweep
 
     loaded = load_study(study) if isinstance(study, str) else study
     asked = _asked(loaded)
     chosen = _objectives(loaded, objectives)[:3]
-    if isinstance(asked, Sweep) and not reference:
+    if reference is not None:
+        found = Reference(condition_named(loaded, reference))
+    elif isinstance(asked, Sweep):
         found = find_reference(asked, loaded)
     else:
-        found = Reference(reference or (asked and asked.reference) or "")
+        found = Reference(asked.reference if asked else "")
     front = uncertain_front(loaded, chosen, found.name or None)
+    if not front.points:
+        raise no_points(loaded, chosen)
     return replace(front, notes=(*filter(None, [found.note]), *front.notes))
 
 
@@ -188,13 +195,14 @@ def compare(
     and how many seeds the difference needs; their p-values are adjusted as one family.
 
     Args:
-        a: a condition, with `@evaluation` where the study has several evaluations.
+        a: a condition, with `@evaluation` where it has several evaluations; of a condition that is recorded with one
+            setting the name without it will do.
         b: likewise.
         objectives: default: those of the study's question, or of the shipped sweep of its name.
         test: default: likewise, else `welch`.
 
     Raises:
-        InputError: if there is no such point, or nothing to take the objectives from.
+        InputError: if there is no such point, an objective is no metric of the study, or nothing to take them from.
 
     Example:
         >>> for found in compare("asr.demo", "surprisal", "random"):  # doctest: +SKIP
@@ -202,16 +210,18 @@ def compare(
     """
     from orchestrator.pareto.front import front
     from orchestrator.results import comparison
+    from orchestrator.results.named import no_points, points_named
 
     loaded = load_study(study) if isinstance(study, str) else study
     asked, chosen = _asked(loaded), _objectives(loaded, objectives)
-    points = {point.name: point for point in front(loaded, chosen)}
-    for name in (a, b):
-        if name not in points:
-            known = ", ".join(points) or "none"
-            raise InputError(f"{loaded.sweep} has no point {name!r} with these metrics; there are {known}.")
+    points = front(loaded, chosen)
+    if not points:
+        raise no_points(loaded, chosen)
+    left, right = (_point(name, points_named(loaded, points, name)) for name in (a, b))
+    if left == right:
+        raise InputError(f"`a` and `b` must differ, but both are {left.name}; name another `b`.")
     promised = test or (asked.test if asked else "welch")
-    return comparison.compare(points[a], points[b], chosen, promised, tuple(points.values()))
+    return comparison.compare(left, right, chosen, promised, points)
 
 
 def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
@@ -281,12 +291,21 @@ def save_report(answers: "Answers", folder: Path | str, bundle: Path | str | Non
 
 
 def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective, ...]":
+    from orchestrator.results.named import check_objectives
+
     if given:
+        check_objectives(study, given)
         return tuple(given)
     asked = _asked(study)
     if asked is None:
         raise InputError(f"{study.sweep} is no shipped sweep, so `objectives` must be given.")
     return asked.objectives
+
+
+def _point(name: str, found: "Sequence[Point]") -> "Point":
+    if len(found) > 1:
+        raise InputError(f"{name!r} has several evaluations; name one of {', '.join(point.name for point in found)}.")
+    return found[0]
 
 
 def _asked(study: Study) -> "Question | Sweep | None":

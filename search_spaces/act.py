@@ -86,6 +86,9 @@ STUDIES: Final[Mapping[str, Callable[[str, Task, Size], Sweep]]] = {
 }
 """By name, in which a task's stands for the braces."""
 
+FIRST: Final = "tau_parity_laptop"
+"""What to begin with."""
+
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
     name: partial(study, name, task)
     for task in TASKS

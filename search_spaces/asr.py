@@ -290,6 +290,9 @@ ON_TIMIT: Final[Mapping[str, Study]] = {
     "table2_timit": _table2,
     "ablation_timit": partial(_ablation, inputs=("ar_features", "frames")),
 }
+FIRST: Final = "demo"
+"""What to begin with."""
+
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "demo": demo,
     "laptop_librispeech": laptop_librispeech,

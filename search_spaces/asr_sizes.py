@@ -7,9 +7,9 @@ from trainables.asr.config import AsrConfig, Optimisation, Pretraining, Recurren
 from trainables.asr.data.config import Data, Features, HeldOutSpeakers, LibriSpeech, Timit
 
 LIBRISPEECH_960 = LibriSpeech(
-    train=("train-clean-100", "train-clean-360", "train-other-500"), num_validation_speakers=20
+    train=("train-clean-100", "train-clean-360", "train-other-500"), phones="dictionary", num_validation_speakers=20
 )
-"""What the paper's autoregressive model learns from."""
+"""What the paper's autoregressive model learns from; its phones are not read, and stand in the keys of what has run."""
 
 
 @dataclass(frozen=True)

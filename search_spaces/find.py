@@ -6,7 +6,7 @@ An entry point in the group `ponderay.sweeps` names a sweep, a function that bui
 
 import inspect
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from search_spaces.known_names import known_names
 from search_spaces.size import Size, plain_name, size_of, sized_name
 from search_spaces.sweep import Sweep, SweepFunction
 from trainables.errors import InputError
@@ -22,6 +23,8 @@ from trainables.importing import import_module, put_first, said_at
 
 GROUP: Final = "ponderay.sweeps"
 DISTRIBUTION: Final = "ponderay"
+MOST_SWEEPS: Final = 6
+"""In a message about all families."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,21 @@ class Listed:
 
     name: str
     sweep: Sweep | None
+
+
+@dataclass(frozen=True)
+class Family:
+    """Sweeps that Ponderay ships under one name.
+
+    Attributes:
+        about: what they are, in a sentence.
+        first: the name of one to begin with, which takes minutes.
+    """
+
+    name: str
+    about: str
+    num_sweeps: int
+    first: str
 
 
 def find_sweep(name: str, smoke: bool = False) -> Sweep:
@@ -70,7 +88,7 @@ def place_in_upload(sweep: Sweep) -> tuple[str, str]:
 
 
 def sweeps_at(place: str) -> list[Listed]:
-    """The sweeps of a file, an import path or an entry point.
+    """The sweeps of a file, an import path or an entry point; or the one of a name that Ponderay ships.
 
     Raises:
         InputError: if there is nothing of that name.
@@ -78,6 +96,9 @@ def sweeps_at(place: str) -> list[Listed]:
     found = {entry.name: entry for entry in reversed(_entries())}  # of one name, ours
     if place in found:
         return _of_entry(found[place])
+    family = place.partition(".")[0]
+    if family in found and _is_ours(found[family]):
+        return [Listed(place, find_sweep(place))]
     module = _module(place)
     return [Listed(name, _built(one, f"{place}:{name}", "full")) for name, one in _in_module(module).items()]
 
@@ -88,10 +109,23 @@ def sweep_functions() -> dict[str, SweepFunction]:
     return {f"{family}.{key}": functions[key] for family, functions in shipped for key in sorted(functions)}
 
 
+def families() -> list[Family]:
+    """Those that Ponderay ships; each is a module that says what it is, and names its `FIRST`."""
+    modules = ((entry.name, _module(entry.value.partition(":")[0])) for entry in _entries() if _is_ours(entry))
+    return [
+        Family(name, (module.__doc__ or "").partition("\n")[0], len(module.SWEEPS), f"{name}.{module.FIRST}")
+        for name, module in modules
+    ]
+
+
+def others() -> list[Listed]:
+    """The names alone of other packages' entry points."""
+    return [Listed(entry.name, None) for entry in _entries() if not _is_ours(entry)]
+
+
 def installed_sweeps() -> list[Listed]:
     """Those that Ponderay ships, and the names alone of other packages' entry points."""
-    others = [Listed(entry.name, None) for entry in _entries() if not _is_ours(entry)]
-    return [Listed(name, function("full")) for name, function in sweep_functions().items()] + others
+    return [Listed(name, function("full")) for name, function in sweep_functions().items()] + others()
 
 
 def _of_entry(entry: EntryPoint) -> list[Listed]:
@@ -125,8 +159,8 @@ def _place(name: str) -> str:
         place = entries[family].value
         known = _declared(place)
         if not isinstance(known, Mapping) or key not in known:
-            listed = ", ".join(f"{family}.{one}" for one in sorted(known)) if isinstance(known, Mapping) else family
-            raise InputError(f"There is no sweep {name!r}; the sweeps of {family} are {listed}.")
+            names = [f"{family}.{one}" for one in sorted(known)] if isinstance(known, Mapping) else [family]
+            raise InputError(f"There is no sweep {name!r}; the sweeps of {family} are {known_names(names, name)}.")
         return f"{place}.{key}"
     raise InputError(_unknown(name))
 
@@ -134,9 +168,12 @@ def _place(name: str) -> str:
 def _unknown(name: str) -> str:
     if name.endswith(".py") or "/" in name:
         return f"A file of sweeps is named with the sweep in it: {name}:NAME, but got {name!r}."
-    others = [entry.name for entry in _entries() if not _is_ours(entry)]
-    known = ", ".join([*sweep_functions(), *others]) or "none, because no package with sweeps is installed"
-    return f"There is no sweep {name!r}; the sweeps are {known}. One of your own is FILE.py:NAME or MODULE:NAME."
+    names = [*sweep_functions(), *(one.name for one in others())]
+    known = known_names(names, name, MOST_SWEEPS) if names else "none, because no package with sweeps is installed"
+    return (
+        f"There is no sweep {name!r}; the sweeps are {known} (see `ponderay sweeps --all`). One of your own is "
+        "FILE.py:NAME or MODULE:NAME."
+    )
 
 
 def _declared(place: str) -> Any:
@@ -146,17 +183,14 @@ def _declared(place: str) -> Any:
     module = _module(where)
     found = getattr(module, attribute, None)
     if found is None:
-        raise InputError(f"{where} has no {attribute!r}; its sweeps are {_names(_in_module(module))}.")
+        names = known_names(sorted(_in_module(module)), attribute)
+        raise InputError(f"{where} has no {attribute!r}; its sweeps are {names}.")
     if not dot:
         return found
     if not isinstance(found, Mapping) or key not in found:
-        known = _names(found) if isinstance(found, Mapping) else "none: it is no mapping"
+        known = known_names(sorted(found), key) if isinstance(found, Mapping) else "none: it is no mapping"
         raise InputError(f"There is no sweep {key!r} in {where}:{attribute}; there are {known}.")
     return found[key]
-
-
-def _names(found: Iterable[str]) -> str:
-    return ", ".join(sorted(found)) or "none"
 
 
 def _in_module(module: ModuleType) -> dict[str, Sweep]:

@@ -268,6 +268,9 @@ SEARCHES: Final[Mapping[str, tuple[str, Recoder, Mapping[str, Distribution]]]] =
 }
 """Appendix B.3's random searches: the title, the recoder, and the space beside dropout's rate."""
 
+FIRST: Final = "laptop"
+"""What to begin with."""
+
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "step_size": step_size,
     "samples": samples,

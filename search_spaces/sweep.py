@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from search_spaces.bounds import MOST_DEVICES, MOST_TIMEOUT_S
 from search_spaces.declaration import check_declaration, check_json
 from search_spaces.distributions import Distribution, listed
+from search_spaces.known_names import known_names
 from search_spaces.names import GENERATED_LENGTH, check_condition_name, condition_name_of
 from search_spaces.settings import (
     declared_name,
@@ -299,11 +300,20 @@ class Sweep:
 
     def only(self, condition_name: str, seed: int) -> Self:
         """The sweep cut down to one replicate, of the condition of this name or of this name without its settings."""
+        chosen = self.condition(condition_name)
+        return replace(self, conditions=(chosen,), seeds=(seed,), sequential=None, reference=None)
+
+    def condition(self, name: str) -> Condition:
+        """The listed condition of this name, or of this name without its settings.
+
+        Raises:
+            InputError: if there is none.
+        """
         named = {c.declared: c for c in self.conditions} | {c.name: c for c in self.conditions}
-        if condition_name not in named:
-            known = ", ".join(c.name for c in self.conditions) or "none listed"
-            raise InputError(f"{self.name} has no condition {condition_name!r}; it has {known}.")
-        return replace(self, conditions=(named[condition_name],), seeds=(seed,), sequential=None, reference=None)
+        if name not in named:
+            known = known_names((c.name for c in self.conditions), name) if self.conditions else "none listed"
+            raise InputError(f"{self.name} has no condition {name!r}; it has {known}.")
+        return named[name]
 
 
 SweepFunction = Callable[[Size], Sweep]

@@ -10,7 +10,6 @@ import typer
 from orchestrator.cli.options import Smoke, SweepName, Values, find
 from orchestrator.console.exit_codes import DONE, FAILED
 from orchestrator.console.printing import out
-from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.checks.resumption import Numbers, Trials
@@ -51,10 +50,7 @@ def _chosen(sweep: "Sweep", name: str | None) -> "Condition":
 
     if not sweep.conditions:
         return Condition("base")
-    named = {condition.name: condition for condition in sweep.conditions}
-    if name is not None and name not in named:
-        raise InputError(f"{sweep.name} has no condition {name!r}; it has {', '.join(named)}.")
-    return named[name] if name is not None else sweep.conditions[0]
+    return sweep.conditions[0] if name is None else sweep.condition(name)
 
 
 def _say(found: "Trials") -> bool:

@@ -14,6 +14,7 @@ from rich.text import Text
 from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
 from orchestrator.console.printing import Format, OutputFormat, out
 from orchestrator.console.spinner import spinner
+from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from orchestrator.results.question import Question
     from orchestrator.results.study import Study
     from search_spaces.sweep import Objective, Sweep
-
-MAX_NAMED: Final = 20
-"""Conditions in a message."""
 
 MAX_ROWS: Final = 60
 MAX_NOTES: Final = 20
@@ -66,6 +64,7 @@ def compare(
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front
+    from orchestrator.results.named import no_points
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, metric, settings)
@@ -75,8 +74,7 @@ def compare(
         study, question = ask(sweep, settings, where, reference)
     points = front(study, objectives)
     if not points:
-        metrics = " and ".join(objective.metric for objective in objectives)
-        raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
+        raise no_points(study, objectives)
     with spinner(f"Comparing {a or f'{len(points):,} conditions'}"):
         found = _comparisons(question, study, points, objectives, a, b)
     if format is Format.table:
@@ -98,7 +96,7 @@ def _objectives(sweep: "Sweep", metrics: Sequence[str] | None, settings: "Settin
                 f"--metric must be a name without an evaluation, but got {name!r}; give CONDITION@EVALUATION."
             )
         if name not in known:
-            raise InputError(f"{name!r} is not a metric with a direction; choose one of {', '.join(known)}.")
+            raise InputError(f"{name!r} is not a metric with a direction; choose one of {known_names(known, name)}.")
     return tuple(Objective(name, known[name]) for name in dict.fromkeys(metrics))
 
 
@@ -111,6 +109,7 @@ def _comparisons(
     b: str | None,
 ) -> tuple["Comparison", ...]:
     from orchestrator.results.comparison import compare, compare_with_reference
+    from orchestrator.results.named import points_named
 
     if b is None and not question.reference:
         both, name = "both" if a else "two", question.sweep
@@ -118,10 +117,10 @@ def _comparisons(
             question.reference_note
             or f"{name} names no reference; name {both} conditions: `ponderay compare {name} A B`."
         )
-    right = _named(study, points, b or question.reference)
+    right = points_named(study, points, b or question.reference)
     if a is None:
         return compare_with_reference(points, right[0].condition, objectives, question.test)
-    left = _named(study, points, a)
+    left = points_named(study, points, a)
     left, right = _same_evaluations(left, right)
     if len(left) == 1 == len(right):
         if left == right:
@@ -132,29 +131,6 @@ def _comparisons(
             f"A and B must differ, but both are {left[0].condition}; name another B, or their evaluations."
         )
     return compare_with_reference([*left, *right], right[0].condition, objectives, question.test)
-
-
-def _named(study: "Study", points: Sequence["Point"], name: str) -> tuple["Point", ...]:
-    """The points of a condition, or the one under the evaluation that is named after it."""
-    condition, _, evaluation = (name, "", "") if name in study.conditions else name.rpartition("@")
-    if condition not in study.conditions:
-        known = list(study.conditions)
-        more = f" and {len(known) - MAX_NAMED:,} more" if len(known) > MAX_NAMED else ""
-        raise InputError(
-            f"{study.sweep} has no results of the condition {condition or name!r}; its conditions are "
-            f"{', '.join(known[:MAX_NAMED])}{more}."
-        )
-    if evaluation and evaluation not in study.evaluations():
-        raise InputError(
-            f"{study.sweep} has no evaluation {evaluation!r}; it has {', '.join(study.evaluations()) or 'none'}."
-        )
-    chosen = tuple(p for p in points if p.condition == condition and evaluation in ("", p.evaluation))
-    if not chosen:
-        raise InputError(
-            f"{name} must have a complete replicate with these metrics, but has none; `ponderay status {study.sweep}` "
-            "shows its state."
-        )
-    return chosen
 
 
 def _same_evaluations(

@@ -62,13 +62,18 @@ def _say_more(report: "SetReport") -> None:
         listed = ", ".join(f"{word} ({count})" for word, count in report.unknown_words[:NUM_SHOWN])
         rest = len(report.unknown_words) - NUM_SHOWN
         out.print(
-            f"{report.name}: {report.num_with_unknown_words} utterances have words that the dictionary lacks: "
-            f"{listed}{f' and {rest} more' if rest > 0 else ''}",
+            f"{report.name}: {report.num_with_unknown_words:,} of {report.num_utterances:,} utterances "
+            f"({report.num_with_unknown_words / report.num_utterances:.0%}) have words that the dictionary lacks; "
+            "each such word is the label spn, or with data.phones=dictionary the utterance is left out: "
+            f"{listed}{f' and {rest:,} more' if rest > 0 else ''}",
             markup=False,
             soft_wrap=True,
         )
-    for problem in report.problems:
+    for problem in report.problems[:NUM_SHOWN]:
         err.print(f"{report.name}: {problem}", markup=False, soft_wrap=True)
+    if len(report.problems) > NUM_SHOWN:
+        more = len(report.problems) - NUM_SHOWN
+        err.print(f"{report.name}: {more:,} more problems; --format json lists all", markup=False, soft_wrap=True)
 
 
 @app.command(epilog="Example: ponderay data get mini-librispeech --to corpora")

@@ -74,16 +74,37 @@ def sweeps(
         str | None,
         typer.Argument(metavar="[PLACE]", help="A file, an import path or a family, such as asr."),
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="List every sweep instead of families.")] = False,
     format: OutputFormat = Format.table,
 ) -> None:
-    """List the shipped sweeps and the names of those that other packages bring; or all sweeps of a place."""
+    """List the families of shipped sweeps and what other packages bring; or all sweeps of a place.
+
+    json and csv always list every sweep.
+    """
     from search_spaces.find import installed_sweeps, sweeps_at
 
+    if format is Format.table and not (place or every):
+        _show_families()
+        return
     found = sweeps_at(place) if place else installed_sweeps()
     rows = [_listed(one.name, one.sweep) for one in found]
     if not rows:
         raise InputError(f"{place} declares no sweep: nothing at the top of the module is a ponderay.Sweep.")
     print_rows(rows, format, title="Sweeps", whole=("sweep",))
+
+
+def _show_families() -> None:
+    from search_spaces.find import families, others
+
+    rows = [{"family": f.name, "sweeps": f.num_sweeps, "first try": f.first, "about": f.about} for f in families()]
+    rows += [
+        {"family": one.name, "sweeps": "", "first try": "", "about": _listed(one.name, None)["about"]}
+        for one in others()
+    ]
+    print_rows(rows, Format.table, title="Sweeps", whole=("family", "first try"))
+    out.print(
+        "`ponderay sweeps FAMILY` lists the sweeps of a family, `ponderay sweeps --all` lists all.", soft_wrap=True
+    )
 
 
 def _listed(name: str, sweep: "Sweep | None") -> dict[str, Any]:
@@ -145,12 +166,12 @@ def run(
 
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
     factory = TaskFactory(sweep, settings, num_gpus=0)
-    check_retry(sweep, settings, retry or ())
+    again = check_retry(sweep, settings, retry or ())
     if replicates := finished_replicates(factory, accept_code):
         _finish(sweep, Outcome(replicates))
 
     try:
-        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose, retry or ())
+        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose, again)
     except StoppedError as stopped:
         _say_how_to_continue(str(stopped))
     except KeyboardInterrupt:

@@ -11,6 +11,7 @@ import typer
 from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
 from orchestrator.console.printing import Format, OutputFormat, out
 from orchestrator.console.spinner import spinner
+from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def pareto(
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.answers import Answers, front_of
+    from orchestrator.results.named import no_points
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, x, y, z, settings)
@@ -50,9 +52,7 @@ def pareto(
     question = replace(question, objectives=objectives)
     front = front_of(study, question)
     if not front.points:
-        *others, last = [objective.metric for objective in objectives]
-        metrics = f"{', '.join(others)} and {last}"
-        raise InputError(f"No complete replicate of {sweep.name} has {metrics}; see `ponderay status {sweep.name}`.")
+        raise no_points(study, objectives)
     _print_front(sweep.name, front, objectives, format)
     _keep_figures(Answers(question, study, front, (), ()), settings, is_told=format is Format.table)
 
@@ -128,7 +128,8 @@ def _objectives(
     chosen = [name for name in (y or own[0].metric, x or own[1].metric, z or third) if name]
     known = load_directions(sweep, settings)
     if unknown := [name for name in chosen if name not in known]:
-        raise InputError(f"{unknown[0]!r} is not a metric with a direction; choose one of {', '.join(known)}.")
+        names = known_names(known, unknown[0])
+        raise InputError(f"{unknown[0]!r} is not a metric with a direction; choose one of {names}.")
     if len(set(chosen)) < len(chosen):
         raise InputError(f"The metrics of a front must differ, but got {', '.join(chosen)}; name others.")
     return tuple(Objective(name, known[name]) for name in chosen)

@@ -186,9 +186,11 @@ def _kinds(report: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 def _print_table(report: dict[str, Any]) -> None:
     for kind in ("prerequisite", "condition"):
-        rows = [_readable(row) for its_kind, row in _kinds(report) if its_kind == kind]
+        rows = [_readable(row, _has_workers(report)) for its_kind, row in _kinds(report) if its_kind == kind]
         if rows:
             print_rows(rows, Format.table, f"{report['sweep']}: {kind}s", whole=(kind,))
+    workers = "workers are the processes that train one run together; " if _has_workers(report) else ""
+    out.print(f"Of these columns, {workers}cpus and gpus are what one run takes in all.", soft_wrap=True)
     machine, forecast = report["machine"], report["forecast"]
     basis = report["basis"]["text"] + "".join(f", on {device}" for device in report["basis"]["devices"])
     out.print(
@@ -204,12 +206,18 @@ def _print_table(report: dict[str, Any]) -> None:
         out.print(f"Note: {note}.", markup=False, soft_wrap=True)
 
 
-def _readable(row: dict[str, Any]) -> dict[str, str]:
+def _has_workers(report: dict[str, Any]) -> bool:
+    """Whether several processes train some run together; else nobody needs to know how many do."""
+    return any(row["workers"] > 1 for _, row in _kinds(report))
+
+
+def _readable(row: dict[str, Any], has_workers: bool) -> dict[str, str]:
     """A row for people: where the unfinished ones are, and no word twice."""
     places = ", ".join(f"seed {one['seed']} at {one['step']} of {one['num_steps']}" for one in row["unfinished"])
     partly = f"{row['partly_done']}{f' ({places})' if places else ''}"
     shown = row | {"partly_done": partly, "gpus": f"{row['gpus']:g}"}
-    return {name.replace("_", " "): value for name, value in shown.items() if name != "unfinished"}
+    hidden = ("unfinished",) if has_workers else ("unfinished", "workers")
+    return {name.replace("_", " "): value for name, value in shown.items() if name not in hidden}
 
 
 def _cell(number: str, value: Any) -> str:

@@ -70,12 +70,13 @@ def condition_rows(study: Study, objective: "Objective") -> list[dict[str, Any]]
     newest = sorted(study.conditions, key=lambda name: study.updated_ms.get(name, 0), reverse=True)[:MAX_CONDITIONS]
     chosen = set(newest)
     states = list(dict.fromkeys(replicate.state for replicate in study.replicates))
-    metric = "@".join([objective.metric, *study.evaluations()[:1]])
+    metric, known = "@".join([objective.metric, *study.evaluations()[:1]]), set(study.metrics())
     rows = []
     for name in (name for name in study.conditions if name in chosen):
         replicates = study.of(name)
         counts = Counter(replicate.state for replicate in replicates)
-        summary = study.summary(name, metric) or study.summary(name, objective.metric)
+        found = (study.summary(name, one) for one in (metric, objective.metric) if one in known)
+        summary = next(filter(None, found), None)
         rows.append(
             {"condition": name}
             | {state: counts[state] or "" for state in states}
@@ -144,10 +145,14 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _disk(study: Study, settings: "Settings") -> str:
-    """Measured where replicates are few; thousands of folders take long, so then what each said when it ended."""
+    """Measured where replicates are few; thousands of folders take long, so then what each said when it ended.
+
+    What lies on another machine is not seen from here, and that is said.
+    """
     if len(study.replicates) > MAX_REPLICATES:
         recorded = sum(replicate.size_bytes for replicate in study.replicates) / 1e6
         return f"{recorded:,.1f} MB of checkpoints and journals, as recorded when each replicate ended"
+    from orchestrator.environment.redaction import redacted_uri
     from orchestrator.journal.folder import ReplicateFolder
 
     folder = settings.replicates(study.sweep)
@@ -155,7 +160,16 @@ def _disk(study: Study, settings: "Settings") -> str:
         used = ReplicateFolder(folder, {}, settings.shared(folder)).size_bytes() / 1e6
     except (OSError, InputError) as error:
         return f"unknown: {error}"
-    return f"{used:,.1f} MB of checkpoints and journals"
+    if settings.storage:
+        num_away = 0 if used else len(study.replicates)
+    else:
+        num_away = sum(not (folder / replicate.key).exists() for replicate in study.replicates)
+    if not num_away:
+        return f"{used:,.1f} MB of checkpoints and journals"
+    whose = f"{num_away:,} of {len(study.replicates):,} replicates"
+    place = redacted_uri(settings.shared(folder) or str(folder))
+    here = f"{used:,.1f} MB of checkpoints and journals here; " if used else ""
+    return f"{here}the checkpoints and journals of {whose} are elsewhere, not in {place}"
 
 
 def _show_memory(study: Study) -> None:

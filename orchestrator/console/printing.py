@@ -5,14 +5,26 @@ import io
 import json
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+BORDER: Final = 3
+"""Characters of a table's borders and margins, a column."""
+
+READABLE: Final = 20
+"""Characters that a text keeps beside columns that are not wrapped, if it has so many."""
+
+LEAST: Final = 10
+"""With fewer characters a column cannot be read."""
 
 
 class Format(StrEnum):
@@ -27,18 +39,41 @@ OutputFormat = Annotated[Format, typer.Option("--format", help="table for people
 
 
 def print_rows(rows: list[dict[str, Any]], format: Format, title: str, whole: tuple[str, ...] = ()) -> None:
-    """Records of equal fields; columns named in `whole` are never wrapped."""
+    """Records of equal fields, as a table where the terminal is wide enough; columns in `whole` are wrapped last."""
     if format is Format.json:
         print(json.dumps(rows, indent=2))
     elif format is Format.csv:
         print(to_csv(rows), end="")
     else:
-        table = Table(title=title)
-        for column in rows[0] if rows else ():
-            table.add_column(column, no_wrap=column in whole, overflow="fold")
-        for row in rows:
-            table.add_row(*(str(value) for value in row.values()))
-        out.print(table, markup=False)
+        _print_for_people(rows, title, whole)
+
+
+def _print_for_people(rows: list[dict[str, Any]], title: str, whole: tuple[str, ...]) -> None:
+    """A table; where it would lose columns, what is in `whole` is wrapped too; or a paragraph for each record."""
+    columns = list(rows[0]) if rows else []
+    wants = {c: max(map(cell_len, (c, *(str(row[c]) for row in rows)))) for c in columns}
+    room = out.width - BORDER * len(columns) - 1
+    if sum(want if c in whole else min(want, READABLE) for c, want in wants.items()) > room:
+        if sum(min(want, LEAST) for want in wants.values()) > room:
+            _print_paragraphs(rows, title)
+            return
+        whole = ()
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column, no_wrap=column in whole, overflow="fold")
+    for row in rows:
+        table.add_row(*(str(value) for value in row.values()))
+    out.print(table, markup=False)
+
+
+def _print_paragraphs(rows: list[dict[str, Any]], title: str) -> None:
+    """Each record as its first field and, below, the others that say something."""
+    out.print(title, markup=False)
+    for row in rows:
+        first, *others = row.items()
+        out.print(str(first[1]), markup=False)
+        facts = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in others if value not in ("", None))
+        out.print(Padding(Text(facts), (0, 0, 0, 2)))
 
 
 def to_csv(rows: Sequence[dict[str, Any]]) -> str:

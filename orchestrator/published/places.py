@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from orchestrator.results.question import Question
-from orchestrator.results.study import Study
+from orchestrator.results.study import Replicate, Study
 from search_spaces.claim import Claim, NumberClaim, Place, Setting, sentence
 
 
@@ -14,8 +14,8 @@ def values(place: Place, study: Study, question: Question) -> dict[int, float]:
     condition = _named(place.condition, question) or place.condition
     found = {
         replicate.seed: replicate.metrics[place.column] * place.scale
-        for replicate in study.of(condition)
-        if replicate.state == "complete" and math.isfinite(replicate.metrics.get(place.column, math.nan))
+        for replicate in _complete(study, condition)
+        if math.isfinite(replicate.metrics.get(place.column, math.nan))
     }
     if place.over is None:
         return found
@@ -78,11 +78,17 @@ def _unknown_column(claim: Claim, study: Study, question: Question) -> str:
         part: Place | None = place
         while part:
             condition = _named(part.condition, question) or part.condition
-            if part.column not in known and any(one.state == "complete" for one in study.of(condition)):
+            if part.column not in known and any(_complete(study, condition)):
                 near = " or ".join(difflib.get_close_matches(part.column, sorted(known), n=2, cutoff=0)) or "no metric"
                 return f"No replicate has reported {part.column}, but {near}."
             part = part.over
     return ""
+
+
+def _complete(study: Study, condition: str) -> Iterator[Replicate]:
+    """The complete replicates of a condition that a claim names, recorded or not."""
+    recorded = study.of(condition) if condition in study.conditions else ()
+    return (one for one in recorded if one.state == "complete")
 
 
 def _named(condition: str, question: Question) -> str | None:

@@ -9,12 +9,14 @@ from typing import Any
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.packed_folder import kept_open
+from orchestrator.results.named import condition_named
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task import folder_of_replicate
 from orchestrator.statistics.significance import holm, welch_p
 from orchestrator.statistics.summary import summarise
 from orchestrator.tracking.load import load_study
 from orchestrator.worker.trainable import Trainable, load
+from search_spaces.known_names import known_names
 from search_spaces.sweep import Sweep
 from trainables.analysis import Analysis, Options
 from trainables.config import from_values
@@ -149,8 +151,7 @@ def _trained(
         InputError: also if the data of a replicate is no longer what it was.
     """
     study = load_study(sweep.name, settings)
-    if condition not in study.conditions:
-        raise InputError(f"{sweep.name} has run no condition {condition!r}, but {', '.join(study.conditions)}.")
+    condition = condition_named(study, condition)
     complete = [one for one in study.of(condition) if one.state == "complete"]
     if not complete:
         raise InputError(f"No replicate of {condition!r} is complete; see `ponderay status {sweep.name}`.")
@@ -162,7 +163,7 @@ def _trained(
         selection = trainable.selection(config)
         name = evaluation or next(iter(tests or selection), "")
         if evaluation and evaluation not in tests:
-            raise InputError(f"{condition!r} has no evaluation {name!r}; it has {', '.join(tests) or 'none'}.")
+            raise InputError(f"{condition!r} has no evaluation {name!r}; it has {known_names(tests, name)}.")
         kept = ReplicateFolder(folder.path, selection, folder.shared)
         best = kept.best(name) if name in selection else kept.newest()
         if best is None:

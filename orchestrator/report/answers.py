@@ -6,9 +6,9 @@ from typing import Final
 from orchestrator.pareto.membership import UncertainFront
 from orchestrator.published.verdict import Verdict
 from orchestrator.results.comparison import Comparison
+from orchestrator.results.named import no_points
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
-from trainables.errors import InputError
 
 MOST_OBJECTIVES: Final = 3
 """Of a front."""
@@ -51,11 +51,7 @@ def answer(study: Study, question: Question) -> Answers:
     objectives = question.objectives[:MOST_OBJECTIVES]
     found = front_of(study, question)
     if not found.points:
-        metrics = " and ".join(objective.metric for objective in objectives)
-        raise InputError(
-            f"{study.sweep} must have a complete replicate with {metrics}, but has none; "
-            f"`ponderay status {study.sweep}` shows its state, `ponderay run {study.sweep}` continues it."
-        )
+        raise no_points(study, objectives)
     points = found.points if objectives == question.objectives else front(study, question.objectives)
     comparisons: tuple[Comparison, ...] = ()
     if any(point.condition == question.reference for point in points):

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
+from orchestrator.results.named import check_objectives
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, State, Study
+from search_spaces.known_names import known_names
 from search_spaces.sweep import Objective, condition_name
 from trainables.errors import InputError
 
@@ -118,14 +120,11 @@ def _check_name(kind: str, name: str, place: str) -> None:
 
 def _check(study: Study, objectives: Sequence[Objective], reference: str | None, test: str) -> None:
     """Raises InputError where the question cannot be asked of the study."""
-    metrics = study.metrics()
-    known = {metric.partition("@")[0] for metric in metrics}
-    wanted = [objective.metric for objective in objectives]
-    if missing := [metric for metric in wanted if metric not in known]:
-        raise InputError(f"The objective {missing[0]!r} must be a metric; there are {', '.join(metrics) or 'none'}.")
-    if len(set(wanted)) < len(wanted):
-        raise InputError(f"Each objective must be named once, but got {', '.join(wanted)}.")
+    check_objectives(study, objectives)
+    if not study.metrics():
+        raise InputError(f"The objective {objectives[0].metric!r} must be a metric; there are none.")
     if reference is not None and reference not in study.conditions:
-        raise InputError(f"The reference {reference!r} must be a condition; there are {', '.join(study.conditions)}.")
+        known = known_names(study.conditions, reference)
+        raise InputError(f"The reference {reference!r} must be a condition; there are {known}.")
     if test not in TESTS:
         raise InputError(f"`test` must be {' or '.join(TESTS)}, but got {test!r}.")

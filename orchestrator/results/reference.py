@@ -1,14 +1,15 @@
 """The one condition that all others of a study are held against."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.results.named import condition_named
 from orchestrator.results.study import Study
+from search_spaces.known_names import known_names
 from search_spaces.settings import declared_name, text_of
 from search_spaces.sweep import Condition, Sweep
-from trainables.errors import InputError
 
 MOST_NAMED: Final = 5
 
@@ -33,15 +34,10 @@ def find_reference(sweep: Sweep, study: Study, asked: str | None = None) -> Refe
     settings, there is none until the user says which.
 
     Raises:
-        InputError: if the study has no condition of the name asked for.
+        InputError: if the study has no condition of the name asked for, or several with settings.
     """
     if asked is not None:
-        if asked not in study.conditions:
-            raise InputError(
-                f"--reference must be a condition that is shown, but got {asked!r}; they are "
-                f"{_listed(study.conditions)}."
-            )
-        return Reference(asked)
+        return Reference(condition_named(study, asked))
     if not sweep.reference:
         return Reference("")
     complete = {replicate.condition for replicate in study.replicates if replicate.state == "complete"}
@@ -80,13 +76,9 @@ def _chosen(declared: str, found: list[str]) -> Reference:
         return Reference(declared)
     if len(found) == 1:
         return Reference(found[0], f"The reference is {found[0]}; {declared} is recorded with these settings only.")
+    names = known_names(found, most=MOST_NAMED)
     note = (
-        f"Nothing is compared with the reference, for {declared} is recorded with several settings: {_listed(found)}. "
+        f"Nothing is compared with the reference, for {declared} is recorded with several settings: {names}. "
         f"Choose one by --reference {shlex.quote(found[0])}, or show less by --where PATH=VALUE."
     )
     return Reference("", note)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more

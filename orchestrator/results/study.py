@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from search_spaces.known_names import known_names
+from trainables.errors import InputError
+
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
 
@@ -115,8 +118,15 @@ class Study:
         return tuple(self._by_condition)
 
     def of(self, condition: str) -> tuple[Replicate, ...]:
-        """The replicates of one condition by seed."""
-        return self._by_condition.get(condition, ())
+        """The replicates of one condition by seed.
+
+        Raises:
+            InputError: if it has none.
+        """
+        if condition not in self._by_condition:
+            known = known_names(self.conditions, condition)
+            raise InputError(f"{self.sweep} has no results of the condition {condition!r}; its conditions are {known}.")
+        return self._by_condition[condition]
 
     def of_conditions(self, names: Collection[str]) -> "Study":
         """The study of these conditions alone."""
@@ -126,12 +136,23 @@ class Study:
         return replace(self, replicates=replicates, updated_ms=updated_ms, settings=settings)
 
     def values(self, condition: str, metric: str) -> tuple[float, ...]:
-        """The finite values of `metric` over the complete replicates of `condition`, by seed."""
-        found = (r.metrics.get(metric, math.nan) for r in self.of(condition) if r.state == "complete")
-        return tuple(value for value in found if math.isfinite(value))
+        """The finite values of `metric` over the complete replicates of `condition`, by seed.
+
+        Raises:
+            InputError: if there is no such condition, or no replicate of any has reported the metric.
+        """
+        every = (r.metrics.get(metric, math.nan) for r in self.of(condition) if r.state == "complete")
+        found = tuple(value for value in every if math.isfinite(value))
+        if not found and metric not in (known := self.metrics()):
+            raise InputError(f"{self.sweep} has no metric {metric!r}; it has {known_names(known, metric)}.")
+        return found
 
     def summary(self, condition: str, metric: str) -> "Summary | None":
-        """Mean, standard deviation and number; None without a value."""
+        """Mean, standard deviation and number; None without a value.
+
+        Raises:
+            InputError: as `values`.
+        """
         from orchestrator.statistics.summary import summarise
 
         values = self.values(condition, metric)

@@ -5,8 +5,10 @@ from pathlib import Path
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.packed_folder import kept_open
+from orchestrator.results.named import condition_named
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task import folder_of_replicate
+from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
 
@@ -19,6 +21,7 @@ def kept_checkpoint(study: Study, condition: str, seed: int, evaluation: str | N
     Raises:
         InputError: if there is no such replicate or evaluation, it is not complete, or the checkpoint is gone.
     """
+    condition = condition_named(study, condition)
     replicate = _complete(study, condition, seed)
     folder = folder_of_replicate(settings, study.sweep, replicate.key)
     place = folder.shared or folder.path
@@ -32,9 +35,6 @@ def kept_checkpoint(study: Study, condition: str, seed: int, evaluation: str | N
 
 def _complete(study: Study, condition: str, seed: int) -> Replicate:
     by_seed = {replicate.seed: replicate for replicate in study.of(condition)}
-    if not by_seed:
-        known = ", ".join(study.conditions) or "none"
-        raise InputError(f"{study.sweep} has no condition {condition!r}; there are {known}.")
     if seed not in by_seed:
         raise InputError(f"{condition!r} has no seed {seed}; there are {', '.join(map(str, by_seed))}.")
     if by_seed[seed].state != "complete":
@@ -50,7 +50,8 @@ def _best(folder: ReplicateFolder, condition: str, evaluation: str | None) -> Pa
     """What the replicate's last record names as the best; its newest checkpoint where it names none."""
     products: dict[str, str] = folder.state().get("products", {})
     if evaluation is not None and evaluation not in products:
-        raise InputError(f"{condition!r} has no evaluation {evaluation!r}; there are {', '.join(products) or 'none'}.")
+        known = known_names(products, evaluation)
+        raise InputError(f"{condition!r} has no evaluation {evaluation!r}; there are {known}.")
     if not products:
         return folder.newest()
     return folder.product(products[evaluation] if evaluation is not None else next(iter(products.values())))

@@ -93,7 +93,8 @@ class Recorder:
     def end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
         """Writes the condition's means, over earlier drivers' replicates too, and closes its run."""
         ours = {replicate.key for replicate in replicates}
-        others = [one for one in self.known.of(condition.name) if one.key not in ours]
+        known = self.known.of(condition.name) if condition.name in self.known.conditions else ()
+        others = [one for one in known if one.key not in ours]
         write = partial(self._end_condition, condition, [*replicates, *others], decision)
         self._queue.put(("end", condition.name), write)
 

@@ -30,6 +30,7 @@ from orchestrator.tracking.registry import Registry, find_registry, open_registr
 from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, plain, write
 from orchestrator.tracking.store import address, check_address, made_once, not_run, reason_of, store_kind
 from orchestrator.tracking.study_cache import cache_folder
+from search_spaces.known_names import known_names
 from search_spaces.names import path_part
 from trainables.errors import InputError
 
@@ -46,6 +47,9 @@ And it would print two lines for each run that ends.
 
 MOST_NAMED: Final = 12
 """Experiments in a message."""
+
+MOST_EXPERIMENTS: Final = 1000
+"""Among which the nearest name is looked for."""
 
 AWAY_STATUS: Final = (401, 403, 429, 499, 500, 502, 503, 504)
 
@@ -111,7 +115,7 @@ class Tracking:
         """
         found = self._client.get_experiment_by_name(name)
         if found is None:
-            raise not_run(name, self._settings.tracking_uri)
+            raise not_run(name, self._settings.tracking_uri, [one.name for one in self.sweeps()])
         return found
 
     def runs_of(self, experiment: str) -> Iterator[Run]:
@@ -124,8 +128,9 @@ class Tracking:
         try:
             found = self._client.get_experiment_by_name(experiment)
             if found is None:
-                known = ", ".join(one.name for one in self._client.search_experiments(max_results=MOST_NAMED))
-                raise InputError(f"There is no experiment {experiment!r} in the store; there are {known or 'none'}.")
+                every = self._client.search_experiments(max_results=MOST_EXPERIMENTS)
+                known = known_names((one.name for one in every), experiment, MOST_NAMED)
+                raise InputError(f"There is no experiment {experiment!r} in the store; there are {known}.")
             yield from all_pages(
                 lambda token: self._client.search_runs(
                     [found.experiment_id], max_results=PAGE, order_by=order, page_token=token

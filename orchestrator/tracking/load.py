@@ -103,8 +103,10 @@ def _asked(settings: Settings, sweep: str) -> "Tracking":
     """
     uri = settings.tracking_uri
     check_address(uri)
-    if not has_store(uri) or sqlite_reader.lacks(uri, sweep):
-        raise not_run(sweep, uri)
+    if not has_store(uri):
+        raise not_run(sweep, uri, [])
+    if sqlite_reader.lacks(uri, sweep):
+        raise not_run(sweep, uri, sqlite_reader.recorded_names(uri))
     from orchestrator.tracking.client import Tracking
 
     return Tracking(settings)

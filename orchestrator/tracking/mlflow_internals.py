@@ -36,6 +36,16 @@ EXPERIMENT_ROW: Final = (
 NUM_NAMED: Final = "SELECT COUNT(*) FROM experiments WHERE name = ?"
 """How many experiments of a name there are, deleted ones too."""
 
+NAMES: Final = """
+    SELECT experiments.name FROM experiments
+    WHERE experiments.lifecycle_stage = 'active' AND EXISTS (
+        SELECT 1 FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid
+        WHERE runs.experiment_id = experiments.experiment_id AND runs.lifecycle_stage = 'active'
+        AND tags.key = ? AND tags.value = ?)
+    ORDER BY experiments.name
+"""
+"""Those of experiments with a run that has a tag of that key and value."""
+
 EXPERIMENT_TAG_ROW: Final = """
     SELECT experiment_tags.value FROM experiment_tags
     JOIN experiments ON experiments.experiment_id = experiment_tags.experiment_id

@@ -18,6 +18,7 @@ from orchestrator.tracking.mlflow_internals import (
     EXPERIMENT_ROW,
     EXPERIMENT_TAG_ROW,
     METRIC_ROWS,
+    NAMES,
     NUM_NAMED,
     NUM_NOT_FINISHED,
     PARAM_ROWS,
@@ -74,6 +75,12 @@ def lacks(store: str, name: str) -> bool:
             return not database.execute(NUM_NAMED, (name,)).fetchone()[0]
     except sqlite3.Error:
         return False
+
+
+def recorded_names(store: str) -> list[str]:
+    """The sweeps with a condition's run, by name."""
+    with _opened(Path(store.removeprefix(SCHEME))) as database:
+        return [name for (name,) in database.execute(NAMES, (names.KIND, "condition"))]
 
 
 def read_ended_study(store: str, name: str, cache: Path | None) -> Study | None:

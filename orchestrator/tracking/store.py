@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.machine.process_lock import held
+from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,9 +129,10 @@ class NotRunError(InputError):
     """A sweep of which the store has no study."""
 
 
-def not_run(sweep: str, uri: str) -> NotRunError:
-    """That the sweep has no study in the store at `uri`."""
-    return NotRunError(f"{sweep} has not run here yet ({redacted_uri(uri)}); `ponderay run` runs a sweep.")
+def not_run(sweep: str, uri: str, recorded: Sequence[str]) -> NotRunError:
+    """That the sweep has no study in the store at `uri`, where those of `recorded` are."""
+    others = f" Recorded are: {known_names(recorded, sweep)}." if recorded else ""
+    return NotRunError(f"{sweep} has not run here yet ({redacted_uri(uri)}); `ponderay run` runs a sweep.{others}")
 
 
 def check_address(uri: str) -> None:

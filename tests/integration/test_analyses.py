@@ -194,7 +194,7 @@ def test_a_table_has_short_names_and_a_figure_named_by_what_was_asked(analyse, t
         (["narrow", "bars", "--option", "by=1"], "The analysis 'bars' has no option 'by'; it has none."),
         (["narrow", "--option", "by=1", "--option", "by=2"], "The option 'by' of 'words' must be given once, but got"),
         (["narrow", "--option", "=1"], "--option must be NAME=VALUE, but got '=1'."),
-        (["broad"], "toylab.widths has run no condition 'broad', but narrow, wide."),
+        (["broad"], "toylab.widths has no results of the condition 'broad'; its conditions are narrow, wide."),
         (["narrow", "--evaluation", "x"], "'narrow' has no evaluation 'x'; it has plain, doubled."),
         (["narrow", "misnamed"], "misnamed of narrow seed 1 must name each number by word and a measure, but has ('a'"),
         (["narrow", "uneven"], "uneven of narrow seed 2 must have the rows and measures of seed 1, but has others."),

@@ -188,7 +188,10 @@ def test_a_model_is_read_with_the_text_and_the_settings_it_was_trained_with(tmp_
         ),
         (["--option", "step"], "--option must be NAME=VALUE, but got 'step'."),
         (["agreement"], "The option `file` must name agreement items; give `--option file=PATH`."),
-        (["--against", "none"], "lm.ablation.smoke has run no condition 'none', but baseline, surprisal,fixed."),
+        (
+            ["--against", "none"],
+            "lm.ablation.smoke has no results of the condition 'none'; its conditions are baseline, surprisal,fixed.",
+        ),
         (
             ["--option", "step=99"],
             "The option `step` must be a number from 1 to 14, the words of the longest sentence,",

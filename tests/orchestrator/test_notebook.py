@@ -85,7 +85,7 @@ def test_compare_two_points_of_a_study():
     assert per.difference == pytest.approx(-0.3) and per.is_better
     own = notebook.compare(Study("my.sweep", tuple(replicates)), "b", "a", [Objective("per", "maximize")])
     assert [(one.difference, one.is_better) for one in own] == [(pytest.approx(0.3), True)]
-    with pytest.raises(InputError, match=r"my\.sweep has no point 'c' with these metrics; there are a, b"):
+    with pytest.raises(InputError, match=r"my\.sweep has no results of the condition 'c'; its conditions are a, b"):
         notebook.compare(Study("my.sweep", tuple(replicates)), "a", "c", [Objective("per")])
 
 
@@ -111,3 +111,71 @@ def test_a_study_that_says_its_question_needs_no_sweep():
     assert found.is_paired and found.metric == "per"
     answers = notebook.report(study)
     assert answers.question.objectives == tuple(objectives) and [one.a for one in answers.comparisons] == ["a"]
+
+
+def several(*states: str) -> Study:
+    """The conditions of these states, with two seeds and two evaluations each."""
+    tested = {"per@stochastic": 0.2, "per@greedy": 0.1, "macs@stochastic": 5.0, "macs@greedy": 4.0}
+    names = ("surprisal", "random,mu=0.3", "random,mu=0.4")
+    replicates = (
+        replicate(name, seed, state=state, metrics=tested if state == "complete" else {})
+        for name, state in zip(names, states, strict=True)
+        for seed in (1, 2)
+    )
+    settings = {name: {"controller.mu": name[-3:]} for name in names[1:]}
+    return Study("my.sweep", tuple(replicates), settings=settings)
+
+
+OBJECTIVES = [Objective("per"), Objective("macs")]
+CONDITIONS = "its conditions are surprisal, random,mu=0.3, random,mu=0.4"
+
+
+@pytest.mark.parametrize(
+    ("ask", "reason"),
+    [
+        (lambda s: notebook.pareto(s, [Objective("pre"), Objective("macs")]), "'pre' must be a metric; .* is 'per'"),
+        (lambda s: notebook.pareto(s, OBJECTIVES, "surprisel"), f"'surprisel'; {CONDITIONS}; the nearest is 'surpr"),
+        (lambda s: notebook.pareto(s, OBJECTIVES, ""), f"no results of the condition ''; {CONDITIONS}"),
+        (lambda s: notebook.pareto(s, OBJECTIVES, "random"), "'random' is recorded with several settings; name one of"),
+        (lambda s: notebook.pareto(s, ["per", "macs"]), "`objectives` must be a list of Objective"),
+        (lambda s: notebook.pareto(s, Objective("per")), "`objectives` must be a list of Objective"),
+        (lambda s: notebook.pareto(s, [OBJECTIVES[0], OBJECTIVES[0]]), "Each objective must be named once"),
+        (
+            lambda s: notebook.pareto(s, [OBJECTIVES[0], Objective("macs", "max")]),
+            "minimize or maximize, but got 'max'",
+        ),
+        (lambda s: notebook.compare(s, "surprisal", "random,mu=0.3", [Objective("pre")]), "nearest is 'per'"),
+        (
+            lambda s: notebook.compare(s, "surprisal@greedy", "random@greedy", OBJECTIVES),
+            "'random' is recorded with several",
+        ),
+        (lambda s: notebook.compare(s, "surprisal@greddy", "random,mu=0.3", OBJECTIVES), "nearest is 'greedy'"),
+        (
+            lambda s: notebook.compare(s, "surprisal", "random,mu=0.3", OBJECTIVES),
+            "'surprisal' has several evaluations",
+        ),
+        (lambda s: notebook.compare(s, *["surprisal@greedy"] * 2, OBJECTIVES), "both are surprisal@greedy"),
+        (lambda s: notebook.compare(s, "surprisal@greedy", "random,mu=0.4@greedy", OBJECTIVES), "nothing|has none"),
+        (lambda s: notebook.checkpoint(s, "surprisel", 1), f"'surprisel'; {CONDITIONS}; the nearest is 'surpr"),
+    ],
+)
+def test_a_name_that_is_none_is_refused_with_those_that_there_are(workplace, ask, reason):
+    with pytest.raises(InputError, match=reason):
+        ask(several("complete", "complete", "failed"))
+
+
+def test_the_short_name_of_a_condition_with_one_setting_will_do():
+    study = several("complete", "complete", "complete")
+    study = study.of_conditions(study.conditions[:2])
+    assert notebook.pareto(study, OBJECTIVES, "random").reference.startswith("random,mu=0.3@")
+    (found, _) = notebook.compare(study, "random@greedy", "surprisal@greedy", OBJECTIVES)
+    assert (found.a, found.b) == ("random,mu=0.3@greedy", "surprisal@greedy")
+
+
+@pytest.mark.parametrize("ask", [notebook.pareto, lambda s, o: notebook.compare(s, "surprisal", "random", o)])
+def test_a_study_without_anything_complete_has_no_answer(ask):
+    for study in (several("failed", "failed", "failed"), Study("my.sweep", ())):
+        with pytest.raises(
+            InputError, match=r"No complete replicate of my\.sweep has per and macs; see `ponderay status"
+        ):
+            ask(study, OBJECTIVES)

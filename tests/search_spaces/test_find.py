@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from search_spaces import find
-from search_spaces.find import find_sweep, installed_sweeps, place_in_upload, sweeps_at
+from search_spaces.find import families, find_sweep, installed_sweeps, place_in_upload, sweeps_at
 from tests.door import PLAIN, ponderay
 from trainables.errors import InputError
 
@@ -82,10 +82,19 @@ def test_listing_imports_no_module_of_another_package(lab):
     assert found.returncode == 0 and "broken,,,of another package; `ponderay sweeps broken` says more" in found.stdout
 
 
+def test_a_family_says_what_it_is_and_where_to_begin():
+    found = {family.name: family for family in families()}
+    assert sorted(found) == ["act", "asr", "lm"]
+    for name, family in found.items():
+        assert family.num_sweeps == len(sweeps_at(name)) and family.about.startswith("Sweeps of ")
+        assert find_sweep(family.first, smoke=True)
+
+
 def test_a_place_lists_its_sweeps(lab):
     assert [listed.name for listed in sweeps_at("mylab")] == ["mylab.other.toy", "mylab.toy"]
     assert [listed.name for listed in sweeps_at("mylab.sweeps")] == ["toy"]
     assert [listed.name for listed in sweeps_at(str(lab / "mylab" / "sweeps.py"))] == ["toy"]
+    assert [(listed.name, listed.sweep.name) for listed in sweeps_at("asr.demo")] == [("asr.demo", "asr.demo")]
     assert len(sweeps_at("asr")) == sum(listed.name.startswith("asr.") for listed in installed_sweeps())
 
 
@@ -101,6 +110,8 @@ def test_a_place_lists_its_sweeps(lab):
         ("nothing.at.all:toy", r"There is no module 'nothing', installed or in this folder"),
         ("my sweep:toy", r"named FILE\.py:NAME or MODULE:NAME, but got 'my sweep'"),
         ("nothing.py:toy", r"There is no file nothing\.py"),
+        ("asr.dmeo", r"no sweep 'asr\.dmeo'; the sweeps of asr are .*; the nearest is 'asr\.demo'\."),
+        ("asr_demo", r"no sweep 'asr_demo'; .*; the nearest is 'asr\.demo' \(see `ponderay sweeps --all`\)"),
         ("toy", r"There is no sweep 'toy'; the sweeps are .*One of your own is FILE\.py:NAME or MODULE:NAME"),
     ],
 )

@@ -264,6 +264,7 @@ class AsrConfig(Config):
             root=task.root,
             train=task.train,
             test=task.test,
+            phones="dictionary",  # nobody reads them here: one autoregressive model for all labels
             num_validation_speakers=task.num_validation_speakers,
             split_seed=task.split_seed,
         )

@@ -159,6 +159,7 @@ def test_of_many_the_decided_ones_are_shown_first(workplace, monkeypatch, printe
 @pytest.mark.parametrize(
     ("names", "reason"),
     [
+        (["surprisel"], "no results of the condition 'surprisel'; .*; the nearest is 'surprisal'"),
         (["nobody"], "has no results of the condition 'nobody'; its conditions are random, surprisal, always_big"),
         (["surprisal", "nobody@greedy"], "has no results of the condition 'nobody'"),
         (["surprisal@slow"], "has no evaluation 'slow'; it has greedy, stochastic"),
@@ -193,6 +194,23 @@ def test_without_a_reference_names_are_asked_for(study, records, monkeypatch):
     with pytest.raises(InputError, match="names no reference; name both conditions"):
         compare("asr.demo", "surprisal")
     assert len(records("surprisal", "random")) == 4
+
+
+def test_a_short_name_is_that_of_the_condition_with_settings_as_for_train(study, records, monkeypatch):
+    """`train asr.demo --set training.num_epochs=3 --condition surprisal` trains `surprisal,num_epochs=3`."""
+    long, settings = "surprisal,num_epochs=3", {"surprisal,num_epochs=3": {"training.num_epochs": "3"}}
+    with_settings = (replace(r, condition=long) if r.condition == "surprisal" else r for r in study.replicates)
+    changed = Study("asr.demo", tuple(with_settings), settings=settings)
+    monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: {})
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: changed)
+    assert {row["a"] for row in records("surprisal", "random")} == {f"{long}@greedy", f"{long}@stochastic"}
+    assert {row["a"] for row in records("surprisal@greedy")} == {f"{long}@greedy"}
+    both = (*changed.replicates, *(replace(r, condition=f"{long}0") for r in changed.of(long)))
+    settings = settings | {f"{long}0": {"training.num_epochs": "30"}}
+    several = Study("asr.demo", both, settings=settings)
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: several)
+    with pytest.raises(InputError, match=f"is recorded with several settings; name one of {long}, {long}0"):
+        compare("asr.demo", "surprisal", "random")
 
 
 def test_a_condition_with_nothing_complete_is_named(study, monkeypatch):

@@ -13,7 +13,10 @@ from trainables.asr.data import download
 def test_check_prints_every_set_and_its_unknown_words(monkeypatch, capsys, corpus):  # noqa: F811
     assert call(monkeypatch, "data", "check", str(corpus)) == 0
     shown = capsys.readouterr().out
-    assert "train: 2 utterances have words that the dictionary lacks: BLICKET (3), WUG (1)" in shown
+    assert (
+        "train: 2 of 3 utterances (67%) have words that the dictionary lacks; each such word is the label spn" in shown
+    )
+    assert "is left out: BLICKET (3), WUG (1)\n" in shown
     assert call(monkeypatch, "data", "check", str(corpus), "--format", "json") == 0
     rows = json.loads(capsys.readouterr().out)
     assert [(row["name"], row["num_utterances"]) for row in rows] == [("train", 3), ("timit", 2)]
@@ -24,6 +27,17 @@ def test_check_of_a_broken_corpus_names_the_file_and_ends_with_2(monkeypatch, ca
     (corpus / "LibriSpeech/train/1/7/1-7-0001.flac").write_bytes(b"")
     assert call(monkeypatch, "data", "check", str(corpus)) == 2
     assert "1-7-0001.flac cannot be read as audio" in capsys.readouterr().err
+
+
+def test_of_many_problems_a_few_are_shown_with_a_count(monkeypatch, capsys, corpus):  # noqa: F811
+    for number in range(10, 1300):
+        (corpus / "LibriSpeech/train/2/7" / f"2-7-{number:04}.flac").touch()
+    assert call(monkeypatch, "data", "check", str(corpus)) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 11 and "2-7-0019.flac has no line in a transcript" in said[9]
+    assert said[10] == "train: 1,280 more problems; --format json lists all"
+    assert call(monkeypatch, "data", "check", str(corpus), "--format", "json") == 2
+    assert len(json.loads(capsys.readouterr().out)[0]["problems"]) == 1290
 
 
 def test_check_of_no_corpus_is_one_line(monkeypatch, capsys, tmp_path):

@@ -123,6 +123,19 @@ def test_one_replicate_trains_without_ray_and_shows_in_every_query(workplace, mo
     assert sorted(stored) == [f"asr.demo.smoke.front.{end}" for end in ("html", "json", "png")]
 
 
+def test_sweeps_are_summed_up_by_family_unless_all_are_asked_for(monkeypatch, capsys):
+    monkeypatch.setattr("orchestrator.cli.main.out.width", 80)
+    lengths = {}
+    for arguments in ((), ("asr",), ("--all",)):
+        assert call(monkeypatch, "sweeps", *arguments) == 0
+        lengths[arguments] = capsys.readouterr().out
+    first = lengths[()]
+    assert all(name in first for name in ("asr.demo", "act.tau_parity_laptop", "lm.laptop", "`ponderay sweeps --all`"))
+    assert first.count("\n") <= 24, "a screen"
+    assert "asr.table2_timit" in lengths["asr",] and "act.tau_parity" not in lengths["asr",]
+    assert "asr.table2_timit" in lengths["--all",] and "act.tau_parity" in lengths["--all",]
+
+
 def test_show_and_sweeps_say_what_would_run(monkeypatch, capsys):
     assert call(monkeypatch, "sweeps", "--format", "json") == 0
     names = [row["sweep"] for row in json.loads(capsys.readouterr().out)]

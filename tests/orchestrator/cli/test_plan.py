@@ -214,6 +214,18 @@ def test_workers_and_gpus_follow_from_what_the_machine_has(workplace):
     assert takes == [[0, 0.0], [1, 1.0]]
 
 
+def test_a_column_of_workers_is_there_and_explained_where_several_train_a_run(workplace, monkeypatch, capsys):
+    monkeypatch.setattr(plan.out, "width", 200)
+    explained = "workers are the processes that train one run together"
+    for num_workers in (0, 1, 2):
+        sweep = tiny({"a": {}}, resources=Resources(num_workers=num_workers))
+        plan._print_table(planned(sweep, num_cpus=4))
+        text = capsys.readouterr().out
+        heading = next(line for line in text.splitlines() if " to do " in line)
+        assert ("workers" in heading, explained in text) == (num_workers > 1, num_workers > 1)
+        assert "cpus and gpus are what one run takes in all" in text
+
+
 def test_table_and_csv_tell_the_same(shipped):
     work_on(tiny(CONDITIONS), "a", 1)
     rows = list(csv.DictReader(io.StringIO(call(f"{HERE}.tiny.sweep", "--cpus", "2", "--format", "csv"))))

@@ -197,7 +197,9 @@ def test_a_disk_that_refuses_is_one_line(stored):
 
 def test_a_sweep_with_nothing_complete_says_what_to_do(store):
     store.write([replicate("random", 1, state="running", metrics={})], revision=1)
-    with pytest.raises(InputError, match="complete replicate with per and macs_per_frame, but has none; `ponderay st"):
+    with pytest.raises(
+        InputError, match=r"No complete replicate of asr\.demo has per and macs_per_frame; see `ponderay st"
+    ):
         report("asr.demo")
 
 

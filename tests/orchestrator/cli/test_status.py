@@ -46,9 +46,10 @@ def large(monkeypatch):
 
 def test_few_replicates_are_shown_one_by_one(store, printed):
     store.write([replicate("a", 1), replicate("a", 2, state="failed", error="[why] it failed")], revision=1)
-    folder = Path("runs/replicates/asr.demo/x")
-    folder.mkdir(parents=True)
-    (folder / "step.pt").write_bytes(b"0" * 2_500_000)
+    for seed in (1, 2):
+        folder = Path(f"runs/replicates/asr.demo/a/{seed}")
+        folder.mkdir(parents=True)
+        (folder / "step.pt").write_bytes(b"0" * 1_250_000)
     shown = printed(status)
     (row,) = [line for line in shown.splitlines() if "[why] it failed" in line]
     assert [cell.strip() for cell in row.strip("│").split("│")] == ["a", "2", "failed", "[why] it failed"]
@@ -139,6 +140,42 @@ def test_the_command_takes_what_it_took(large, workplace):
     app.command()(status)
     found = CliRunner().invoke(app, ["asr.demo", "--smoke", "--format", "json"])
     assert found.exit_code == 0 and len(json.loads(found.stdout)) == 200
+
+
+def test_what_lies_on_another_machine_is_not_called_nothing(store, printed):
+    store.write([replicate("a", 1), replicate("a", 2)], revision=1)
+    away = "the checkpoints and journals of {} of 2 replicates are elsewhere, not in "
+    assert f"2 complete; {away.format(2)}" in printed(status) and "0.0 MB" not in printed(status)
+    folder = Path("runs/replicates/asr.demo/a/1")
+    folder.mkdir(parents=True)
+    (folder / "step.pt").write_bytes(b"0" * 2_500_000)
+    shown = printed(status)
+    assert f"2.5 MB of checkpoints and journals here; {away.format(1)}" in shown
+    assert f"not in {Path('runs/replicates/asr.demo').absolute()}\n" in shown
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_condition_state_and_error_are_readable_on_a_narrow_terminal(store, printed, monkeypatch, width):
+    name = "surprisal,num_epochs=3,learning_rate=0.001"
+    error = "RuntimeError: the loss is no longer finite at step 12"
+    store.write([replicate(name, 1), replicate(name, 2, state="failed", error=error)], revision=1)
+    monkeypatch.setattr("orchestrator.console.printing.out.width", width)
+    lines = [line for line in printed(status).splitlines() if line.startswith("│")]
+    assert all(len(line) <= width for line in lines)
+    columns = list(zip(*([cell.strip() for cell in line.strip("│").split("│")] for line in lines), strict=True))
+    assert ["".join(column).replace(" ", "") for column in columns] == [
+        name * 2,
+        "12",
+        "completefailed",
+        error.replace(" ", ""),
+    ]
+
+
+def test_conditions_are_paragraphs_where_their_table_would_lose_columns(large, printed, workplace, monkeypatch):
+    monkeypatch.setattr("orchestrator.console.printing.out.width", 60)
+    shown = printed(status)
+    assert "c099\n  complete 2, per@e 0.5990 ± 0.0000, time 1:00:00, last" in shown
+    assert "│ c000" in shown and "cause 0" in shown, "the failures' table is narrow enough"
 
 
 def test_a_bucket_that_is_away_hides_no_study(workplace, monkeypatch, capsys):

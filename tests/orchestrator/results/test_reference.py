@@ -57,7 +57,6 @@ def test_only_a_condition_with_a_complete_replicate_is_taken():
 
 def test_one_that_is_asked_for_must_be_shown():
     assert find_reference(sweep(), study("a", "b"), "b").name == "b"
-    with pytest.raises(
-        InputError, match=r"--reference must be a condition that is shown, but got 'c'; they are a, b\."
-    ):
+    assert find_reference(sweep(), study("a,level=0.25", "b"), "a").name == "a,level=0.25"
+    with pytest.raises(InputError, match=r"no results of the condition 'c'; its conditions are a, b\."):
         find_reference(sweep(), study("a", "b"), "c")

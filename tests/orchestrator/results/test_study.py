@@ -21,12 +21,27 @@ def test_queries_by_their_definitions():
     study = Study("s", replicates)
     assert study.conditions == ("b", "a")
     assert [r.seed for r in study.of("b")] == [1, 2, 3, 4]
-    assert study.of("none") == ()
     assert study.values("b", "per@e") == (1.0, 3.0)
     assert study.summary("a", "per@e") is None
     summary = study.summary("b", "per@e")
     assert (summary.mean, summary.std, summary.n) == pytest.approx((2.0, statistics.stdev([1, 3]), 2))
     assert study.evaluations() == ("d", "e")
+
+
+def test_a_name_that_is_none_is_no_answer():
+    study = Study("s", (replicate("surprisal", 1), replicate("random", 1, state="failed", metrics={})))
+    conditions = (
+        "s has no results of the condition 'surprisel'; its conditions are surprisal, random; the nearest is 's"
+    )
+    metrics = r"s has no metric 'per@f'; it has per@e, macs_per_frame@e; the nearest is 'per@e'\."
+    for name, metric, reason in (("surprisel", "per@e", conditions), ("random", "per@f", metrics)):
+        with pytest.raises(InputError, match=reason):
+            study.values(name, metric)
+        with pytest.raises(InputError, match=reason):
+            study.summary(name, metric)
+    with pytest.raises(InputError, match=conditions):
+        study.of("surprisel")
+    assert study.values("random", "per@e") == ()
 
 
 class Counted(tuple):

@@ -47,7 +47,7 @@ def test_each_evaluation_has_the_checkpoint_that_is_best_under_it(runs):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("c", 1), r"tiny\.kept has no condition 'c'; there are a, bad\."),
+        (("c", 1), r"tiny\.kept has no results of the condition 'c'; its conditions are a, bad\."),
         (("a", 3), r"'a' has no seed 3; there are 1, 2\."),
         (("a", 1, "dear"), r"'a' has no evaluation 'dear'; there are plain, worst\."),
         (("bad", 1), "must be complete, but 'bad' with seed 1 is failed; complete are the seeds none"),

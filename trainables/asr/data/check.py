@@ -54,7 +54,7 @@ class SetReport:
 
     Attributes:
         unknown_words: those that the pronouncing dictionary lacks, with their counts, the most frequent first.
-        num_with_unknown_words: utterances that are left out for them unless `data.phones` says otherwise.
+        num_with_unknown_words: utterances that have some; `data.phones` says what becomes of them.
         problems: one line for each broken, missing or untranscribed file.
         fingerprint: 16 digits of the content of every whole recording, its words and its aligned phones.
     """

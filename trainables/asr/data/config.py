@@ -25,10 +25,10 @@ class LibriSpeech(Config):
     train: Subsets = ("train-clean-5",)
     test: Subsets = ("test-clean",)
     phones: Literal["dictionary", "dictionary_spn", "textgrid", "textgrid_found"] = Field(
-        "dictionary",
-        description="dictionary: 39 labels, first pronunciation of the CMU dictionary without stress, an utterance "
-        "with a word it lacks is left out; dictionary_spn: 41 labels with sil and spn, such a word is spn; "
-        "textgrid: these 41 from an aligner's tier `phones`; textgrid_found: whatever labels the TextGrids hold",
+        "dictionary_spn",
+        description="dictionary_spn: 41 labels with sil and spn, first pronunciation of the CMU dictionary without "
+        "stress, a word it lacks is spn; dictionary: 39 labels, an utterance with such a word is left out; "
+        "textgrid: the 41 from an aligner's tier `phones`; textgrid_found: whatever labels the TextGrids hold",
     )
     textgrids: Place = Field(
         None, description="folder with UTTERANCE.TextGrid for each recording, at any depth; default: beside the audio"

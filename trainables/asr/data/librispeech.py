@@ -60,7 +60,7 @@ def locate(root: Path | None, subset: str) -> Path:
 def read_splits(config: LibriSpeech) -> Splits:
     """Training and validation utterances of held-out speakers from `train`, and those of `test`, with their phones.
 
-    Utterances without known phones are left out and counted.
+    Utterances without known phones are left out and counted; so are words that become spoken noise.
     """
     train, test = ([locate(config.root, name) for name in names] for names in (config.train, config.test))
     shared = set(_speakers(train)) & set(_speakers(test))
@@ -75,7 +75,11 @@ def read_splits(config: LibriSpeech) -> Splits:
     number = {phone: label for label, phone in enumerate(labels)}
     found = [[_utterance(line, spoken[line], number) for line in lines if line in spoken] for lines in transcripts]
     for folders, lines, kept in zip((train, test), transcripts, found, strict=True):
-        _say_skipped(", ".join(folder.name for folder in folders), len(lines) - len(kept), len(lines), config)
+        name = ", ".join(folder.name for folder in folders)
+        if config.phones == "dictionary_spn":
+            _say_unknown(name, lines)
+        else:
+            _say_skipped(name, len(lines) - len(kept), len(lines), config)
         if not kept:
             raise InputError(
                 f"No usable utterance in {', '.join(map(str, folders))} ({len(lines)} left out); "
@@ -213,5 +217,16 @@ def _utterance(line: Transcript, spoken: _Spoken, number: dict[str, int]) -> Utt
 def _say_skipped(name: str, number: int, out_of: int, config: LibriSpeech) -> None:
     if not number or number == out_of:
         return
-    why = "has a word that is not in the pronouncing dictionary" if config.phones == "dictionary" else "has no TextGrid"
-    warnings.warn(f"{number} of {out_of} utterances of {name} are left out: each {why}.", DataWarning, stacklevel=4)
+    why = "has no TextGrid."
+    if config.phones == "dictionary":
+        why = "has a word that is not in the pronouncing dictionary; `--set data.phones=dictionary_spn` keeps them."
+    said = f"{number:,} of {out_of:,} utterances ({number / out_of:.0%}) of {name} are left out: each {why}"
+    warnings.warn(said, DataWarning, stacklevel=4)
+
+
+def _say_unknown(name: str, lines: Sequence[Transcript]) -> None:
+    words = [word for line in lines for word in line.words]
+    number = sum(pronounce(word) is None for word in words)
+    if number:
+        said = f"{number:,} of {len(words):,} words ({number / len(words):.1%}) of {name} are not in the pronouncing"
+        warnings.warn(f"{said} dictionary: each is the one label {SPOKEN_NOISE}.", DataWarning, stacklevel=4)

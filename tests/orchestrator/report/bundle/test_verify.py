@@ -192,7 +192,7 @@ def test_values_that_are_none_are_refused(rewritten):
     names = "'asr.demo', 'asr.other' and 'asr.demo'"
     with pytest.raises(InputError, match=f"about one sweep, but its members name {names}"):
         verify(rewritten(lambda members: change_question(members, "sweep", "asr.other"), agree=True))
-    with pytest.raises(InputError, match="must have a complete replicate with nothing and macs_per_frame"):
+    with pytest.raises(InputError, match=r"No complete replicate of asr\.demo has nothing and macs_per_frame"):
         objectives = [{"metric": "nothing", "direction": "minimize"}, {"metric": "macs_per_frame"}]
         verify(rewritten(lambda members: change_question(members, "objectives", objectives), agree=True))
 

@@ -60,11 +60,49 @@ def test_reader_gives_phones_and_holds_speakers_apart(corpus: LibriSpeech):
     assert found.test[0].num_samples == 16_000
 
 
-def test_a_word_without_phones_is_a_counted_skip(corpus: LibriSpeech):
+def test_a_word_without_phones_is_spoken_noise_and_counted(corpus: LibriSpeech):
     write_utterance(corpus.root, "train", 1, 2, "XYZZYX CAT")
-    with pytest.warns(DataWarning, match="1 of 7 utterances of train are left out"):
+    with pytest.warns(
+        DataWarning, match=r"1 of 11 words \(9\.1%\) of train are not in the .* dictionary: each is .* spn"
+    ):
         found = read_splits(corpus)
-    assert (found.num_skipped, len(everyone(found))) == (1, 7)
+    assert (found.num_skipped, len(everyone(found))) == (0, 8)
+    (changed,) = (u for u in everyone(found) if u.identity == "1-7-0002")
+    assert [found.labels[label] for label in changed.labels] == ["spn", "k", "ae", "t"]
+    assert len(found.labels) == 41 and found.labels[:39] == PHONES
+
+
+def test_asked_for_39_labels_such_a_word_is_a_counted_skip(corpus: LibriSpeech):
+    write_utterance(corpus.root, "train", 1, 2, "XYZZYX CAT")
+    remedy = "`--set data.phones=dictionary_spn` keeps them"
+    with pytest.warns(DataWarning, match=rf"1 of 7 utterances \(14%\) of train are left out: .*; {remedy}"):
+        found = read_splits(corpus.model_copy(update={"phones": "dictionary"}))
+    assert (found.num_skipped, len(everyone(found)), found.labels) == (1, 7, PHONES)
+
+
+@pytest.mark.data
+def test_no_utterance_of_real_speech_is_left_out_and_few_words_are_noise(real_data: Path):
+    config = LibriSpeech(root=real_data)
+    with pytest.warns(DataWarning) as told:
+        found = read_splits(config)
+    assert (len(found.train + found.validation), len(found.test), found.num_skipped) == (252, 109, 0)
+    assert "147 of 8,308 words (1.8%) of train-clean-5" in str(told[0].message)
+    noise = [u.labels.count(found.labels.index("spn")) for u in found.train + found.validation]
+    assert (sum(noise), sum(map(bool, noise))) == (147, 111)
+    with pytest.warns(DataWarning, match=r"111 of 252 utterances \(44%\) of train-clean-5 are left out"):
+        fewer = read_splits(config.model_copy(update={"phones": "dictionary"}))
+    kept = {u.identity for u, n in zip(found.train + found.validation, noise, strict=True) if not n}
+    assert {u.identity for u in fewer.train + fewer.validation} == kept
+
+
+def test_the_autoregressive_model_does_not_ask_how_words_become_phones(corpus: LibriSpeech):
+    """Else hundreds of hours would be learnt from again where a task's labels change."""
+    larger = Pretraining(data=LibriSpeech(train="large"))
+    made = [
+        AsrConfig(data=corpus.model_copy(update={"phones": phones}), ar=larger).pretraining
+        for phones in ("dictionary", "dictionary_spn", "textgrid")
+    ]
+    assert made[0] == made[1] == made[2]
 
 
 def test_too_little_audio_for_its_phones_is_a_counted_skip(corpus: LibriSpeech):
@@ -262,4 +300,5 @@ def test_the_real_recordings_are_read(real_data: Path):
     assert {u.speaker for u in found.train + found.validation} <= speakers
     assert {u.speaker for u in found.train} & {u.speaker for u in found.test} == set()
     assert len(everyone(found)) + found.num_skipped == 252 + 109
-    assert {label for u in everyone(found) for label in u.labels} == set(range(len(PHONES)))
+    spoken = {found.labels[label] for u in everyone(found) for label in u.labels}
+    assert spoken == {*PHONES, "spn"}

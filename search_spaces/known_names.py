@@ -1,0 +1,28 @@
+"""The names that there are, as a message lists them for whoever has typed one that there is not."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Final
+
+MOST_NAMED: Final = 20
+
+
+def known_names(names: Iterable[str], typed: str = "", most: int = MOST_NAMED) -> str:
+    """`a, b and 3 more; the nearest is 'b'`, without a full stop; `none` where there is none.
+
+    Args:
+        typed: what somebody took for one of them; without anything like it no name is the nearest.
+        most: of more names the first so many stand there.
+    """
+    known = list(names)
+    more = f" and {len(known) - most:,} more" if len(known) > most else ""
+    near = _nearest(known, typed)
+    return (", ".join(known[:most]) or "none") + more + (f"; the nearest is {near!r}" if near else "")
+
+
+def _nearest(known: list[str], typed: str) -> str:
+    """By likeness, whatever the case; else the first that holds what was typed."""
+    by_small = {name.lower(): name for name in reversed(known)}
+    small = typed.lower()
+    found = difflib.get_close_matches(small, by_small, n=1) or [name for name in by_small if small and small in name]
+    return by_small[found[0]] if found else ""
