@@ -128,6 +128,7 @@ def run(
     RAY_ADDRESS names a cluster; without it the sweep starts Ray on this machine for as long as it runs.
     `ponderay plan` shows beforehand what a run would do and cost.
     """
+    from orchestrator.cluster.address import refuse_malformed, refuse_silent
     from orchestrator.environment.settings import read_settings
     from orchestrator.results.outcome import Outcome
     from orchestrator.scheduler.finished import finished_replicates
@@ -135,11 +136,13 @@ def run(
     from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
 
+    refuse_malformed()
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
     factory = TaskFactory(sweep, settings, num_gpus=0)
     check_retry(sweep, settings, retry or ())
     if replicates := finished_replicates(factory, accept_code):
         _finish(sweep, Outcome(replicates))
+    refuse_silent()
     from orchestrator.driver import launch  # loads MLflow, and then Ray
 
     try:

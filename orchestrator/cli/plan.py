@@ -58,6 +58,9 @@ def plan(
 
     It changes nothing and refuses what `run` would refuse; with --calibrate it trains a little and keeps that work.
     """
+    from orchestrator.cluster.address import refuse_silent
+
+    refuse_silent()
     from orchestrator.environment.settings import read_settings
     from orchestrator.forecast.remaining_work import look
     from orchestrator.forecast.summary import describe

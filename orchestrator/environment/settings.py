@@ -17,10 +17,12 @@ NAMES = (
     "cache",
     "tracking_uri",
     "search_uri",
+    "cluster_wait",
     "price_per_device_hour",
     "watts_per_device",
 )
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+CLUSTER_WAIT = 10.0
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 
 
@@ -32,6 +34,7 @@ class Settings:
         search_uri: Optuna's database; default: SQLite in `runs`.
         storage: URL of a bucket's folder, such as s3://BUCKET/FOLDER, where journals and checkpoints are kept; `runs`
             may then be each machine's own, at the same path. Empty: they are kept in `runs`.
+        cluster_wait: minutes for which a sweep under way waits for a cluster that does not answer.
         price_per_device_hour: of a GPU, or of a CPU where none is used; in the user's money.
         watts_per_device: as drawn under load.
     """
@@ -42,6 +45,7 @@ class Settings:
     watts_per_device: float | None = None
     search_uri: str = field(default="", repr=False)
     storage: str = ""
+    cluster_wait: float = CLUSTER_WAIT
 
     @property
     def search_store(self) -> str:
@@ -88,12 +92,14 @@ def read_settings() -> Settings:
     cache = os.environ.get("PONDERAY_CACHE") or from_file.get("cache") or runs / "cache"
     os.environ["PONDERAY_CACHE"] = str(Path(cache).absolute())
     uri = os.environ.get("PONDERAY_TRACKING_URI") or from_file.get("tracking_uri") or default_uri
-    price, watts = (_number(name, from_file) for name in ("price_per_device_hour", "watts_per_device"))
+    price, watts, wait = (
+        _number(name, from_file) for name in ("price_per_device_hour", "watts_per_device", "cluster_wait")
+    )
     search, storage = (
         str(os.environ.get(f"PONDERAY_{name.upper()}") or from_file.get(name) or "")
         for name in ("search_uri", "storage")
     )
-    return Settings(runs, str(uri), price, watts, search, _checked(storage))
+    return Settings(runs, str(uri), price, watts, search, _checked(storage), CLUSTER_WAIT if wait is None else wait)
 
 
 def _checked(storage: str) -> str:
