@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
@@ -35,6 +35,9 @@ from orchestrator.tracking.store import reason_of
 from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Condition
 from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.cluster.cluster_watch import ClusterWatch
 
 WRITE_AT_END_S: Final = 600.0
 """How long a finished sweep waits for a tracking store that is away."""
@@ -65,24 +68,32 @@ def run_on_ray(
         StoppedError: if it reached its limit, or another driver has taken its lease.
         KeyboardInterrupt: on Ctrl-C and SIGTERM. In all cases what is done is kept.
     """
+    from orchestrator.cluster.address import refuse_unusable
+
+    refuse_unusable()
     with _leased(factory, console) as driver:
         from orchestrator.checks.check import refuse_failed
         from orchestrator.checks.nodes import on_nodes
         from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
-        from orchestrator.cluster.session import ClusterCapacity, end_on_node, num_nodes, ray_session
+        from orchestrator.cluster.recovery import run_through_losses
+        from orchestrator.cluster.session import end_on_node, num_nodes, ray_session
         from orchestrator.cluster.tune_adapter import run_by_tune
 
-        with ray_session(num_cpus, is_verbose), stop_on_sigterm():
+        tell, limit_s, wait_s = driver.view.note, max_device_hours * 3600, factory.settings.cluster_wait * 60
+        with ray_session(num_cpus, is_verbose) as connection:
             if num_nodes() > 1:
                 refuse_failed(on_nodes(factory.settings, factory.sweep.trainable))
-            capacity, limit_s = GrowingCapacity(ClusterCapacity()), max_device_hours * 3600
-            with (
-                driver.planned(capacity, accept_code, retry) as scheduler,
-                Watchdog(scheduler, end_on_node, limit_s, driver.view.note),
-            ):
-                if not scheduler.is_finished():
-                    with Demand(scheduler, capacity, driver.view.note):
-                        run_by_tune(scheduler, factory.settings.runs)
+            capacity = GrowingCapacity(lambda: connection.capacity())
+            with driver.planned(capacity, accept_code, retry) as scheduler:
+
+                def run(watch: "ClusterWatch") -> None:
+                    with (
+                        Watchdog(scheduler, end_on_node, limit_s, tell, watch.room),
+                        Demand(scheduler, capacity, tell, watch.is_answering),
+                    ):
+                        run_by_tune(scheduler, factory.settings.runs, watch)
+
+                run_through_losses(connection, scheduler, wait_s, tell, run)
         return driver.outcome(scheduler)
 
 

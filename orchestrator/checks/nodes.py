@@ -41,8 +41,7 @@ def check_ray() -> Check:
     if fault := ray_token.fault(address):
         return Check("ray", "failed", f"the cluster at RAY_ADDRESS={address} {fault}", ray_token.remedy())
     if fault := cluster_address.address_fault(address):
-        remedy = "Start the cluster, correct RAY_ADDRESS, or unset it to run on this machine."
-        return Check("ray", "failed", f"RAY_ADDRESS={address} cannot be used: {fault}", remedy)
+        return Check("ray", "failed", f"RAY_ADDRESS={address} cannot be used: {fault}", cluster_address.REMEDY)
     return Check("ray", "ok", f"RAY_ADDRESS={address} answers")
 
 

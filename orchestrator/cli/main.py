@@ -156,6 +156,7 @@ def run(
     RAY_ADDRESS names a cluster; without it the sweep starts Ray on this machine for as long as it runs.
     `ponderay plan` shows beforehand what a run would do and cost.
     """
+    from orchestrator.cluster.address import refuse_malformed, refuse_silent
     from orchestrator.environment.settings import read_settings
     from orchestrator.launch import launch
     from orchestrator.results.outcome import Outcome
@@ -164,11 +165,13 @@ def run(
     from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
 
+    refuse_malformed()
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
     factory = TaskFactory(sweep, settings, num_gpus=0)
     again = check_retry(sweep, settings, retry or ())
     if replicates := finished_replicates(factory, accept_code):
         _finish(sweep, Outcome(replicates))
+    refuse_silent()
 
     try:
         outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose, again)

@@ -75,6 +75,7 @@ def plan(
     """
     from orchestrator.checks.check import refuse_failed
     from orchestrator.checks.sweep import check_places
+    from orchestrator.cluster.address import refuse_silent
     from orchestrator.environment.settings import read_settings
     from orchestrator.forecast.remaining_work import look
     from orchestrator.forecast.summary import describe
@@ -85,6 +86,7 @@ def plan(
         cpus or os.cpu_count() or 1,
     )
     refuse_failed(check_places(settings))
+    refuse_silent()
     snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
     if calibrate:
         arguments = [*(["--smoke"] if smoke else []), *(["--accept-code"] if accept_code else [])]

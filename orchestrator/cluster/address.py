@@ -12,9 +12,13 @@ from typing import Any, Final
 
 from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
+from orchestrator.environment.redaction import redacted_text
+from trainables.errors import InputError
 
+HIGHEST_PORT: Final = 65535
+REMEDY: Final = "Start the cluster, correct RAY_ADDRESS, or unset it to run on this machine."
 CONNECT_S: Final = 3.0
-ANSWER_S: Final = 20.0
+ANSWER_S: Final = 10.0
 NODE_S: Final = 60.0
 """A node may have to start its first worker for the answer."""
 
@@ -24,16 +28,65 @@ def names_cluster() -> bool:
     return os.environ.get("RAY_ADDRESS", "local") != "local"
 
 
+def refuse_malformed() -> None:
+    """Raises InputError where RAY_ADDRESS can be no cluster's address; nobody is asked."""
+    if (address := _named()) and (fault := _malformed(address)):
+        raise InputError(f"RAY_ADDRESS {fault}, but got {redacted_text(address)!r}. {REMEDY}")
+
+
+def refuse_silent() -> None:
+    """Raises InputError where RAY_ADDRESS names a cluster that does not answer within seconds."""
+    refuse_malformed()
+    if (address := _named()) and (fault := _silence(address, ANSWER_S)):
+        raise _unusable(address, fault)
+
+
+def refuse_unusable() -> None:
+    """Raises InputError where RAY_ADDRESS names a cluster that does not answer, or is of another version of Ray."""
+    refuse_malformed()
+    address = _named()
+    if address and not ray_token.fault(address) and (fault := address_fault(address)):  # of a token says Ray's start
+        raise _unusable(address, fault)
+
+
+def _named() -> str:
+    """RAY_ADDRESS where it says itself which cluster it means."""
+    address = os.environ.get("RAY_ADDRESS", "local")
+    return "" if address in ("local", "auto") else address
+
+
+def _malformed(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    if address.startswith("ray://"):
+        return "must be HOST:PORT of the cluster itself, for Ray Client cannot carry a sweep's driver"
+    if not ray_token.PLACE.fullmatch(address) or not host or not 0 < int(port[:6]) <= HIGHEST_PORT:
+        return f"must be HOST:PORT with a port from 1 to {HIGHEST_PORT}, `auto` or `local`"
+    return ""
+
+
+def _unusable(address: str, fault: str) -> InputError:
+    return InputError(f"RAY_ADDRESS={address} cannot be used: {fault.rstrip('.')}. {REMEDY}")
+
+
+def _silence(address: str, answer_s: float) -> str:
+    """Why nobody answers as Ray at HOST:PORT; empty where somebody does."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+    except (OSError, ValueError, OverflowError) as error:
+        return str(error)
+    if ray_token.ask(address, answer_s=answer_s) == "unknown":
+        return f"what listens there does not answer as Ray within {answer_s:g} s"
+    return ""
+
+
 def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
     """Why no cluster of this version of Ray answers at HOST:PORT; empty where one does.
 
     `ray.init` would try for more than a minute, deaf to signals, and then end the process: so another process asks.
     """
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
-    except (OSError, ValueError) as error:
-        return str(error)
+    if fault := _silence(address, answer_s):
+        return fault
     command = [sys.executable, "-m", ray_internals.COMMANDS, "health-check", "--address", address]
     as_here = os.environ | {ray_token.MODE: ray_token.mode()}
     try:
@@ -55,6 +108,15 @@ def other_instances(processes: Path = Path("/proc")) -> list[str]:
             if Path(arguments[0]).name in ("raylet", "gcs_server"):
                 found.add(_address(arguments))
     return sorted(found - {""})
+
+
+def raylet_at(socket_name: str, processes: Path = Path("/proc")) -> int:
+    """The process number of the raylet whose socket has this name; 0 where none is seen."""
+    for file in processes.glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if f"--raylet_socket_name={socket_name}" in file.read_bytes().decode(errors="replace").split("\0"):
+                return int(file.parent.name)
+    return 0
 
 
 def _address(arguments: list[str]) -> str:

@@ -24,6 +24,7 @@ from orchestrator.scheduler.scheduler import Scheduler
 from search_spaces.sweep import ResolvedResources
 
 LOOK_S: Final = 1.0
+JOIN_S: Final = 30.0
 MAX_ASKED: Final = 64
 log = logging.getLogger(__name__)
 
@@ -106,10 +107,17 @@ class Demand:
 
     Args:
         tell: told how much waits, when the cluster is first asked to grow.
+        is_answering: whether the cluster is there; else nothing can be given back to it.
     """
 
-    def __init__(self, scheduler: Scheduler, capacity: Callable[[], Capacity], tell: Callable[[str], None]) -> None:
-        self._scheduler, self._capacity, self._tell = scheduler, capacity, tell
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        capacity: Callable[[], Capacity],
+        tell: Callable[[str], None],
+        is_answering: Callable[[], bool],
+    ) -> None:
+        self._scheduler, self._capacity, self._tell, self._is_answering = scheduler, capacity, tell, is_answering
         self._asked: list[tuple[ResolvedResources, PlacementGroup]] = []
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="demand", daemon=True)
@@ -120,8 +128,9 @@ class Demand:
 
     def __exit__(self, *_: Any) -> None:
         self._closed.set()
-        self._thread.join()
-        self._keep([])
+        if not self._asked or self._is_answering():
+            self._thread.join(JOIN_S)
+            self._keep([])
 
     def _run(self) -> None:
         while not self._closed.wait(LOOK_S):

@@ -24,7 +24,7 @@ from trainables.errors import InputError
 
 ADDRESS_VARIABLE: Final = "RAY_API_SERVER_ADDRESS"
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:8265"
-ANSWER_S: Final = 20.0
+ANSWER_S: Final = 10.0
 NOT_READY: Final = "No available agent"
 READY_S: Final = 30.0
 """A cluster that has just come up says NOT_READY for some seconds."""

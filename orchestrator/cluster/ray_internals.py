@@ -21,6 +21,9 @@ DESCRIPTION: Final = Path("~/ray_bootstrap_config.yaml")
 COMMANDS: Final = "ray.scripts.scripts"
 """The module behind the command `ray`."""
 
+RAYLET_VARIABLE: Final = "RAY_RAYLET_PID"
+"""Every worker has in it the process number of the raylet that started the worker."""
+
 STREAM_HANDLER: Final = "ray_print_logs"
 """Under this name Ray's driver prints what raylet and workers say."""
 
@@ -43,6 +46,20 @@ def living_hosts(address: str, answer_s: float) -> list[str]:
     except RpcError:
         return []
     return [node.node_manager_hostname for node in nodes.values()]
+
+
+def raylet_socket() -> str:
+    """The socket of the node that this process has joined."""
+    from ray._private import worker
+
+    return str(worker.global_worker.node.raylet_socket_name)
+
+
+def started_processes() -> dict[str, int]:
+    """Processes of the cluster that `ray.init` has made for this one, by name; none where it was there before."""
+    from ray._private import worker
+
+    return {name: infos[0].process.pid for name, infos in worker._global_node.all_processes.items()}
 
 
 def propagated_variables() -> set[str]:

@@ -1,10 +1,13 @@
 """Ray for as long as a sweep runs: the cluster at RAY_ADDRESS, or one made on this machine."""
 
+import atexit
 import contextlib
 import logging
 import os
+import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import ray
@@ -13,8 +16,10 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
+from orchestrator.cluster.address import raylet_at
 from orchestrator.cluster.worker_setup import runtime_environment
 from orchestrator.journal.folder import Record
+from orchestrator.machine.processes import is_gone, kill, start_time, with_variable
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.watchdog import end_process
 from trainables.errors import InputError
@@ -27,15 +32,25 @@ RAY_SETTINGS: Final = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "120",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_AUTO_CONNECT": "0",
+    "RAY_gcs_server_request_timeout_seconds": "30",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "2592000",
 }
+"""The last two: Ray waits less long deaf to signals, and does not end this process when its head has been away for a
+minute, for Ponderay itself watches that."""
+
 KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN")
+WATCHED: Final = ("raylet", "gcs_server")
 LOOK_AGAIN_S: Final = 1.0
+ASK_S: Final = 5.0
+FIRST_ASK_S: Final = 60.0
+CLOSE_S: Final = 20.0
 END_TIMEOUT_S: Final = 20.0
 COORDINATOR_TIMEOUT_S: Final = 15.0
 
 
 @contextlib.contextmanager
-def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
+def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator["Connection"]:
     """Ray, started or reached; one that was there before stays.
 
     Args:
@@ -46,39 +61,128 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
     """
     os.environ.update({name: value for name, value in RAY_SETTINGS.items() if name not in os.environ})
     keep_keys_here()
-    if ray.is_initialized():
-        yield
-        return
-    for name in ("ray.tune", "ray._private.authentication"):
-        logging.getLogger(name).setLevel(logging.INFO if is_verbose else logging.CRITICAL)
-    address = os.environ.get("RAY_ADDRESS", "local")
-    ray_token.prepare(address)
-    made_here: dict[str, Any] = {"num_cpus": num_cpus, "include_dashboard": False} if address == "local" else {}
+    connection = Connection(num_cpus, is_verbose)
     try:
-        ray.init(
-            address=address,
-            runtime_env=runtime_environment(),
-            logging_level=logging.INFO if is_verbose else logging.WARNING,
-            log_to_driver=is_verbose,
-            **made_here,
-        )
-    except ray.exceptions.AuthenticationError:
-        raise InputError(
-            f"RAY_AUTH_MODE is token, but this machine has no token for {address}. {ray_token.REMEDY}"
-        ) from None
-    except ConnectionError as error:
-        raise InputError(f"No Ray cluster answers at RAY_ADDRESS={address}: {error}.") from None
-    except Exception as error:  # Ray raises bare ones where a node does not come up in time
-        raise InputError(
-            f"Ray did not start at {address}: {str(error).splitlines()[0]} Run the same command again."
-        ) from error
-    if not is_verbose:
-        with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
-            ray_internals.quieten_raylet()
-    try:
-        yield
+        yield connection
     finally:
-        ray.shutdown()
+        connection.close()
+
+
+class Connection:
+    """Ray as this process has started or joined it; it can be made anew when the cluster was lost.
+
+    Attributes:
+        is_ours: whether it was made here; one that this process had before is not closed, and cannot be made anew.
+        is_local: whether the cluster was started here too, and ends with this process.
+        address: HOST:PORT of the cluster's head.
+        node: id of the node that this process has joined.
+        processes: process number and start of what must live on this machine, by name.
+        identity: what the cluster is known by; nothing where it could not be asked.
+        capacity: what the cluster has at present.
+    """
+
+    def __init__(self, num_cpus: int | None, is_verbose: bool) -> None:
+        self._num_cpus, self._is_verbose = num_cpus, is_verbose
+        self._wanted = os.environ.get("RAY_ADDRESS", "local")
+        self.is_ours = not ray.is_initialized()
+        self.is_local = self.is_ours and self._wanted == "local"
+        if self.is_ours:
+            self._join(self._wanted)
+        self._look()
+
+    def _look(self) -> None:
+        context = ray.get_runtime_context()
+        self.address, self.node = context.gcs_address, context.get_node_id()
+        self.processes = _processes() if self.is_ours else {}
+        self.identity = ray_token.identity(self.address, ray_token.shown(), FIRST_ASK_S) or b""
+        self.capacity = ClusterCapacity()
+
+    def renew(self) -> None:
+        """Starts Ray on this machine again, or joins the same address again.
+
+        Raises:
+            InputError: as `ray_session`.
+        """
+        if ray.is_initialized():  # where the last try failed half-way
+            self.close()
+        self._join(self._wanted if self.is_local else self.address)
+        self._look()
+
+    def close(self, limit_s: float = CLOSE_S) -> bool:
+        """Leaves the cluster, and ends one that was started here; whether that was possible within the limit.
+
+        A head that is there but does not answer holds Ray up for ever, so another thread waits for it. Where it still
+        does, Ray is left as it is, also at the end of this process.
+        """
+        if not self.is_ours:
+            return True
+        closing = threading.Thread(target=ray.shutdown, name="leave Ray", daemon=True)
+        closing.start()
+        closing.join(limit_s)
+        if closing.is_alive():
+            atexit.unregister(ray.shutdown)
+        return not closing.is_alive()
+
+    def end_processes(self) -> None:
+        """Ends what is left of a cluster that was started here, with all that its workers have started."""
+        raylet = self.processes.get("raylet", (0, ""))[0]
+        workers = with_variable(ray_internals.RAYLET_VARIABLE, str(raylet)) if raylet else {}
+        for pid, started in [*workers.items(), *self.processes.values()]:
+            kill(pid, started)
+
+    def is_answering(self) -> bool:
+        """Whether the cluster is there now, and still the same one."""
+        if self.dead_process():
+            return False
+        return not self.identity or self.identity == ray_token.identity(self.address, ray_token.shown())
+
+    def dead_process(self) -> str:
+        """The name of a process of Ray on this machine that has ended; empty where all live."""
+        return next((name for name, known in self.processes.items() if is_gone(*known)), "")
+
+    def _join(self, address: str) -> None:
+        for name in ("ray.tune", "ray._private.authentication"):
+            logging.getLogger(name).setLevel(logging.INFO if self._is_verbose else logging.CRITICAL)
+        ray_token.prepare(address)
+        before = signal.getsignal(signal.SIGTERM)
+        made_here: dict[str, Any] = {"num_cpus": self._num_cpus, "include_dashboard": False} if self.is_local else {}
+        try:
+            ray.init(
+                address=address,
+                runtime_env=runtime_environment(),
+                logging_level=logging.INFO if self._is_verbose else logging.WARNING,
+                log_to_driver=self._is_verbose,
+                **made_here,
+            )
+        except ray.exceptions.AuthenticationError:
+            raise InputError(
+                f"RAY_AUTH_MODE is token, but this machine has no token for {address}. {ray_token.REMEDY}"
+            ) from None
+        except ConnectionError as error:
+            raise InputError(f"No Ray cluster answers at RAY_ADDRESS={address}: {error}.") from None
+        except Exception as error:  # Ray raises bare ones where a node does not come up in time
+            raise InputError(
+                f"Ray did not start at {address}: {str(error).splitlines()[0]} Run the same command again."
+            ) from error
+        finally:
+            _set_sigterm(before)
+        if not self._is_verbose:
+            with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
+                ray_internals.quieten_raylet()
+
+
+def _set_sigterm(handler: Any) -> None:
+    """Undoes what Ray does to a driver's SIGTERM, which only the main thread can."""
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
+
+
+def _processes() -> dict[str, tuple[int, str]]:
+    """The raylet of this node, and the GCS server where it was started from here."""
+    with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
+        found = ray_internals.started_processes() or {"raylet": raylet_at(ray_internals.raylet_socket())}
+        return {name: (pid, start_time(pid)) for name, pid in found.items() if name in WATCHED and start_time(pid)}
+    return {}
 
 
 def keep_keys_here() -> None:
@@ -96,7 +200,7 @@ def num_nodes() -> int:
 
 
 @contextlib.contextmanager
-def removing_leftovers() -> Iterator[None]:
+def removing_leftovers(is_answering: Callable[[], bool]) -> Iterator[None]:
     """Gives back what was reserved within the block and is still held when it is cut off.
 
     Tune leaves its actors behind then, which matters where Ray goes on. A placement group's id ends with its job's.
@@ -105,9 +209,10 @@ def removing_leftovers() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for name, group in placement_group_table().items():
-            if name not in before and name.endswith(job) and group["state"] != "REMOVED":
-                remove_placement_group(ray_internals.placement_group_of(name))
+        if is_answering():  # else Ray would wait for it
+            for name, group in placement_group_table().items():
+                if name not in before and name.endswith(job) and group["state"] != "REMOVED":
+                    remove_placement_group(ray_internals.placement_group_of(name))
         raise
 
 
@@ -128,21 +233,43 @@ def keep_coordinator_here() -> None:
 
 
 class ClusterCapacity:
-    """What the cluster has at present: nodes may come and go."""
+    """What the cluster has at present: nodes may come and go.
+
+    Another thread asks, for Ray would wait for a head that is gone, deaf to signals.
+
+    Attributes:
+        nodes: ids of those that are alive.
+    """
 
     def __init__(self) -> None:
         self._asked_s = -LOOK_AGAIN_S
-        self._known = Capacity(0, 0)
+        self._known: Capacity | None = None
+        self._asking: threading.Thread | None = None
+        self.nodes: frozenset[str] = frozenset()
 
     def __call__(self) -> Capacity:
-        """At most a second old."""
-        if time.monotonic() - self._asked_s >= LOOK_AGAIN_S:
-            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
-            cpus, gpus = ([node.get(kind, 0.0) for node in nodes] for kind in ("CPU", "GPU"))
+        """A second old, or as last known while the cluster does not answer.
+
+        Raises:
+            InputError: if it has never answered.
+        """
+        is_asking = self._asking is not None and self._asking.is_alive()
+        if not is_asking and time.monotonic() - self._asked_s >= LOOK_AGAIN_S:
+            self._asking = threading.Thread(target=self._ask, name="capacity", daemon=True)
+            self._asking.start()
+            self._asking.join(ASK_S if self._known else FIRST_ASK_S)
+        if self._known is None:
+            raise InputError("The Ray cluster does not say what it has. Run the same command again.")
+        return self._known
+
+    def _ask(self) -> None:
+        with contextlib.suppress(ray.exceptions.RayError):  # then what is known stays
+            nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+            cpus, gpus = ([node["Resources"].get(kind, 0.0) for node in nodes] for kind in ("CPU", "GPU"))
             each = tuple(zip(cpus, gpus, strict=True))
             self._known = Capacity(sum(cpus), sum(gpus), max(cpus, default=0.0), max(gpus, default=0.0), each)
+            self.nodes = frozenset(node["NodeID"] for node in nodes)
             self._asked_s = time.monotonic()
-        return self._known
 
 
 def end_on_node(started: Record) -> str:

@@ -60,6 +60,11 @@ def token() -> str:
     return ""
 
 
+def shown() -> str:
+    """The token that this process shows to a cluster; empty where it goes without."""
+    return token() if mode() == "token" else ""
+
+
 def token_file() -> Path:
     """Where Ray looks for it."""
     return Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or _default_file())
@@ -67,10 +72,10 @@ def token_file() -> Path:
 
 def fault(address: str) -> str:
     """Why the cluster at HOST:PORT turns this user away; empty where it does not, or does not answer."""
-    shown = token() if mode() == "token" else ""
-    if ask(address, shown) != "turned away":
+    own = shown()
+    if ask(address, own) != "turned away":
         return ""
-    if shown:
+    if own:
         source = "RAY_AUTH_TOKEN" if os.environ.get("RAY_AUTH_TOKEN") else str(token_file())
         return f"does not accept the token in {source}"
     return f"asks for a token, but {MODE} is {mode()}" if token() else "asks for a token, but this machine has none"
@@ -81,19 +86,29 @@ def remedy() -> str:
     return REMEDY if mode() == "token" or not token() else f"Unset {MODE}, or set it to `token`."
 
 
-def ask(address: str, shown: str = "") -> Literal["let in", "turned away", "unknown"]:
+def ask(address: str, shown: str = "", answer_s: float = ANSWER_S) -> Literal["let in", "turned away", "unknown"]:
     """What the cluster at HOST:PORT does with who shows this token, or none; `unknown` if not asked, or silent."""
-    if not PLACE.fullmatch(address):
+    found = identity(address, shown, answer_s)
+    if found is None:
         return "unknown"
+    return "let in" if found else "turned away"
+
+
+def identity(address: str, shown: str, answer_s: float = ANSWER_S) -> bytes | None:
+    """What tells the cluster at HOST:PORT from the one that its head is after a restart.
+
+    Nothing where the cluster turns this token away; None where nobody is asked, or answers.
+    """
+    if not PLACE.fullmatch(address):
+        return None
     import grpc  # type: ignore[import-untyped]
 
     proof = [("authorization", f"Bearer {shown}")] if shown else None
     with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
         try:
-            channel.unary_unary(ray_internals.CLUSTER_ID)(b"", timeout=ANSWER_S, metadata=proof)
+            return bytes(channel.unary_unary(ray_internals.CLUSTER_ID)(b"", timeout=answer_s, metadata=proof))
         except grpc.RpcError as error:
-            return "turned away" if error.code() is grpc.StatusCode.UNAUTHENTICATED else "unknown"
-    return "let in"
+            return b"" if error.code() is grpc.StatusCode.UNAUTHENTICATED else None
 
 
 def _default_file() -> Path:

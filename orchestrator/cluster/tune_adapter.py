@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,23 +12,24 @@ from ray.tune import Callback
 from ray.tune.experiment import Trial
 from ray.tune.search import Searcher
 
+from orchestrator.cluster.cluster_watch import ClusterWatch
 from orchestrator.cluster.session import keep_coordinator_here, removing_leftovers
 from orchestrator.cluster.trial import run_trial, trial_resources
 from orchestrator.scheduler.scheduler import Scheduler
 
 
-def run_by_tune(scheduler: Scheduler, runs: Path) -> None:
-    """Does all of `scheduler` on the cluster that this process is connected to.
+def run_by_tune(scheduler: Scheduler, runs: Path, watch: ClusterWatch) -> None:
+    """Does all of `scheduler` on the cluster that this process is connected to, and that `watch` looks after.
 
     Tune's own records, below the folder `runs`, are thrown away afterwards: the journals say more, and survive more.
     """
     if any(task.work.resources.min_workers < task.work.resources.num_workers for task in scheduler.tasks):
         keep_coordinator_here()
-    searcher = SchedulerSearcher(scheduler)
+    searcher = SchedulerSearcher(scheduler, watch.is_gone)
     with (
         tempfile.TemporaryDirectory(prefix="tune-", dir=runs, ignore_cleanup_errors=True) as folder,
         searcher.raising_its_fault(),
-        removing_leftovers(),
+        removing_leftovers(watch.is_answering),
     ):
         tune.Tuner(
             tune.with_resources(run_trial, trial_resources),
@@ -47,11 +48,14 @@ class SchedulerSearcher(Searcher):
     """Hands a scheduler's work to Ray Tune and its results back; judges nothing itself.
 
     Method and argument names are Ray's. Nothing is saved for Ray's restore: the scheduler reads the journals.
+
+    Args:
+        is_gone: whether the cluster itself is lost: then the loss of a trial is not its own.
     """
 
-    def __init__(self, scheduler: Scheduler | None) -> None:
+    def __init__(self, scheduler: Scheduler | None, is_gone: Callable[[], bool]) -> None:
         super().__init__()
-        self._live_scheduler = scheduler
+        self._live_scheduler, self._is_gone = scheduler, is_gone
         self._keys: dict[str, str] = {}
         self._lost: set[str] = set()
         self._fault: Exception | None = None
@@ -97,6 +101,8 @@ class SchedulerSearcher(Searcher):
         """The end of a trial that could not say it itself, because of `cause`."""
         if trial_id in self._lost:
             self._lost.discard(trial_id)
+            if self._is_gone():  # whoever looks after the cluster ends all of its work
+                return
             with self._keeping_faults():
                 self._scheduler.ended(self._keys.pop(trial_id), lost=f"its worker was lost{': ' * bool(cause)}{cause}")
 
@@ -120,9 +126,9 @@ class SchedulerSearcher(Searcher):
                 self._scheduler.stopping.reason = ""
                 raise self._fault
 
-    def __reduce__(self) -> tuple[type, tuple[None]]:
+    def __reduce__(self) -> tuple[type, tuple[None, type[bool]]]:
         """A Tuner pickles its searcher for a restore that is never made; the scheduler's live handles stay here."""
-        return SchedulerSearcher, (None,)
+        return SchedulerSearcher, (None, bool)
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing to save."""

@@ -17,6 +17,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DATABASES: Final = ("sqlite:///", "postgresql:", "postgresql+", "mysql:", "mysql+")
 """What an address of Optuna's database begins with."""
 
+CLUSTER_WAIT: Final = 10.0
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 
 
@@ -28,6 +29,7 @@ class Settings:
         search_uri: Optuna's database; default: SQLite in `runs`.
         storage: URL of a bucket's folder, such as s3://BUCKET/FOLDER, where journals and checkpoints are kept; `runs`
             may then be each machine's own, at the same path. Empty: they are kept in `runs`.
+        cluster_wait: minutes for which a sweep under way waits for a cluster that does not answer.
         price_per_device_hour: of a GPU, or of a CPU where none is used; in the user's money.
         watts_per_device: as drawn under load.
     """
@@ -38,6 +40,7 @@ class Settings:
     watts_per_device: float | None = None
     search_uri: str = field(default="", repr=False)
     storage: str = ""
+    cluster_wait: float = CLUSTER_WAIT
 
     @property
     def search_store(self) -> str:
@@ -97,7 +100,7 @@ def settings_as_given() -> Settings:
         os.environ["PONDERAY_DATA"] = str(Path(given["data"]).absolute())
     runs = Path(given["runs"] or "runs").absolute()
     os.environ["PONDERAY_CACHE"] = str(Path(given["cache"] or runs / "cache").absolute())
-    price, watts = (number(name, from_file) for name in NUMBERS)
+    price, watts, wait = (number(name, from_file) for name in NUMBERS)
     _check_address("tracking_uri", given["tracking_uri"])
     _check_address("search_uri", given["search_uri"])
     if given["search_uri"] and not given["search_uri"].startswith(DATABASES):
@@ -110,6 +113,7 @@ def settings_as_given() -> Settings:
         watts_per_device=watts,
         search_uri=given["search_uri"],
         storage=_checked(given["storage"]),
+        cluster_wait=CLUSTER_WAIT if wait is None else wait,
     )
 
 

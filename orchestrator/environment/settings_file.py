@@ -8,7 +8,7 @@ from typing import Any, Final
 from trainables.errors import InputError, shown
 
 TEXTS: Final = ("data", "runs", "storage", "cache", "tracking_uri", "search_uri")
-NUMBERS: Final = ("price_per_device_hour", "watts_per_device")
+NUMBERS: Final = ("price_per_device_hour", "watts_per_device", "cluster_wait")
 NAMES: Final = (*TEXTS, *NUMBERS)
 MOST_BYTES: Final = 1_000_000
 MOST_CHARACTERS: Final = 4_000

@@ -1,7 +1,9 @@
 """What can be told of a process from outside: whether it is the one that was meant, and the memory it has taken."""
 
+import contextlib
 import os
 import resource
+import signal
 from pathlib import Path
 
 
@@ -35,6 +37,26 @@ def is_gone(pid: int, started: str) -> bool:
     except PermissionError:
         return False
     return False
+
+
+def with_variable(name: str, value: str, processes: Path = Path("/proc")) -> dict[int, str]:
+    """When each of this user's processes that were started with the environment variable `name=value` began."""
+    wanted, found = f"{name}={value}".encode(), {}
+    for folder in processes.glob("[0-9]*"):
+        try:
+            variables = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if wanted in variables and (started := start_time(int(folder.name))) not in ("", "ended"):
+            found[int(folder.name)] = started
+    return found
+
+
+def kill(pid: int, started: str) -> None:
+    """Ends a process at once, unless it has ended and another has its number."""
+    if start_time(pid) == started:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def forget_peak_memory() -> None:

@@ -137,6 +137,12 @@ class ProgressView:
                 self._lost[key] = run
                 self._tell(f"{run.label}: lost its worker in try {tries} of {max_tries}: {panel.one_line(error)}")
 
+    def put_back(self, key: str) -> None:
+        """A run lost its worker with all others; it waits until it begins again, and no try is counted."""
+        with self._guarded():
+            if run := self._take(key):
+                self._lost[key] = run
+
     def front(self, lines: Sequence[str]) -> None:
         """The front so far, best first."""
         with self._guarded():

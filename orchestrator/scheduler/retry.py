@@ -58,14 +58,22 @@ class TaskRuns:
         self._recorder.changed(task)
         self._view.record(task.work.key, record)
 
-    def end_or_retry(self, task: Task, final: Record) -> None:
-        """A live task ended as `final` says; where it was lost, it waits for another try while it has some left."""
-        if not _is_lost(task, final) or task.tries >= MAX_TRIES or final.get("is_input_error"):
+    def end_or_retry(self, task: Task, final: Record, is_excused: bool = False) -> None:
+        """A live task ended as `final` says; where it was lost, it waits for another try while it has some left.
+
+        Args:
+            is_excused: whether the whole cluster was lost: then this try does not count.
+        """
+        task.num_excused += is_excused
+        if not _is_lost(task, final) or task.counted_tries >= MAX_TRIES or final.get("is_input_error"):
             self.end(task, final)
             return
-        task.not_before_s = time.monotonic() + WAITS_S[min(task.tries, len(WAITS_S) - 1)]
+        task.not_before_s = time.monotonic() + WAITS_S[min(task.counted_tries, len(WAITS_S) - 1)]
         self._tasks.move(task, "waiting")
-        self._view.retry(task.work.key, final.get("error", ""), task.tries, MAX_TRIES)
+        if is_excused:
+            self._view.put_back(task.work.key)
+        else:
+            self._view.retry(task.work.key, final.get("error", ""), task.counted_tries, MAX_TRIES)
         self._view.conditions(self._tasks.states)
 
     def end(self, task: Task, final: Record) -> None:

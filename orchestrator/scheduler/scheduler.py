@@ -6,6 +6,7 @@ Knows no engine: Ray's searcher and the in-process run both ask `next`, pass on 
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.journal.folder import Record
@@ -22,6 +23,9 @@ from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import StoreLease
 from orchestrator.worker.work import Work
 from search_spaces.sweep import ResolvedResources
+
+RESULTS: Final = ("metrics", "evaluation", "state")
+"""Records that only a worker that gets on writes."""
 
 
 class StartQueue:
@@ -109,6 +113,9 @@ class StartQueue:
 class Scheduler:
     """The tasks of one sweep, from the first that starts to the last that ends.
 
+    Attributes:
+        num_reports: how many results of work have been reported; grows while the sweep gets on.
+
     Raises:
         RefusedError: from `extend` and `next`, where results of another code version are found, or one can never fit.
     """
@@ -118,6 +125,7 @@ class Scheduler:
     ) -> None:
         self._intake, self._queue, self._runs, self._outage = intake, queue, runs, outage
         self._device_s = 0.0
+        self.num_reports = 0
         self.tasks, self.stopping = tasks, stopping
 
     @property
@@ -170,10 +178,20 @@ class Scheduler:
         if record["kind"] == "started":
             task.started, task.lost_because = record, ""
             self.hear(task)
+        self.num_reports += record["kind"] in RESULTS
         self._runs.report(task, record)
 
-    def ended(self, key: str, lost: str = "") -> None:
-        """A live task ended; its journal says how, or `lost` why it could not say."""
+    def lose_all(self, why: str) -> None:
+        """All live tasks ended with the cluster that ran them, and this try counts against none."""
+        for key in list(self.tasks.live):
+            self.ended(key, why, is_excused=True)
+
+    def ended(self, key: str, lost: str = "", is_excused: bool = False) -> None:
+        """A live task ended; its journal says how, or `lost` why it could not say.
+
+        Args:
+            is_excused: whether the whole cluster was lost.
+        """
         task = self.tasks[key]
         with contextlib.suppress(UnavailableError):  # then what was not heard of it counts as lost
             self.hear(task)
@@ -183,7 +201,7 @@ class Scheduler:
         final = task.summary.final
         if final.get("attempt") != task.work.attempt:
             final = unwritten(task, lost)
-        self._runs.end_or_retry(task, final)
+        self._runs.end_or_retry(task, final, is_excused)
         self._queue.release(task)
         if final.get("is_machine_fault"):  # it would take, and fail, all that waits
             self.stopping.stop(final["error"])

@@ -25,6 +25,7 @@ class Task:
         prerequisites: keys of those it waits for.
         evaluations: ids of those it must have.
         state: one whose worker was lost waits again; `tries` counts how often it was started.
+        num_excused: how many of its tries were lost with the whole cluster, which says nothing of the replicate.
         is_tried_again: whether it does not count that it failed before this driver.
         is_touched: whether this driver has started it or seen how it ended, so an earlier one's record is not the last.
         not_before_s: by the monotonic clock, when it may be tried again.
@@ -46,6 +47,7 @@ class Task:
     error: str = ""
     is_lost: bool = False
     tries: int = 0
+    num_excused: int = 0
     is_tried_again: bool = False
     is_touched: bool = False
     not_before_s: float = 0.0
@@ -56,6 +58,11 @@ class Task:
     heard_s: float = 0.0
     last: Record = field(default_factory=dict)
     lost_because: str = ""
+
+    @property
+    def counted_tries(self) -> int:
+        """How many of its tries count against it."""
+        return self.tries - self.num_excused
 
     @property
     def num_devices(self) -> float:

@@ -37,10 +37,19 @@ class Watchdog:
         end: None where work runs in the driver's own process, which nobody but its user may end.
         max_device_s: what this driver's tasks may use of devices, in device seconds.
         tell: told of work for which the cluster finds no place.
+        room: what the cluster has, in words; empty while it is away, for then that is the cause.
     """
 
-    def __init__(self, scheduler: Scheduler, end: End | None, max_device_s: float, tell: Callable[[str], None]) -> None:
-        self._scheduler, self._end, self._max_device_s, self._tell = scheduler, end, max_device_s, tell
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        end: End | None,
+        max_device_s: float,
+        tell: Callable[[str], None],
+        room: Callable[[], str],
+    ) -> None:
+        self._scheduler, self._end, self._max_device_s = scheduler, end, max_device_s
+        self._tell, self._room = tell, room
         self._told: set[str] = set()
         self._asked_s: dict[str, float] = {}
         self._closed = threading.Event()
@@ -98,12 +107,10 @@ class Watchdog:
     def _say_waiting(self, task: Task) -> None:
         """A node may have gone whose place is needed, or others have taken it."""
         work = task.work
-        if time.monotonic() - task.heard_s >= PLACE_S and work.attempt + work.key not in self._told:
+        waited_s = time.monotonic() - task.heard_s
+        if waited_s >= PLACE_S and work.attempt + work.key not in self._told and (room := self._room()):
             self._told.add(work.attempt + work.key)
-            minutes = (time.monotonic() - task.heard_s) / 60
-            self._tell(
-                f"{work.label} has waited for resources for {minutes:.0f} min; `ray status` shows what is in use."
-            )
+            self._tell(f"{work.label} has waited for resources for {waited_s / 60:.0f} min; {room}.")
 
     def _may_ask(self, work: Work) -> bool:
         """Whether its journal may be looked at again: requests to a bucket cost."""

@@ -1,0 +1,148 @@
+"""Sees from a thread of its own that the cluster under a sweep is gone or silent, and has the sweep leave it."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from orchestrator.cluster import token as ray_token
+from orchestrator.cluster.session import Connection
+from orchestrator.console.exit_codes import FAILED
+from orchestrator.scheduler.stop_request import Stopping
+
+LOOK_S: Final = 1.0
+ASK_S: Final = 4.0
+TOLD_S: Final = 15.0
+"""After so long without an answer of the head it is said."""
+
+LOCAL_S: Final = 45.0
+"""After so long a Ray on this machine counts as gone, though its processes are there."""
+
+AGAIN_S: Final = 15.0
+"""Whatever Ray does with an interruption, another comes after so long."""
+
+STUCK_S: Final = 150.0
+"""Where nothing gets the main thread out of Ray, the process ends after so long."""
+
+
+class ClusterWatch:
+    """A context manager around what the main thread does on the cluster.
+
+    Attributes:
+        lost: what has become of the cluster, as a sentence without its end; empty while it is there.
+
+    Args:
+        limit_s: how long a cluster that others have made may be silent.
+        tell: told when it falls silent, and when it answers again.
+        stopping: asked to stop at that limit.
+    """
+
+    def __init__(self, connection: Connection, limit_s: float, tell: Callable[[str], None], stopping: Stopping) -> None:
+        self._connection, self._limit_s, self._tell, self._stopping = connection, limit_s, tell, stopping
+        self._heard_s = self._asked_s = time.monotonic()
+        self._is_told = False
+        self._leaving_s: float | None = None
+        self._interrupted_s = 0.0
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="cluster watch", daemon=True)
+        self.lost = ""
+
+    def __enter__(self) -> "ClusterWatch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._closed.set()
+        self._thread.join()
+
+    @property
+    def silent_s(self) -> float:
+        """How long its head has not answered."""
+        return time.monotonic() - self._heard_s
+
+    def is_gone(self) -> bool:
+        """Whether it is known to be lost, as of now."""
+        return bool(self.lost or self._connection.dead_process())
+
+    def cause(self) -> str:
+        """Why the cluster cannot be used, after what it did has failed; empty where it can."""
+        if not self.lost and (self.is_gone() or not self._connection.is_answering()):
+            self.lost = self._fate() or f"{self._name()} does not answer"
+        return self.lost
+
+    def is_answering(self) -> bool:
+        """Whether it is there, as of now."""
+        return not self.lost and self._connection.is_answering()
+
+    def room(self) -> str:
+        """What it has, in words; empty while it is away, for then nothing can be said of it."""
+        if self._is_told or self.is_gone():
+            return ""
+        capacity, nodes, address = (
+            self._connection.capacity(),
+            self._connection.capacity.nodes,
+            self._connection.address,
+        )
+        has = f"{len(nodes)} node{'s' * (len(nodes) != 1)} with {capacity.num_cpus:g} CPUs"
+        gpus = f" and {capacity.num_gpus:g} GPUs" if capacity.num_gpus else ""
+        return f"the cluster has {has}{gpus} in all; `ray status --address {address}` shows what is in use"
+
+    def _run(self) -> None:
+        while not self._closed.wait(LOOK_S):
+            if self._leaving_s is None:
+                self.lost = self._fate()
+                self._ask()
+            if self.lost or self._stopping.reason:
+                self._interrupt()
+
+    def _fate(self) -> str:
+        connection = self._connection
+        if name := connection.dead_process():
+            return f"{self._name()} has lost its process {name}"
+        if connection.capacity.nodes and connection.node not in connection.capacity.nodes:
+            return f"{self._name()} counts the node of this machine as dead"
+        if connection.is_local and self.silent_s > LOCAL_S:
+            return f"{self._name()} has not answered for {self.silent_s:.0f} s"
+        return ""
+
+    def _name(self) -> str:
+        return "Ray on this machine" if self._connection.is_local else f"The Ray cluster at {self._connection.address}"
+
+    def _ask(self) -> None:
+        if time.monotonic() - self._asked_s < ASK_S or self.lost or not self._connection.identity:
+            return
+        found = ray_token.identity(self._connection.address, ray_token.shown())
+        self._asked_s = time.monotonic()
+        if found == self._connection.identity:
+            self._heard_s = self._asked_s
+            if self._is_told:
+                self._is_told = False
+                self._tell(f"{self._name()} answers again; the work goes on.")
+        elif found is not None:
+            self.lost = f"{self._name()} has been started anew"
+        elif self.silent_s > self._limit_s and not self._connection.is_local:
+            self._stopping.stop(f"{self._name()} has not answered for {self.silent_s / 60:.0f} min.")
+        elif self.silent_s > TOLD_S and not self._is_told:
+            self._is_told = True
+            self._tell(self._silence())
+
+    def _silence(self) -> str:
+        until = f"the sweep waits for up to {self._limit_s / 60:g} min" if not self._connection.is_local else "it waits"
+        return f"{self._name()} has not answered for {self.silent_s:.0f} s; {until}."
+
+    def _interrupt(self) -> None:
+        """Has the main thread leave; ends the process where that cannot be."""
+        now = time.monotonic()
+        if self._leaving_s is None:
+            self._leaving_s = now
+        if now - self._leaving_s > STUCK_S:
+            reason = self._stopping.reason or f"{self.lost}."
+            print(f"ponderay: {reason} Ray does not let go of this process. Finished work is kept; the same command "
+                  "continues from here.", file=sys.stderr, flush=True)  # fmt: skip
+            os._exit(FAILED)
+        if now - self._interrupted_s > AGAIN_S:
+            self._interrupted_s = now
+            os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,107 @@
+"""A sweep outlives its cluster: what ran on one that was lost runs on the next."""
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Final
+
+from orchestrator.cluster.address import address_fault
+from orchestrator.cluster.cluster_watch import ClusterWatch
+from orchestrator.cluster.session import Connection
+from orchestrator.scheduler.scheduler import Scheduler
+from orchestrator.scheduler.stop_request import StoppedError
+from trainables.errors import InputError
+
+MAX_IDLE: Final = 3
+"""After so many clusters in a row that were lost before anything was reported, the sweep stops."""
+
+PAUSE_S: Final = 2.0
+
+
+def run_through_losses(
+    connection: Connection,
+    scheduler: Scheduler,
+    wait_s: float,
+    tell: Callable[[str], None],
+    run: Callable[[ClusterWatch], None],
+) -> None:
+    """Has `run` do all of `scheduler`, again on the next cluster where one is lost.
+
+    Args:
+        wait_s: how long a cluster that others have made may be away.
+
+    Raises:
+        StoppedError: if there is no next cluster within the limit, or cluster after cluster is lost.
+    """
+    num_idle = 0
+    while not scheduler.is_finished():
+        before, lost = scheduler.num_reports, _lost(connection, scheduler, wait_s, tell, run)
+        if not lost:
+            return
+        num_idle = 0 if scheduler.num_reports > before else num_idle + 1
+        if num_idle >= MAX_IDLE:
+            raise StoppedError(f"{lost}, and nothing has been reported since the {MAX_IDLE} times before.")
+        _join_next(connection, lost, wait_s)
+
+
+def _lost(
+    connection: Connection,
+    scheduler: Scheduler,
+    wait_s: float,
+    tell: Callable[[str], None],
+    run: Callable[[ClusterWatch], None],
+) -> str:
+    """Runs; returns what became of the cluster where it was lost within that, and has left it then."""
+    watch = ClusterWatch(connection, wait_s, tell, scheduler.stopping)
+    try:
+        with watch:
+            run(watch)
+        return ""
+    except (Exception, KeyboardInterrupt) as error:
+        is_asked_to_stop = isinstance(error, KeyboardInterrupt) and not watch.lost
+        if is_asked_to_stop or scheduler.stopping.reason or not (lost := watch.cause()):
+            raise
+        frames = error.__traceback__  # they hold what would wait for the cluster as it is freed
+        _leave(connection, scheduler, lost, wait_s, tell)
+        del frames
+    gc.collect()
+    return lost
+
+
+def _leave(connection: Connection, scheduler: Scheduler, lost: str, wait_s: float, tell: Callable[[str], None]) -> None:
+    if not connection.is_ours:
+        raise StoppedError(f"{lost}.") from None
+    if connection.is_local:
+        tell(f"{lost}; Ponderay starts Ray again, and the work goes on from its last checkpoints.")
+        connection.end_processes()
+    else:
+        tell(f"{lost}; the sweep waits for the cluster for up to {wait_s / 60:g} min.")
+    scheduler.lose_all("the cluster that ran it was lost")
+    if not connection.close(60.0 if connection.is_local else max(wait_s, 60.0)):
+        raise StoppedError(f"{lost}.") from None
+
+
+def _join_next(connection: Connection, lost: str, wait_s: float) -> None:
+    """Starts or joins the next cluster.
+
+    Raises:
+        StoppedError: if it does not start in several tries, or a cluster of others is not back within the limit.
+    """
+    begun_s, num_tries = time.monotonic(), 0
+    while fault := _failure(connection):
+        num_tries += 1
+        waited_s = time.monotonic() - begun_s
+        if num_tries >= MAX_IDLE if connection.is_local else waited_s > wait_s:
+            raise StoppedError(f"{lost}, and there was no other within {waited_s / 60:.0f} min: {fault.rstrip('.')}.")
+        time.sleep(PAUSE_S)
+
+
+def _failure(connection: Connection) -> str:
+    """Starts or joins the next cluster; returns why that cannot be."""
+    if not connection.is_local and (fault := address_fault(connection.address)):
+        return fault
+    try:
+        connection.renew()
+    except InputError as error:
+        return str(error)
+    return ""
