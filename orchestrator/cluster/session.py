@@ -49,7 +49,7 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    for name in ("ray.tune", "ray._private.authentication"):
+    for name in ("ray.tune", "ray.train", "ray._private.authentication"):
         logging.getLogger(name).setLevel(logging.INFO if is_verbose else logging.CRITICAL)
     address = os.environ.get("RAY_ADDRESS", "local")
     ray_token.prepare(address)

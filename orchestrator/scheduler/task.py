@@ -31,8 +31,8 @@ class Task:
         summary: what its journal said when it was last looked at.
         started: the record with which the session under way started: host, process and node.
         driving: the same of the process that drives its workers, where it has some.
-        begun_s, running_s, heard_s: by the monotonic clock, when it was handed out, when its worker started, and when it
-            last said something.
+        begun_s, running_s, heard_s: by the monotonic clock, when it was handed out, when its worker started, and when
+            it last said something.
         last: the last record that says how it ended.
         lost_because: why the driver has ended its process.
     """
