@@ -13,7 +13,8 @@ MOST_WORKERS: Final = 4  # of some 2 GB each
 ON_RAY: Final = frozenset(
     f"tests/{name}.py"
     for name in (
-        "cluster/test_slurm", "integration/test_autoscaling", "integration/test_bucket", "integration/test_command",
+        "cluster/test_slurm", "cluster/test_start_lines", "integration/test_autoscaling", "integration/test_bucket",
+        "integration/test_command",
         "integration/test_doctor", "integration/test_examples", "integration/test_faults",
         "integration/test_jobs", "integration/test_on_ray", "integration/test_overhead",
         "integration/test_recogniser", "integration/test_secrets", "integration/test_small_nodes", "test_own_model",

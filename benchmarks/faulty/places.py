@@ -150,24 +150,29 @@ class TwoNodes:
 
     def left(self) -> list[str]:
         """Actors that live, but Ray's own, and placement groups that are there."""
-        import ray
-        from ray._private.state import actors
-
-        with _same_sigterm():
-            ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
-        try:
-            found = [one for one in actors().values() if one["State"] != "DEAD" and one["Name"] != COORDINATOR]
-            groups = ray.util.placement_group_table().values()
-            return [
-                *(f"actor {one['ActorClassName']} {one['Name']} {one['State']}" for one in found),
-                *(f"placement group {one['placement_group_id']}" for one in groups if one["state"] != "REMOVED"),
-            ]
-        finally:
-            ray.shutdown()
+        return left_in(self.address)
 
     def shutdown(self) -> None:
         """Ends all its processes."""
         self._cluster.shutdown()  # type: ignore[no-untyped-call]
+
+
+def left_in(address: str) -> list[str]:
+    """Actors that live in the cluster at `address`, but Ray's own, and placement groups that are there."""
+    import ray
+    from ray._private.state import actors
+
+    with _same_sigterm():
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        found = [one for one in actors().values() if one["State"] != "DEAD" and one["Name"] != COORDINATOR]
+        groups = ray.util.placement_group_table().values()
+        return [
+            *(f"actor {one['ActorClassName']} {one['Name']} {one['State']}" for one in found),
+            *(f"placement group {one['placement_group_id']}" for one in groups if one["state"] != "REMOVED"),
+        ]
+    finally:
+        ray.shutdown()
 
 
 @contextlib.contextmanager

@@ -17,14 +17,19 @@ MARK: Final = "PONDERAY_FAULTS"
 
 def ensure_mark(folder: Path) -> dict[int, str]:
     """Command line of each process whose environment carries the mark of `folder`, but this one; by number."""
-    wanted, found = f"{MARK}={folder}".encode(), {}
+    return {number: command[:120] for number, command in carrying(MARK, str(folder)).items()}
+
+
+def carrying(variable: str, value: str) -> dict[int, str]:
+    """Command line of each process whose environment has `variable` at `value`, but this one; by number."""
+    wanted, found = f"{variable}={value}".encode(), {}
     for process in Path("/proc").glob("[0-9]*"):
         number = int(process.name)
         with contextlib.suppress(OSError):
             if number != os.getpid() and wanted in (process / "environ").read_bytes().split(b"\0"):
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 if start_time(number):
-                    found[number] = command[:120]
+                    found[number] = command
     return found
 
 

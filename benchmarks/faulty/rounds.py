@@ -49,7 +49,7 @@ def run(one: Round, folder: Path, rng: random.Random) -> Course:
     """Runs a round in `folder` and looks at what it leaves; ends all of its processes, however it ends."""
     started, course = time.monotonic(), Course()
     (folder / "runs").mkdir(parents=True)
-    with _environment(folder):
+    with environment(folder):
         server = cluster = database = None
         is_done = False
         try:
@@ -82,7 +82,7 @@ def run(one: Round, folder: Path, rng: random.Random) -> Course:
 
 
 @contextlib.contextmanager
-def _environment(folder: Path) -> Iterator[None]:
+def environment(folder: Path) -> Iterator[None]:
     """Every process started in the block belongs to the round."""
     before = dict(os.environ)
     path = os.pathsep.join([str(BENCHMARKS), str(BENCHMARKS.parent), before.get("PYTHONPATH", "")])

@@ -1,4 +1,4 @@
-"""The three kinds of sweep of the campaign; run as a program, a driver on one of them.
+"""The kinds of sweep of the campaigns; run as a program, a driver on one of them.
 
     python -m faulty.sweeps listed|searched|elastic ORDERS
 
@@ -20,11 +20,11 @@ from search_spaces.distributions import Real
 from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
 from trainables.errors import InputError
 
-Kind = Literal["listed", "searched", "elastic"]
-NUM_REPLICATES: Final[dict[Kind, int]] = {"listed": 30, "searched": 32, "elastic": 6}
+Kind = Literal["listed", "searched", "elastic", "small"]
+NUM_REPLICATES: Final[dict[Kind, int]] = {"listed": 30, "searched": 32, "elastic": 6, "small": 6}
 """Elastic ones are few: Ray Train takes 10 to 25 s to start each."""
 
-NUM_STEPS: Final[dict[Kind, int]] = {"listed": 280, "searched": 256, "elastic": 72}
+NUM_STEPS: Final[dict[Kind, int]] = {"listed": 280, "searched": 256, "elastic": 72, "small": 72}
 """Steps that an undisturbed run reports, about."""
 
 IN_TRIAL: Final = Resources(num_workers=0, report_timeout_s=6)
@@ -49,6 +49,7 @@ def sweep(kind: Kind, orders: Path | None = None) -> Sweep:
             "base": FaultyConfig(orders=orders, num_steps=8),
         },
         "elastic": {"conditions": LISTED[:3], "seeds": (1, 2), "resources": ELASTIC},
+        "small": {"conditions": LISTED[:3], "seeds": (1, 2)},
     }
     common: dict[str, Any] = {
         "name": f"faults.{kind}",
@@ -60,6 +61,11 @@ def sweep(kind: Kind, orders: Path | None = None) -> Sweep:
         "resources": IN_TRIAL,
     }
     return Sweep(**common | of_kind[kind])
+
+
+def small() -> Sweep:
+    """For `ponderay run faulty.sweeps:small`, which campaigns against what runs the work use."""
+    return sweep("small")
 
 
 def drive(kind: Kind, orders: Path) -> int:

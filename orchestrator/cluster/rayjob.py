@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from orchestrator.cluster.submission import OF_JOBS, STOP_S, Submission
@@ -15,6 +16,17 @@ SECRET: Final = "ponderay"
 OF_HEAD: Final = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "PONDERAY_SEARCH_URI")
 OF_STORAGE: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 """Variables from the Secret; where it lacks one, the pods go without."""
+
+CLOSED: Final = MappingProxyType(
+    {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_USAGE_STATS_REPORT_URL": "http://127.0.0.1:9",  # else Ray tells its makers once that a cluster started
+        "RAY_enable_metrics_collection": "0",
+        "DASHBOARD_METRIC_PORT": "-1",  # cannot be opened
+        "AUTOSCALER_METRIC_PORT": "-1",
+    }
+)
+"""Nothing goes to Ray's makers, and Ray's metric pages, which ask for no token, are closed."""
 
 GIB_PER_CPU: Final = 4
 TEMPLATE: Final = Path(__file__).with_suffix(".yaml")
@@ -55,7 +67,8 @@ def manifest(submission: Submission, pods: Pods) -> str:
         submission=submission,
         pods=pods,
         variables=dict(variables),
-        of_head=dict(variables) | dict(OF_JOBS),
+        of_head=dict(CLOSED) | dict(variables) | dict(OF_JOBS),
+        of_worker=dict(CLOSED) | dict(variables),
         of_secret=secret,
         head_secret=[name for name in secret if name not in variables],
         worker_secret=_of_storage(variables),

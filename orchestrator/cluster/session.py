@@ -141,7 +141,7 @@ class Connection:
         return next((name for name, known in self.processes.items() if is_gone(*known)), "")
 
     def _join(self, address: str) -> None:
-        for name in ("ray.tune", "ray._private.authentication"):
+        for name in ("ray.tune", "ray.train", "ray._private.authentication"):
             logging.getLogger(name).setLevel(logging.INFO if self._is_verbose else logging.CRITICAL)
         ray_token.prepare(address)
         before = signal.getsignal(signal.SIGTERM)

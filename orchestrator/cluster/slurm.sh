@@ -14,7 +14,10 @@ export {{ name }}={{ value }}
 {%- for name in withheld %}
 : "${{ '{' }}{{ name }}:?holds a secret, so this file does not: export it before sbatch{{ '}' }}"
 {%- endfor %}
-export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0 RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S=0
+export RAY_AUTH_MODE=token RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S=0
+# Nothing goes to Ray's makers, and Ray's metric pages, which ask for no token, are closed: a port of -1 cannot be opened.
+export RAY_USAGE_STATS_ENABLED=0 RAY_USAGE_STATS_REPORT_URL=http://127.0.0.1:9
+export RAY_enable_metrics_collection=0 DASHBOARD_METRIC_PORT=-1 AUTOSCALER_METRIC_PORT=-1
 unset RAY_AUTH_TOKEN RAY_ADDRESS
 
 why=''  # the reason to stop, once there is one

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ray import tune
-from ray.tune import Callback
+from ray.exceptions import RayError
+from ray.tune import Callback, TuneError
 from ray.tune.experiment import Trial
 from ray.tune.search import Searcher
 
@@ -16,17 +17,22 @@ from orchestrator.cluster.cluster_watch import ClusterWatch
 from orchestrator.cluster.session import keep_coordinator_here, removing_leftovers
 from orchestrator.cluster.trial import run_trial, trial_resources
 from orchestrator.scheduler.scheduler import Scheduler
+from orchestrator.scheduler.stop_request import StoppedError
 
 
 def run_by_tune(scheduler: Scheduler, runs: Path, watch: ClusterWatch) -> None:
     """Does all of `scheduler` on the cluster that this process is connected to, and that `watch` looks after.
 
     Tune's own records, below the folder `runs`, are thrown away afterwards: the journals say more, and survive more.
+
+    Raises:
+        StoppedError: if Ray's own files cannot be written or found, or Ray ends by a fault of its own.
     """
     if any(task.work.resources.min_workers < task.work.resources.num_workers for task in scheduler.tasks):
         keep_coordinator_here()
     searcher = SchedulerSearcher(scheduler, watch.is_gone)
     with (
+        telling_what_stops_it(),
         tempfile.TemporaryDirectory(prefix="tune-", dir=runs, ignore_cleanup_errors=True) as folder,
         searcher.raising_its_fault(),
         removing_leftovers(watch.is_answering),
@@ -42,6 +48,15 @@ def run_by_tune(scheduler: Scheduler, runs: Path, watch: ClusterWatch) -> None:
                 callbacks=[LostTrials(searcher)],
             ),
         ).fit()
+
+
+@contextmanager
+def telling_what_stops_it() -> Iterator[None]:
+    """Has what ends Tune itself, instead of a trial, told in a sentence."""
+    try:
+        yield
+    except (OSError, RayError, TuneError) as error:
+        raise StoppedError(f"The sweep cannot go on here: {cause_of(str(error)).rstrip('.')}.") from error
 
 
 class SchedulerSearcher(Searcher):

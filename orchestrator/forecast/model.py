@@ -147,7 +147,8 @@ def _sessions(records: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, An
 
 
 def _seconds(first: Mapping[str, Any], last: Mapping[str, Any]) -> float:
-    return float(last["time_ms"] - first["time_ms"]) / 1000
+    """From one record to another; none where the clock was set back between them."""
+    return max(0.0, float(last["time_ms"] - first["time_ms"])) / 1000
 
 
 def _whole_from_steps(sessions: Sequence[Sequence[Mapping[str, Any]]], num_steps: int) -> float | None:

@@ -38,7 +38,8 @@ class TaskRuns:
         mark = "" if task.work.shared else ensure_mark(task.work.folder.parent)
         attempt = f"{task.work.attempt.partition('.')[0]}.{task.tries}"
         task.work = task.work.model_copy(update={"attempt": attempt, "mark": mark})
-        task.heard_s, task.running_s = time.monotonic(), 0.0
+        task.begun_s = task.heard_s = time.monotonic()
+        task.running_s = 0.0
         task.started, task.driving, task.last, task.lost_because = {}, {}, {}, ""
         task.is_touched = True
         self._tasks.move(task, "live")

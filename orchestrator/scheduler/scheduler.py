@@ -212,11 +212,15 @@ class Scheduler:
         return self._device_s + sum(task.device_s(now) for task in list(self.tasks.live.values()))
 
     def hear(self, task: Task) -> None:
-        """Learns from its journal that a task has started to work, where it has not said so yet."""
+        """Learns from its journal that a task has started to work, where it has not said so yet.
+
+        The clock of its machine may be another; at least, it did not start before it was handed out.
+        """
         started = task.started or folder_of(task).started(task.work.attempt)
         if started and not task.running_s:
             task.started = started
-            task.running_s = time.monotonic() - max(0.0, time.time() - started["time_ms"] / 1000)
+            age_s = max(0.0, time.time() - started["time_ms"] / 1000)
+            task.running_s = max(task.begun_s, time.monotonic() - age_s)
             task.heard_s = max(task.heard_s, task.running_s)
 
 

@@ -32,7 +32,8 @@ class Task:
         summary: what its journal said when it was last looked at.
         started: the record with which the session under way started: host, process and node.
         driving: the same of the process that drives its workers, where it has some.
-        running_s, heard_s: by the monotonic clock, when its worker started and when it last said something.
+        begun_s, running_s, heard_s: by the monotonic clock, when it was handed out, when its worker started, and when
+            it last said something.
         last: the last record that says how it ended.
         lost_because: why the driver has ended its process.
     """
@@ -54,6 +55,7 @@ class Task:
     summary: JournalSummary = field(default_factory=JournalSummary)
     started: Record = field(default_factory=dict)
     driving: Record = field(default_factory=dict)
+    begun_s: float = 0.0
     running_s: float = 0.0
     heard_s: float = 0.0
     last: Record = field(default_factory=dict)

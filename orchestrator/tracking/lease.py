@@ -58,7 +58,7 @@ class StoreLease:
             return True
         if time.monotonic() - self._asked_s < self._poll_s:
             return False
-        self._asked_s, began_s = time.monotonic(), time.time()
+        self._asked_s, began_s = time.monotonic(), _clock_s()
         registry = self._tracking.registry(f"lease {self.name}")
         claims, notes = registry.read()
         last = max((int(number) for number in claims), default=0)
@@ -89,15 +89,15 @@ class StoreLease:
         return self._is_lost
 
     def is_sure(self) -> bool:
-        """Whether the last heartbeat is too young for others to take it; the clock runs while a machine sleeps."""
-        return 0 <= time.time() - self._beaten_s < self._expires_s / 2
+        """Whether the last heartbeat is too young for others to take it."""
+        return _clock_s() - self._beaten_s < self._expires_s / 2
 
     def heartbeat(self) -> bool:
         """Tells the others that this process is alive; False where one of them has taken the lease meanwhile."""
         with self._noting:
             if self._mine is None:
                 return True
-            began_s, registry = time.time(), self._tracking.registry(f"lease {self.name}")
+            began_s, registry = _clock_s(), self._tracking.registry(f"lease {self.name}")
             if max(int(number) for number in registry.entries()) > self._mine:
                 self._is_lost = True  # first: at no moment is it neither held nor lost
                 self._mine = None
@@ -132,6 +132,11 @@ class StoreLease:
             self._is_alive = self._seen[0] is not None or is_here(holder["place"])
             self._seen = ((last, beat), now)
         return now - self._seen[1] >= self._expires_s
+
+
+def _clock_s() -> float:
+    """Runs while the machine sleeps, as others' clocks do, and cannot be set."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))  # macOS counts sleep in the second
 
 
 class LeaseKeeper:

@@ -219,10 +219,15 @@ def reason_of(error: BaseException, uri: str) -> str:
 
 def _reason(error: BaseException) -> str:
     """The innermost line that says something, such as `Connection refused`."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = lines[0] if lines else type(error).__name__
+    text = telling_line(str(error)) or type(error).__name__
     caused = re.search(r"\[Errno \d+\] ([\w ]+)", text)
     return caused[1] if caused else text[:200]
+
+
+def telling_line(text: str) -> str:
+    """The first line of an error's text that says what the matter is; SQLAlchemy tells of its own doings before it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith("(raised as a result of")), "")
 
 
 def _without_password(text: str, uri: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 
 from orchestrator.environment.redaction import redacted_text
 from orchestrator.journal.bucket import UnavailableError
+from orchestrator.tracking.store import telling_line
 from trainables.errors import InputError
 
 WAITS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -152,4 +153,4 @@ class WriteQueue:
 
 
 def _line(error: Exception) -> str:
-    return redacted_text(str(error)).partition("\n")[0][:200]
+    return telling_line(redacted_text(str(error)))[:200]

@@ -145,10 +145,51 @@ def comes_up(at: Scenario) -> None:
     at.run("ray", "get-auth-token", "--generate")
     Path("~/.ray/auth_token").expanduser().chmod(0o600)
     began = time.monotonic()
-    at.run("ray", "up", "-y", "--no-config-cache", str(at.file))
+    up(at)
     say(f"ray up: {time.monotonic() - began:.0f} s")
-    wait(90, "three nodes", lambda: {"3 local.cluster.node", "0.0/2.0 CPU"} <= {*status_lines(at)})
+    all_there(at)
     say(f"ray status sees three machines after {time.monotonic() - began:.0f} s")
+
+
+def up(at: Scenario, *options: str) -> None:
+    """`ray up` of a user who has not turned Ray's reports off."""
+    at.run("ray", "up", "-y", *options, "--no-config-cache", str(at.file), RAY_USAGE_STATS_ENABLED="1")
+
+
+def all_there(at: Scenario) -> None:
+    """Three machines, two of which train."""
+    wait(90, "three nodes", lambda: {"3 local.cluster.node", "0.0/2.0 CPU"} <= {*status_lines(at)})
+
+
+def comes_up_again(at: Scenario) -> None:
+    """`ray up --no-restart` leaves Ray alone; `ray up` starts it anew, and leaves nothing of before on any machine."""
+
+    def session() -> str:
+        return at.run("ssh", HEAD, "readlink /tmp/ray/session_latest")
+
+    def starters() -> list[str]:
+        commands = [at.run("ssh", host, "ps -eo args").splitlines() for host in (HEAD, *WORKERS)]
+        return [line for lines in commands for line in lines if "ray start" in line or line.count("/raylet/raylet ")]
+
+    before = session()
+    up(at, "--no-restart")
+    assert session() == before
+    up(at)
+    assert session() != before
+    all_there(at)
+    assert len(starters()) == 3, starters()
+    say("ray up --no-restart leaves Ray alone; ray up starts it anew, with one raylet on each machine and no starter")
+
+
+def tells_nobody(at: Scenario) -> None:
+    """The head says itself that it reports nothing, and no machine has a metric page."""
+    log = at.run("ssh", HEAD, "cat /tmp/ray/session_latest/logs/dashboard.log")
+    assert "Usage reporting is disabled." in log and "Usage reporting is enabled." not in log
+    assert at.run("ssh", HEAD, "ls /tmp/ray/session_latest/usage_stats.json", wanted=None).startswith("ls: ")
+    for host in (HEAD, *WORKERS):
+        assert at.run("ssh", host, "cat /tmp/ray/session_latest/metrics_export_port_*") == "-1", host
+    assert [status_of(f"http://{HEAD}:{port}/") for port in (44217, 44227)] == [0, 0]
+    say("Ray reports nothing to its makers, and its metric pages are closed")
 
 
 def keeps_its_doors_closed(at: Scenario) -> None:
@@ -263,12 +304,14 @@ def main() -> None:
     at.describe_cluster()
     comes_up(at)
     try:
+        comes_up_again(at)
         with tunnel():
             credentials = Path("~/.mlflow/credentials").expanduser()
             credentials.parent.mkdir(mode=0o700)
             at.run("ray", "rsync-down", str(at.file), "~/.mlflow/credentials", str(credentials))
             os.environ["PONDERAY_TRACKING_URI"] = SERVER
             keeps_its_doors_closed(at)
+            tells_nobody(at)
             runs_a_sweep_while_a_machine_dies(at, expected, lambda started: kill_host(at, started))
             leaves_no_secret(at)
     except BaseException:

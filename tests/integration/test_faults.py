@@ -1,5 +1,6 @@
-"""The fault campaign: a round of it, and that its checks see what is wrong."""
+"""The fault campaigns: a round of each."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+CLOCK_LIBRARY = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 CAMPAIGN = ROOT / "benchmarks" / "faults.py"
 
 
@@ -19,3 +21,15 @@ def test_a_round_in_which_a_worker_and_then_driver_and_worker_are_killed_loses_a
     assert line.endswith("passed      worker_killed 1/1, driver_and_worker_killed 1/1")
     counts = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.endswith("0")}
     assert counts["worker_killed"] == counts["driver_and_worker_killed"] == ["1", "1", "0"]
+
+
+@pytest.mark.slow
+def test_a_round_with_a_clock_that_is_set_back_by_an_hour_loses_and_doubles_nothing():
+    """Of the campaign against what runs the work; where clocks cannot be set, with the death of the log monitor."""
+    kind = "clock_back" if CLOCK_LIBRARY.exists() and shutil.which("cc") else "log_monitor_killed"
+    command = [sys.executable, str(ROOT / "benchmarks" / "node_faults.py"), "--only", kind, "--setups", "local"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=540, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stdout + done.stderr
+    struck = "clock set back by 1 h" if kind == "clock_back" else "log_monitor killed"
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith(f"| local | {kind} | {struck} | 0 | ")]
+    assert row.endswith("| faults.small: 6 complete, 0 failed | - | held |")

@@ -1,6 +1,12 @@
-"""Which line of Ray's long story about a lost worker is shown."""
+"""Which line of Ray's long story about a lost worker is shown, and that its own end is told in a sentence."""
 
-from orchestrator.cluster.tune_adapter import cause_of
+import errno
+
+import pytest
+from ray.tune import TuneError
+
+from orchestrator.cluster.tune_adapter import cause_of, telling_what_stops_it
+from orchestrator.scheduler.stop_request import StoppedError
 
 DIED = """The actor died unexpectedly before finishing this task.
 \tclass_name: ImplicitFunc
@@ -17,3 +23,21 @@ def test_the_exit_of_a_worker_that_died_and_the_last_line_of_an_exception():
         "Task was killed due to the node running low on memory."
     )
     assert cause_of("") == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.ENOENT, "No such file or directory", "/tmp/ray/x"), "No such file or directory: '/tmp/ray/x'."),
+        (TuneError("Traceback\n  File x\nOSError: [Errno 28] No space left on device\n"), "No space left on device."),
+    ],
+)
+def test_what_ends_ray_itself_stops_the_sweep_with_a_sentence(error, told):
+    with pytest.raises(StoppedError) as stopped, telling_what_stops_it():
+        raise error
+    assert str(stopped.value).startswith("The sweep cannot go on here: ") and str(stopped.value).endswith(told)
+
+
+def test_what_is_a_fault_of_the_program_is_not_hidden():
+    with pytest.raises(ZeroDivisionError), telling_what_stops_it():
+        raise ZeroDivisionError

@@ -40,6 +40,13 @@ def test_an_unfinished_journal_is_extrapolated_from_its_steps():
     assert forecast.time_journal(records(*journal), 10).whole_s == pytest.approx(4 + 10 * 10 / 3)
 
 
+def test_no_time_is_negative_where_the_clock_was_set_back():
+    """By an hour, after the first report at 4 s; what follows it cannot be told."""
+    journal = [("started", 4000), ("metrics", 4004, 1), ("metrics", 406, 2)]
+    assert forecast.time_journal(records(*journal), 10) == forecast.Timing(0.0, 4.0)
+    assert forecast.time_journal(records(*journal, ("complete", 407)), 10) == forecast.Timing(0.0, 4.0)
+
+
 def test_one_report_or_none():
     assert forecast.time_journal(records(("started", 0), ("metrics", 6, 2)), 10).whole_s == 30
     assert forecast.time_journal(records(("started", 0), ("metrics", 6, 0)), 10).whole_s is None

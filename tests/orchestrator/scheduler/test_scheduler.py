@@ -1,5 +1,7 @@
 """What runs next: in order, beside what is live, prerequisites first, and none of what is there already."""
 
+import time
+
 import pytest
 
 from orchestrator.console.errors import RefusedError
@@ -72,3 +74,12 @@ def test_devices_are_counted_while_they_are_held(tmp_path):
     assert made.scheduler.device_s() == pytest.approx(10.0, abs=5.0)
     made.scheduler.ended(task.work.key)
     assert made.scheduler.device_s() == pytest.approx(10.0, abs=5.0)
+
+
+def test_a_machine_whose_clock_is_behind_has_held_its_devices_since_it_was_given_work_at_most(tmp_path):
+    """Else an hour of devices would be counted for each try, and the limit of device hours met at once."""
+    made = parts(tmp_path, {"a": {}}, seeds=(1,))
+    task = made.start()
+    an_hour_ago_ms = (time.time() - 3600.0) * 1000
+    made.scheduler.reported(task.work.key, {"kind": "started", "time_ms": an_hour_ago_ms})
+    assert task.running_s and made.scheduler.device_s() < 600.0

@@ -62,6 +62,11 @@ def child(tracking) -> Iterator[Callable[[], Child]]:
         one.kill()
 
 
+def clock(monotonic: Callable[[], float], sleep: Callable[[float], None] = time.sleep) -> SimpleNamespace:
+    """A module `time` of which only `monotonic` and `sleep` are not as they are."""
+    return SimpleNamespace(**vars(time) | {"monotonic": monotonic, "sleep": sleep})
+
+
 def foreign(lease: StoreLease, monkeypatch) -> None:
     """Has `lease` taken as if by a process of another machine."""
     monkeypatch.setattr("orchestrator.tracking.lease_holder.process_space", lambda: "another machine")
@@ -84,8 +89,7 @@ def test_a_lease_whose_beat_stands_still_expires_and_its_holder_learns_of_it(tra
     first, second = (StoreLease(tracking, "x", **EVERY_ASK) for _ in range(2))
     foreign(first, monkeypatch)
     now_s = [0.0]
-    clock = SimpleNamespace(monotonic=lambda: now_s[0], time=time.time, sleep=time.sleep)
-    monkeypatch.setattr("orchestrator.tracking.lease.time", clock)
+    monkeypatch.setattr("orchestrator.tracking.lease.time", clock(lambda: now_s[0]))
     assert first.heartbeat()
     assert not second.acquire()
     now_s[0] = 0.2
@@ -112,9 +116,8 @@ def test_waiting_ends_with_the_first_beat_of_a_live_holder(tracking, monkeypatch
             is_beaten.append(first.heartbeat())
 
     is_beaten: list[bool] = []
-    clock = SimpleNamespace(monotonic=lambda: sum(slept_s), time=time.time, sleep=sleep)
     for module in ("orchestrator.tracking.lease", "orchestrator.machine.waiting"):
-        monkeypatch.setattr(f"{module}.time", clock)
+        monkeypatch.setattr(f"{module}.time", clock(lambda: sum(slept_s), sleep))
     second = StoreLease(tracking, "x", expires_s=60.0, poll_s=0.05)
     assert not second.acquire()
     assert not second.acquire_or_wait()
@@ -156,18 +159,30 @@ def test_a_keeper_keeps_leases_alive_and_says_when_one_was_taken(tracking, monke
     keeper.close()
 
 
+def test_a_driver_that_stood_still_is_not_sure_of_its_lease_though_the_clock_was_set_back_meanwhile(
+    tracking, monkeypatch
+):
+    lease, since_boot_s, of_day_s = StoreLease(tracking, "x"), [1000.0], [1e9]
+    monkeypatch.setattr("orchestrator.tracking.lease.time.clock_gettime", lambda _: since_boot_s[0])
+    monkeypatch.setattr("orchestrator.tracking.lease.time.time", lambda: of_day_s[0])
+    assert lease.acquire() and lease.is_sure()
+    since_boot_s[0] += 60.0
+    of_day_s[0] += 60.0 - 50.0
+    assert not lease.is_sure()
+
+
 def test_a_keeper_asks_whether_it_holds_all_only_where_no_beat_was_lately_and_says_once_that_it_does_not(
     tracking, monkeypatch
 ):
     lost, now_s, beats = [], [1000.0], []
-    monkeypatch.setattr("orchestrator.tracking.lease.time.time", lambda: now_s[0])
+    monkeypatch.setattr("orchestrator.tracking.lease.time.clock_gettime", lambda _: now_s[0])
     keeper, heartbeat = LeaseKeeper(tracking, lost.append, heartbeat_s=60.0), StoreLease.heartbeat
     monkeypatch.setattr(StoreLease, "heartbeat", lambda lease: beats.append(lease.name) or heartbeat(lease))
     kept, registry = keeper.lease("x"), tracking.registry("lease x")
     keeper.lease("not taken")
     assert kept.acquire()
     assert keeper.holds_all() and not beats
-    for later_s in (40.0, 0.0, -10.0):  # a clock may be set back
+    for later_s in (40.0, 0.0, 40.0):
         now_s[0] += later_s
         assert keeper.holds_all()
     assert beats == ["x", "x"]

@@ -130,3 +130,20 @@ def test_closing_ends_a_wait_for_a_store_that_does_not_come_back(told, monkeypat
     assert queue.drain(0.3) == 1
     queue.close()
     assert not queue._thread.is_alive()
+
+
+def test_it_is_said_what_the_store_lacks_and_not_what_sqlalchemy_was_about(queue, told):
+    from sqlalchemy.exc import OperationalError
+
+    full = OperationalError("INSERT", {}, Exception("database or disk is full"))
+    full.add_detail("raised as a result of Query-invoked autoflush; consider using a session.no_autoflush block")
+    is_back = threading.Event()
+
+    def write():
+        if not is_back.is_set():
+            raise UnavailableError(str(full))
+
+    queue.put("a", write)
+    until(lambda: told)
+    is_back.set()
+    assert told[0].endswith(" keep all results ((builtins.Exception) database or disk is full).")
