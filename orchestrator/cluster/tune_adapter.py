@@ -32,7 +32,7 @@ def run_by_tune(scheduler: Scheduler, runs: Path) -> None:
     searcher = SchedulerSearcher(scheduler)
     with (
         telling_what_stops_it(),
-        tempfile.TemporaryDirectory(prefix="tune-", dir=runs, ignore_cleanup_errors=True) as folder,
+        _folder_of_tune(runs) as folder,
         searcher.raising_its_fault(),
         removing_leftovers(),
     ):
@@ -47,6 +47,14 @@ def run_by_tune(scheduler: Scheduler, runs: Path) -> None:
                 callbacks=[LostTrials(searcher)],
             ),
         ).fit()
+
+
+@contextmanager
+def _folder_of_tune(runs: Path) -> Iterator[str]:
+    """One below `runs`, which beside a tracking server nobody may have made yet."""
+    runs.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="tune-", dir=runs, ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 @contextmanager
