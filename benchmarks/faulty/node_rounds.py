@@ -16,7 +16,7 @@ from faulty import checks, strikes
 from faulty.hosts import Nodes, Setup, holding, served
 from faulty.processes import kill_all, num_reports
 from faulty.rounds import LOOK_S, environment
-from faulty.strikes import Stage
+from faulty.strikes import ImpossibleError, Stage
 from faulty.sweeps import NUM_STEPS
 
 LIMIT_S: Final = 300.0
@@ -57,12 +57,15 @@ def run(kind: str, setup: Setup, folder: Path, rng: random.Random) -> Verdict:
     folder.chmod(0o711)
     with environment(folder):
         os.environ |= {"HOME": str(folder / "home"), "PONDERAY_RUNS": str(stage.runs)}
+        os.environ["RAY_AUTH_TOKEN_PATH"] = str(folder.parent / "token")  # Ray reads it once in a process
         (folder / "home").mkdir()
         try:
             with strikes.prepared(kind, stage), _setup(kind, setup, stage):
                 _course(kind, stage, verdict, rng.uniform(*MOMENTS))
-        except OSError as error:
+        except ImpossibleError as error:
             verdict.struck, verdict.is_possible = str(error), False
+        except (OSError, subprocess.SubprocessError) as error:
+            verdict.problems.append(f"what is round the command failed: {error}")
         finally:
             verdict.problems += [*checks.leaks(folder), *holding(folder)]
             kill_all(folder)

@@ -36,6 +36,10 @@ time.sleep(60)
 """Takes 240 MB, and keeps them."""
 
 
+class ImpossibleError(Exception):
+    """A strike needs what is not to be had here; the message says what."""
+
+
 @dataclass
 class Stage:
     """What strikes meet.
@@ -74,17 +78,20 @@ class MemoryGroup:
     """A control group of memory, of either version of the kernel's interface.
 
     Raises:
-        OSError: if none can be made here.
+        ImpossibleError: if none can be made here.
     """
 
     def __init__(self, name: str) -> None:
         first = Path("/sys/fs/cgroup/memory")
         self._is_first = first.is_dir()
         self._folder = (first if self._is_first else Path("/sys/fs/cgroup")) / name
-        self._folder.mkdir()
+        try:
+            self._folder.mkdir()
+        except OSError:
+            raise ImpossibleError("no control group can be made here") from None
         if not self._file("memory.limit_in_bytes", "memory.max").exists():
             self._folder.rmdir()
-            raise OSError("the controller of memory is not delegated to this user")
+            raise ImpossibleError("the controller of memory is not delegated to this user")
 
     @property
     def ahead(self) -> tuple[str, ...]:
@@ -122,7 +129,7 @@ def prepared(kind: str, stage: Stage) -> Iterator[None]:
     """What a strike needs from the round's start to its end.
 
     Raises:
-        OSError: if it cannot be had here; the message says why.
+        ImpossibleError: if it cannot be had here.
     """
     stage.disk.mkdir()
     if kind == "disk_full":
@@ -143,7 +150,9 @@ def prepared(kind: str, stage: Stage) -> Iterator[None]:
 def _faked(kind: str, stage: Stage) -> dict[str, str]:
     """Variables of processes with a clock of their own; how long things take stays true."""
     if not CLOCK_LIBRARY.exists() or not shutil.which("cc"):
-        raise OSError(f"another clock needs {CLOCK_LIBRARY} (Debian: apt-get install libfaketime) and a C compiler")
+        raise ImpossibleError(
+            f"another clock needs {CLOCK_LIBRARY} (Debian: apt-get install libfaketime) and a C compiler"
+        )
     sleep = stage.folder / "true_sleep.so"
     source = Path(__file__).with_name("true_sleep.c")
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(sleep), str(source)], check=True)  # noqa: S603
@@ -160,7 +169,7 @@ def _small_disk(folder: Path) -> Iterator[None]:
     options = f"size={DISK_BYTES},mode=711"
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False)  # noqa: S603
     if done.returncode:
-        raise OSError("a disk of its own needs the right to mount")
+        raise ImpossibleError("a disk of its own needs the right to mount")
     try:
         yield
     finally:

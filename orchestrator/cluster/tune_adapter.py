@@ -33,7 +33,7 @@ def run_by_tune(scheduler: Scheduler, runs: Path, watch: ClusterWatch) -> None:
     searcher = SchedulerSearcher(scheduler, watch.is_gone)
     with (
         telling_what_stops_it(),
-        tempfile.TemporaryDirectory(prefix="tune-", dir=runs, ignore_cleanup_errors=True) as folder,
+        _folder_of_tune(runs) as folder,
         searcher.raising_its_fault(),
         removing_leftovers(watch.is_answering),
     ):
@@ -48,6 +48,14 @@ def run_by_tune(scheduler: Scheduler, runs: Path, watch: ClusterWatch) -> None:
                 callbacks=[LostTrials(searcher)],
             ),
         ).fit()
+
+
+@contextmanager
+def _folder_of_tune(runs: Path) -> Iterator[str]:
+    """One below `runs`, which beside a tracking server nobody may have made yet."""
+    runs.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="tune-", dir=runs, ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 @contextmanager

@@ -1,11 +1,14 @@
 """Which line of Ray's long story about a lost worker is shown, and that its own end is told in a sentence."""
 
+import contextlib
 import errno
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from ray.tune import TuneError
+from ray.tune import RunConfig, TuneError
 
-from orchestrator.cluster.tune_adapter import cause_of, telling_what_stops_it
+from orchestrator.cluster.tune_adapter import cause_of, run_by_tune, telling_what_stops_it
 from orchestrator.scheduler.stop_request import StoppedError
 
 DIED = """The actor died unexpectedly before finishing this task.
@@ -36,6 +39,19 @@ def test_what_ends_ray_itself_stops_the_sweep_with_a_sentence(error, told):
     with pytest.raises(StoppedError) as stopped, telling_what_stops_it():
         raise error
     assert str(stopped.value).startswith("The sweep cannot go on here: ") and str(stopped.value).endswith(told)
+
+
+def test_the_folder_for_runs_is_made_where_it_is_not_there(tmp_path, monkeypatch):
+    """Beside a tracking server nothing is written there before Ray starts."""
+    runs, seen = tmp_path / "new" / "runs", []
+
+    def tuner(*_: object, run_config: RunConfig, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(fit=lambda: seen.append(Path(run_config.storage_path)))
+
+    monkeypatch.setattr("orchestrator.cluster.tune_adapter.removing_leftovers", contextlib.nullcontext)
+    monkeypatch.setattr("orchestrator.cluster.tune_adapter.tune.Tuner", tuner)
+    run_by_tune(SimpleNamespace(tasks=()), runs)
+    assert [path.parent for path in seen] == [runs] and not list(runs.iterdir())
 
 
 def test_what_is_a_fault_of_the_program_is_not_hidden():
