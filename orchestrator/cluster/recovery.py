@@ -40,7 +40,7 @@ def run_through_losses(
             return
         num_idle = 0 if scheduler.num_reports > before else num_idle + 1
         if num_idle >= MAX_IDLE:
-            raise StoppedError(f"{lost}, and nothing has been reported since the {MAX_IDLE} times before.")
+            raise StoppedError(f"{lost}, {MAX_IDLE} times in a row before anything was reported.")
         _join_next(connection, lost, wait_s)
 
 

@@ -32,7 +32,6 @@ RAY_SETTINGS: Final = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "120",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_ENABLE_AUTO_CONNECT": "0",
     "RAY_gcs_server_request_timeout_seconds": "30",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "2592000",
 }
@@ -145,6 +144,8 @@ class Connection:
             logging.getLogger(name).setLevel(logging.INFO if self._is_verbose else logging.CRITICAL)
         ray_token.prepare(address)
         before = signal.getsignal(signal.SIGTERM)
+        with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
+            ray_internals.start_nothing_unasked()
         made_here: dict[str, Any] = {"num_cpus": self._num_cpus, "include_dashboard": False} if self.is_local else {}
         try:
             ray.init(
