@@ -58,7 +58,7 @@ def usable(address: str | None) -> str:
 
 
 def _checked(address: str) -> str:
-    rule = f"--address or {ADDRESS_VARIABLE} must be http://HOST:PORT or https://HOST:PORT, "
+    rule = f"--address must be http://HOST:PORT or https://HOST:PORT, and so must {ADDRESS_VARIABLE}, "
     rule += f"but got {redacted_text(address)!r}."
     try:
         parts = urlsplit(address)
