@@ -32,11 +32,10 @@ RAY_SETTINGS: Final = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "120",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_gcs_server_request_timeout_seconds": "30",
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "2592000",
+    "RAY_gcs_server_request_timeout_seconds": "30",  # in which Ray is deaf to signals
 }
-"""The last two: Ray waits less long deaf to signals, and does not end this process when its head has been away for a
-minute, for Ponderay itself watches that."""
+HEAD_AWAY: Final = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400"}
+"""Else Ray ends this process when the head of a cluster has been away for a minute; Ponderay itself watches that."""
 
 KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN")
 WATCHED: Final = ("raylet", "gcs_server")
@@ -142,7 +141,9 @@ class Connection:
     def _join(self, address: str) -> None:
         for name in ("ray.tune", "ray._private.authentication"):
             logging.getLogger(name).setLevel(logging.INFO if self._is_verbose else logging.CRITICAL)
-        ray_token.prepare(address)
+        if not self.is_local:
+            os.environ.update({name: value for name, value in HEAD_AWAY.items() if name not in os.environ})
+        ray_token.prepare(address)  # also has Ray read its variables again
         before = signal.getsignal(signal.SIGTERM)
         with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
             ray_internals.start_nothing_unasked()

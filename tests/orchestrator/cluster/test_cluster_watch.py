@@ -83,7 +83,7 @@ def test_silence_beyond_the_limit_stops_the_sweep(cluster):
     stopping = Stopping()
     watch = ClusterWatch(cluster, 0.2, lambda _: None, stopping)
     interrupted(watch, lambda: setattr(cluster, "answer", None))
-    assert stopping.reason == "The Ray cluster at 10.0.0.1:6379 has not answered for 0 min."
+    assert stopping.reason == "The Ray cluster at 10.0.0.1:6379 has not answered for 0 s."
     assert not watch.lost
 
 
