@@ -247,6 +247,7 @@ class ClusterCapacity:
         self._asked_s = -LOOK_AGAIN_S
         self._known: Capacity | None = None
         self._asking: threading.Thread | None = None
+        self._lock = threading.Lock()  # the driver's threads ask too
         self.nodes: frozenset[str] = frozenset()
 
     def __call__(self) -> Capacity:
@@ -255,14 +256,22 @@ class ClusterCapacity:
         Raises:
             InputError: if it has never answered.
         """
-        is_asking = self._asking is not None and self._asking.is_alive()
-        if not is_asking and time.monotonic() - self._asked_s >= LOOK_AGAIN_S:
-            self._asking = threading.Thread(target=self._ask, name="capacity", daemon=True)
-            self._asking.start()
-            self._asking.join(ASK_S if self._known else FIRST_ASK_S)
+        if asking := self._begin():
+            asking.join(ASK_S if self._known else FIRST_ASK_S)
         if self._known is None:
             raise InputError("The Ray cluster does not say what it has. Run the same command again.")
         return self._known
+
+    def _begin(self) -> threading.Thread | None:
+        """The thread that asks, where its answer is worth waiting for: it is new, or the first."""
+        with self._lock:
+            if self._asking is not None and self._asking.is_alive():
+                return None if self._known else self._asking
+            if time.monotonic() - self._asked_s < LOOK_AGAIN_S:
+                return None
+            self._asking = threading.Thread(target=self._ask, name="capacity", daemon=True)
+            self._asking.start()
+            return self._asking
 
     def _ask(self) -> None:
         with contextlib.suppress(ray.exceptions.RayError):  # then what is known stays

@@ -19,7 +19,7 @@ class StandIn:
         self.did: list[str] = []
         self.faults: list[str] = []
         self.told: list[str] = []
-        self.lost = ""
+        self.lost, self.silent_s = "", 0.0
         monkeypatch.setattr(recovery, "ClusterWatch", lambda *_: self)
         monkeypatch.setattr(recovery, "address_fault", lambda _: self.faults.pop(0) if self.faults else "")
         monkeypatch.setattr(recovery, "PAUSE_S", 0.0)
@@ -83,7 +83,7 @@ def test_loss_after_loss_without_a_report_stops_the_sweep_and_with_reports_it_go
 def test_a_ray_that_does_not_start_again_stops_the_sweep(monkeypatch):
     standing = StandIn(monkeypatch, losses=1)
     standing.faults = ["Ray did not start at local: no port."] * 3
-    with pytest.raises(StoppedError, match=r"no other .*: Ray did not start at local: no port\.$"):
+    with pytest.raises(StoppedError, match=r"there is no other: Ray did not start at local: no port\.$"):
         standing.go()
 
 
@@ -92,7 +92,7 @@ def test_a_cluster_of_others_is_waited_for_and_joined_again(monkeypatch):
     standing.faults = ["Connection refused"] * 5
     standing.go()
     assert standing.did == ["run", "the cluster that ran it was lost", "close", "renew", "run"]
-    assert standing.told == [f"{LOST}; the sweep waits for the cluster for up to 10 min."]
+    assert standing.told == [f"{LOST}; the sweep waits for the cluster for up to 10.0 min."]
     late = StandIn(monkeypatch, losses=1, is_local=False)
     late.faults = ["Connection refused"] * 5
     with pytest.raises(StoppedError, match="Connection refused"):
