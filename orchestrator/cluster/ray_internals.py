@@ -56,14 +56,16 @@ def raylet_socket() -> str:
     """The socket of the node that this process has joined."""
     from ray._private import worker
 
-    return str(worker.global_worker.node.raylet_socket_name)
+    node: Any = worker.global_worker.node
+    return str(node.raylet_socket_name)
 
 
 def started_processes() -> dict[str, int]:
     """Processes of the cluster that `ray.init` has made for this one, by name; none where it was there before."""
     from ray._private import worker
 
-    return {name: infos[0].process.pid for name, infos in worker._global_node.all_processes.items()}
+    node: Any = worker.global_worker.node
+    return {name: infos[0].process.pid for name, infos in node.all_processes.items()}
 
 
 def propagated_variables() -> set[str]:
