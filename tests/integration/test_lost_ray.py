@@ -1,6 +1,7 @@
 """The command itself, while what carries Ray is killed or stopped: the work goes on, or the command says why not."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from orchestrator.environment.settings import read_settings
 from orchestrator.machine.network import free_port
+from orchestrator.machine.processes import kill, start_time
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import statuses
@@ -120,23 +122,24 @@ class Head:
             stderr=subprocess.STDOUT,
         )
         until(self._is_up)
-        said = Path(self._log.name).read_text()
-        self.address = next(word.strip("'") for word in said.replace("=", " ").split() if f":{self.port}'" in word)
+        found = re.search(rf"[0-9.]+:{self.port}", self._said())
+        assert found, self._said()
+        self.address = found[0]
+        self.processes = {name: process_of_ray(name, self._process.pid) for name in ("raylet", "gcs_server")}
+        self._started = {pid: start_time(pid) for pid in self.processes.values()}
+
+    def _said(self) -> str:
+        return Path(self._log.name).read_text()
 
     def _is_up(self) -> bool:
-        said = Path(self._log.name).read_text()
-        assert self._process.poll() is None, said
-        return "Ray runtime started" in said
-
-    def process(self, name: str) -> int:
-        return process_of_ray(name, self._process.pid)
+        assert self._process.poll() is None, self._said()
+        return "Ray runtime started" in self._said()
 
     def end(self) -> None:
-        started = [process_of_ray(name, self._process.pid) for name in ("raylet", "gcs_server")]
         self._process.kill()
         self._process.wait()
-        for pid in started:
-            os.kill(pid, signal.SIGKILL)
+        for pid, started in self._started.items():
+            kill(pid, started)
 
 
 @pytest.fixture
@@ -155,22 +158,23 @@ def test_a_head_that_falls_silent_and_answers_again_is_waited_for(workplace, hea
     command = run_on(head, "5")
     try:
         until(command.is_training)
-        os.kill(head.process("gcs_server"), signal.SIGSTOP)
+        os.kill(head.processes["gcs_server"], signal.SIGSTOP)
         try:
             until(lambda: command.has_said(f"The Ray cluster at {head.address} has not answered for"))
         finally:
-            os.kill(head.process("gcs_server"), signal.SIGCONT)
+            os.kill(head.processes["gcs_server"], signal.SIGCONT)
         assert command.code() == 0, command.said
     finally:
         command.kill()
     check_digits()
 
 
-def test_a_cluster_that_does_not_come_back_ends_the_command_which_then_continues(workplace, head):
+@pytest.mark.parametrize("strike", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_cluster_that_does_not_come_back_ends_the_command_which_then_continues(workplace, head, strike):
     command = run_on(head, "0.2")
     try:
         until(command.is_training)
-        os.kill(head.process("gcs_server"), signal.SIGKILL)
+        os.kill(head.processes["gcs_server"], strike)
         assert command.code() == 1, command.said
     finally:
         command.kill()
