@@ -16,7 +16,7 @@ ON_RAY: Final = frozenset(
         "cluster/test_slurm", "cluster/test_start_lines", "integration/test_autoscaling", "integration/test_bucket",
         "integration/test_command",
         "integration/test_doctor", "integration/test_examples", "integration/test_faults",
-        "integration/test_jobs", "integration/test_on_ray", "integration/test_overhead",
+        "integration/test_jobs", "integration/test_lost_ray", "integration/test_on_ray", "integration/test_overhead",
         "integration/test_recogniser", "integration/test_secrets", "integration/test_small_nodes", "test_own_model",
         "test_packaging", "test_ponderay",
     )

@@ -99,14 +99,19 @@ def submit(
     from orchestrator.worker.contract import check_contract
     from search_spaces.find import place_in_upload
 
+    pods = (image, claim, workers, worker_cpus, worker_gpus)
+    is_for_kubernetes = kubernetes or any(one is not None for one in pods)
+    is_for_slurm = slurm or nodes is not None or bool(sbatch)
+    if not (is_for_kubernetes or is_for_slurm or dry_run):
+        from orchestrator.cluster.job_api import usable
+
+        usable(address)  # before the sweep is loaded, which takes longer
     named, settings = named_variables(variables), read_settings()
     sweep = find(name, smoke, values, seeds, resources)
     check_contract(sweep)
     place, module = place_in_upload(sweep)
     options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, retry)
-    pods = (image, claim, workers, worker_cpus, worker_gpus)
-    is_for_kubernetes = kubernetes or any(one is not None for one in pods)
-    if slurm or nodes is not None or sbatch:
+    if is_for_slurm:
         from orchestrator.cli.slurm import submit_to_slurm
 
         if not slurm or address or follow or is_for_kubernetes:

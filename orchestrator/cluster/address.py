@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +19,7 @@ from trainables.errors import InputError
 HIGHEST_PORT: Final = 65535
 REMEDY: Final = "Start the cluster, correct RAY_ADDRESS, or unset it to run on this machine."
 CONNECT_S: Final = 3.0
-ANSWER_S: Final = 10.0
+ANSWER_S: Final = 8.0
 NODE_S: Final = 60.0
 """A node may have to start its first worker for the answer."""
 
@@ -39,12 +40,16 @@ def refuse_silent() -> None:
     refuse_malformed()
     if (address := _named()) and (fault := _silence(address, ANSWER_S)):
         raise _unusable(address, fault)
+    if not address:
+        _refuse_unfound()
 
 
 def refuse_unusable() -> None:
     """Raises InputError where RAY_ADDRESS names a cluster that does not answer, or is of another version of Ray."""
     refuse_malformed()
     address = _named()
+    if not address:
+        _refuse_unfound()
     if address and not ray_token.fault(address) and (fault := address_fault(address)):  # of a token says Ray's start
         raise _unusable(address, fault)
 
@@ -53,6 +58,20 @@ def _named() -> str:
     """RAY_ADDRESS where it says itself which cluster it means."""
     address = os.environ.get("RAY_ADDRESS", "local")
     return "" if address in ("local", "auto") else address
+
+
+def _refuse_unfound() -> None:
+    """Raises InputError where RAY_ADDRESS takes any cluster that runs here, and none of them lets this user in."""
+    address = os.environ.get("RAY_ADDRESS", "local")
+    if address == "local":
+        return
+    found = {one: ray_token.ask(one, ray_token.shown()) for one in other_instances()}
+    if "let in" not in found.values():
+        listed = "; ".join(f"{one}: {answer}" for one, answer in found.items()) or "none runs"
+        raise InputError(
+            f"RAY_ADDRESS={address!r} takes a cluster that runs on this machine, but none can be used ({listed}). "
+            "Set it to HOST:PORT of the cluster that you mean, or unset it to run on this machine."
+        )
 
 
 def _malformed(address: str) -> str:
@@ -75,9 +94,11 @@ def _silence(address: str, answer_s: float) -> str:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
     except (OSError, ValueError, OverflowError) as error:
         return str(error)
-    if ray_token.ask(address, answer_s=answer_s) == "unknown":
-        return f"what listens there does not answer as Ray within {answer_s:g} s"
-    return ""
+    asked_s = time.monotonic()
+    if ray_token.ask(address, answer_s=answer_s) != "unknown":
+        return ""
+    is_late = time.monotonic() - asked_s >= answer_s
+    return "what listens there does not answer as Ray" + f" within {answer_s:g} s" * is_late
 
 
 def address_fault(address: str, answer_s: float = ANSWER_S) -> str:

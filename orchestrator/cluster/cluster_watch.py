@@ -18,7 +18,7 @@ ASK_S: Final = 4.0
 TOLD_S: Final = 15.0
 """After so long without an answer of the head it is said."""
 
-LOCAL_S: Final = 45.0
+LOCAL_S: Final = 30.0
 """After so long a Ray on this machine counts as gone, though its processes are there."""
 
 AGAIN_S: Final = 15.0
@@ -124,7 +124,7 @@ class ClusterWatch:
         elif found is not None:
             self.lost = f"{self._name()} has been started anew"
         elif self.silent_s > self._limit_s and not self._connection.is_local:
-            self._stopping.stop(f"{self._name()} has not answered for {self.silent_s / 60:.0f} min.")
+            self._stopping.stop(f"{self._name()} has not answered for {self.silent_s:.0f} s.")
         elif self.silent_s > TOLD_S and not self._is_told:
             self._is_told = True
             self._tell(self._silence())

@@ -42,14 +42,24 @@ def connect(address: str | None) -> "RayJobs":
         InputError: if the address is none, nothing answers there, or the token is not its.
         RefusedError: if either side does without tokens, or others could overhear this one's.
     """
+    return RayJobs(usable(address))
+
+
+def usable(address: str | None) -> str:
+    """The address that `connect` would use, where a cluster answers there as it must; Ray is not loaded.
+
+    Raises:
+        InputError, RefusedError: as `connect`.
+    """
     url = _checked(address or os.environ.get(ADDRESS_VARIABLE) or DEFAULT_ADDRESS)
     _require_token()
     _refuse_open(url)
-    return RayJobs(url)
+    return url
 
 
 def _checked(address: str) -> str:
-    rule = f"--address must be http://HOST:PORT or https://HOST:PORT, but got {redacted_text(address)!r}."
+    rule = f"--address must be http://HOST:PORT or https://HOST:PORT, and so must {ADDRESS_VARIABLE}, "
+    rule += f"but got {redacted_text(address)!r}."
     try:
         parts = urlsplit(address)
         host, port = parts.hostname, parts.port or 80

@@ -3,6 +3,7 @@
 `tests/orchestrator/cluster/test_ray_internals.py` fails where a later Ray has moved one, and names it.
 """
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,9 @@ DESCRIPTION: Final = Path("~/ray_bootstrap_config.yaml")
 
 COMMANDS: Final = "ray.scripts.scripts"
 """The module behind the command `ray`."""
+
+FAREWELL: Final = "Raylet is terminated|has been marked dead"
+"""What Ray prints where a node has gone."""
 
 RAYLET_VARIABLE: Final = "RAY_RAYLET_PID"
 """Every worker has in it the process number of the raylet that started the worker."""
@@ -52,14 +56,16 @@ def raylet_socket() -> str:
     """The socket of the node that this process has joined."""
     from ray._private import worker
 
-    return str(worker.global_worker.node.raylet_socket_name)
+    node: Any = worker.global_worker.node
+    return str(node.raylet_socket_name)
 
 
 def started_processes() -> dict[str, int]:
     """Processes of the cluster that `ray.init` has made for this one, by name; none where it was there before."""
     from ray._private import worker
 
-    return {name: infos[0].process.pid for name, infos in worker._global_node.all_processes.items()}
+    node: Any = worker.global_worker.node
+    return {name: infos[0].process.pid for name, infos in node.all_processes.items()}
 
 
 def propagated_variables() -> set[str]:
@@ -71,10 +77,18 @@ def propagated_variables() -> set[str]:
 
 
 def quieten_raylet() -> None:
-    """Prints no more of what the raylet says: `log_to_driver` does not reach it."""
-    from ray._private.ray_logging import global_worker_stdstream_dispatcher
+    """Prints no more of what the raylet says, nor its farewell of twenty lines: `log_to_driver` does not reach it."""
+    from ray._private.ray_logging import global_worker_stdstream_dispatcher, stdout_deduplicator
 
     global_worker_stdstream_dispatcher.remove_handler(STREAM_HANDLER)
+    stdout_deduplicator.skip_re = re.compile(FAREWELL)
+
+
+def start_nothing_unasked() -> None:
+    """Has no call start or join a Ray by itself where this process has just left one."""
+    from ray._private import auto_init_hook
+
+    auto_init_hook.enable_auto_connect = False
 
 
 def placement_group_of(name: str) -> "PlacementGroup":

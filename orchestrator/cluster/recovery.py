@@ -15,6 +15,7 @@ from trainables.errors import InputError
 MAX_IDLE: Final = 3
 """After so many clusters in a row that were lost before anything was reported, the sweep stops."""
 
+CLOSE_S: Final = 60.0
 PAUSE_S: Final = 2.0
 
 
@@ -35,13 +36,14 @@ def run_through_losses(
     """
     num_idle = 0
     while not scheduler.is_finished():
-        before, lost = scheduler.num_reports, _lost(connection, scheduler, wait_s, tell, run)
+        before = scheduler.num_reports
+        lost, deadline_s = _lost(connection, scheduler, wait_s, tell, run)
         if not lost:
             return
         num_idle = 0 if scheduler.num_reports > before else num_idle + 1
         if num_idle >= MAX_IDLE:
-            raise StoppedError(f"{lost}, and nothing has been reported since the {MAX_IDLE} times before.")
-        _join_next(connection, lost, wait_s)
+            raise StoppedError(f"{lost}, {MAX_IDLE} times in a row before anything was reported.")
+        _join_next(connection, lost, deadline_s)
 
 
 def _lost(
@@ -50,49 +52,56 @@ def _lost(
     wait_s: float,
     tell: Callable[[str], None],
     run: Callable[[ClusterWatch], None],
-) -> str:
-    """Runs; returns what became of the cluster where it was lost within that, and has left it then."""
+) -> tuple[str, float]:
+    """Runs; where the cluster was lost within that, leaves it and returns what became of it.
+
+    Returns:
+        That, or nothing; and until when another is waited for, by the monotonic clock.
+    """
     watch = ClusterWatch(connection, wait_s, tell, scheduler.stopping)
     try:
         with watch:
             run(watch)
-        return ""
+        return "", 0.0
     except (Exception, KeyboardInterrupt) as error:
         is_asked_to_stop = isinstance(error, KeyboardInterrupt) and not watch.lost
         if is_asked_to_stop or scheduler.stopping.reason or not (lost := watch.cause()):
             raise
         frames = error.__traceback__  # they hold what would wait for the cluster as it is freed
-        _leave(connection, scheduler, lost, wait_s, tell)
+        deadline_s = time.monotonic() + wait_s - watch.silent_s
+        _leave(connection, scheduler, lost, deadline_s, tell)
         del frames
     gc.collect()
-    return lost
+    return lost, deadline_s
 
 
-def _leave(connection: Connection, scheduler: Scheduler, lost: str, wait_s: float, tell: Callable[[str], None]) -> None:
+def _leave(
+    connection: Connection, scheduler: Scheduler, lost: str, deadline_s: float, tell: Callable[[str], None]
+) -> None:
+    left_s = deadline_s - time.monotonic()
     if not connection.is_ours:
         raise StoppedError(f"{lost}.") from None
     if connection.is_local:
         tell(f"{lost}; Ponderay starts Ray again, and the work goes on from its last checkpoints.")
         connection.end_processes()
     else:
-        tell(f"{lost}; the sweep waits for the cluster for up to {wait_s / 60:g} min.")
+        tell(f"{lost}; the sweep waits for the cluster for up to {max(0.0, left_s) / 60:.1f} min.")
     scheduler.lose_all("the cluster that ran it was lost")
-    if not connection.close(60.0 if connection.is_local else max(wait_s, 60.0)):
+    if not connection.close(CLOSE_S if connection.is_local else max(left_s, CLOSE_S)):
         raise StoppedError(f"{lost}.") from None
 
 
-def _join_next(connection: Connection, lost: str, wait_s: float) -> None:
+def _join_next(connection: Connection, lost: str, deadline_s: float) -> None:
     """Starts or joins the next cluster.
 
     Raises:
         StoppedError: if it does not start in several tries, or a cluster of others is not back within the limit.
     """
-    begun_s, num_tries = time.monotonic(), 0
+    num_tries = 0
     while fault := _failure(connection):
         num_tries += 1
-        waited_s = time.monotonic() - begun_s
-        if num_tries >= MAX_IDLE if connection.is_local else waited_s > wait_s:
-            raise StoppedError(f"{lost}, and there was no other within {waited_s / 60:.0f} min: {fault.rstrip('.')}.")
+        if num_tries >= MAX_IDLE if connection.is_local else time.monotonic() > deadline_s:
+            raise StoppedError(f"{lost}, and there is no other: {fault.rstrip('.')}.")
         time.sleep(PAUSE_S)
 
 

@@ -32,12 +32,10 @@ RAY_SETTINGS: Final = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "120",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_ENABLE_AUTO_CONNECT": "0",
-    "RAY_gcs_server_request_timeout_seconds": "30",
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "2592000",
+    "RAY_gcs_server_request_timeout_seconds": "30",  # in which Ray is deaf to signals
 }
-"""The last two: Ray waits less long deaf to signals, and does not end this process when its head has been away for a
-minute, for Ponderay itself watches that."""
+HEAD_AWAY: Final = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400"}
+"""Else Ray ends this process when the head of a cluster has been away for a minute; Ponderay itself watches that."""
 
 KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN")
 WATCHED: Final = ("raylet", "gcs_server")
@@ -143,8 +141,12 @@ class Connection:
     def _join(self, address: str) -> None:
         for name in ("ray.tune", "ray.train", "ray._private.authentication"):
             logging.getLogger(name).setLevel(logging.INFO if self._is_verbose else logging.CRITICAL)
-        ray_token.prepare(address)
+        if not self.is_local:
+            os.environ.update({name: value for name, value in HEAD_AWAY.items() if name not in os.environ})
+        ray_token.prepare(address)  # also has Ray read its variables again
         before = signal.getsignal(signal.SIGTERM)
+        with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
+            ray_internals.start_nothing_unasked()
         made_here: dict[str, Any] = {"num_cpus": self._num_cpus, "include_dashboard": False} if self.is_local else {}
         try:
             ray.init(
@@ -245,6 +247,7 @@ class ClusterCapacity:
         self._asked_s = -LOOK_AGAIN_S
         self._known: Capacity | None = None
         self._asking: threading.Thread | None = None
+        self._lock = threading.Lock()  # the driver's threads ask too
         self.nodes: frozenset[str] = frozenset()
 
     def __call__(self) -> Capacity:
@@ -253,14 +256,22 @@ class ClusterCapacity:
         Raises:
             InputError: if it has never answered.
         """
-        is_asking = self._asking is not None and self._asking.is_alive()
-        if not is_asking and time.monotonic() - self._asked_s >= LOOK_AGAIN_S:
-            self._asking = threading.Thread(target=self._ask, name="capacity", daemon=True)
-            self._asking.start()
-            self._asking.join(ASK_S if self._known else FIRST_ASK_S)
+        if asking := self._begin():
+            asking.join(ASK_S if self._known else FIRST_ASK_S)
         if self._known is None:
             raise InputError("The Ray cluster does not say what it has. Run the same command again.")
         return self._known
+
+    def _begin(self) -> threading.Thread | None:
+        """The thread that asks, where its answer is worth waiting for: it is new, or the first."""
+        with self._lock:
+            if self._asking is not None and self._asking.is_alive():
+                return None if self._known else self._asking
+            if time.monotonic() - self._asked_s < LOOK_AGAIN_S:
+                return None
+            self._asking = threading.Thread(target=self._ask, name="capacity", daemon=True)
+            self._asking.start()
+            return self._asking
 
     def _ask(self) -> None:
         with contextlib.suppress(ray.exceptions.RayError):  # then what is known stays

@@ -19,6 +19,9 @@ from trainables.errors import InputError
 MODE: Final = "RAY_AUTH_MODE"
 PLACE: Final = re.compile(r"[^/\s]+:\d+")
 ANSWER_S: Final = 3.0
+TURNED_AWAY: Final = b"turned away"
+"""No cluster's identity."""
+
 REMEDY: Final = "Copy ~/.ray/auth_token from the cluster's head to this machine and `chmod 600 ~/.ray/auth_token`."
 
 
@@ -91,13 +94,13 @@ def ask(address: str, shown: str = "", answer_s: float = ANSWER_S) -> Literal["l
     found = identity(address, shown, answer_s)
     if found is None:
         return "unknown"
-    return "let in" if found else "turned away"
+    return "turned away" if found == TURNED_AWAY else "let in"
 
 
 def identity(address: str, shown: str, answer_s: float = ANSWER_S) -> bytes | None:
     """What tells the cluster at HOST:PORT from the one that its head is after a restart.
 
-    Nothing where the cluster turns this token away; None where nobody is asked, or answers.
+    TURNED_AWAY where the cluster does that with this token; None where nobody is asked, or answers.
     """
     if not PLACE.fullmatch(address):
         return None
@@ -108,7 +111,7 @@ def identity(address: str, shown: str, answer_s: float = ANSWER_S) -> bytes | No
         try:
             return bytes(channel.unary_unary(ray_internals.CLUSTER_ID)(b"", timeout=answer_s, metadata=proof))
         except grpc.RpcError as error:
-            return b"" if error.code() is grpc.StatusCode.UNAUTHENTICATED else None
+            return TURNED_AWAY if error.code() is grpc.StatusCode.UNAUTHENTICATED else None
 
 
 def _default_file() -> Path:

@@ -40,7 +40,7 @@ class StoppedError(RuntimeError):
 def stop_on_sigterm() -> Iterator[None]:
     """SIGTERM ends the driver as Ctrl-C does, so that it leaves everything in order.
 
-    Entered again after Ray has started, which sets a handler of its own. Python lets only the main thread do this.
+    Python lets only the main thread do this.
     """
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:

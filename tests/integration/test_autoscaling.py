@@ -55,7 +55,7 @@ def test_what_waits_is_reserved_until_it_has_its_place_and_nothing_is_left(ray_i
     def see(wanted: Callable[[], bool]) -> None:
         until(lambda: wanted() or seen.update(groups()))
 
-    with Demand(scheduler, lambda: Capacity(0, 0, 0, 0, most=Capacity(100, 0, 64, 0)), told.append):
+    with Demand(scheduler, lambda: Capacity(0, 0, 0, 0, most=Capacity(100, 0, 64, 0)), told.append, lambda: True):
         see(lambda: {("CREATED", 1.0), ("PENDING", 64.0)} <= seen)
         scheduler.waiting = waiting(cpus(63))
         see(lambda: groups() == [*before, ("PENDING", 63.0)])

@@ -50,9 +50,12 @@ def test_the_names_of_sent_variables_are_one_set_that_tune_reads():
 
 def test_the_streams_of_raylet_and_workers_have_a_handler_that_goes():
     from ray._private.ray_logging import global_worker_stdstream_dispatcher as streams
+    from ray._private.ray_logging import stdout_deduplicator
 
     streams.add_handler(ray_internals.STREAM_HANDLER, print)
     ray_internals.quieten_raylet()
+    said = {"lines": ["Raylet is terminated. Possible", "something else"], "ip": "", "pid": "raylet", "job": None}
+    assert [line for batch in stdout_deduplicator.deduplicate(said) for line in batch["lines"]] == ["something else"]
     assert ray_internals.STREAM_HANDLER not in {name for name, _ in streams.handlers}
 
 
@@ -87,3 +90,19 @@ def test_torchs_trainer_is_the_one_without_a_process_group_and_more():
     from ray.train.torch import TorchTrainer
 
     assert issubclass(TorchTrainer, ray_internals.trainer_without_process_group())
+
+
+def test_nothing_is_joined_unasked_where_ray_was_left():
+    from ray._private import auto_init_hook
+
+    ray_internals.start_nothing_unasked()
+    auto_init_hook.auto_init_ray()
+    assert not auto_init_hook.enable_auto_connect
+
+
+def test_the_node_of_this_process_has_a_socket_and_its_processes_by_name():
+    from ray._private import node, worker
+
+    assert isinstance(node.Node.raylet_socket_name, property)
+    assert "node" in vars(worker.global_worker)
+    assert "self.all_processes:" in inspect.getsource(node.Node.__init__)

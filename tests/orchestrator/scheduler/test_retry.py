@@ -66,3 +66,17 @@ def test_a_fault_of_its_own_is_not_tried_again(tmp_path, final):
     assert (task.state, task.tries) == ("failed", 1)
     assert made.scheduler.input_errors == ([final["error"]] if "is_input_error" in final else [])
     assert not made.view.named("retry")
+
+
+def test_what_was_lost_with_the_whole_cluster_counts_against_no_replicate(tmp_path):
+    made = parts(tmp_path, {"a": {}}, seeds=(1,))
+    task = made.start()
+    for tries in range(2, 2 * MAX_TRIES):
+        made.scheduler.lose_all("the cluster that ran it was lost")
+        assert (task.state, task.counted_tries) == ("waiting", 0)
+        task.not_before_s = 0.0
+        assert made.start() is task
+        assert task.work.attempt == f"driver.{tries}"
+    assert not made.view.named("retry")
+    made.end(task, **lost())
+    assert made.view.named("retry") == [(task.work.key, "its worker was lost", 1, MAX_TRIES)]

@@ -47,12 +47,17 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
         device_s=lambda: 0.0, hear=lambda task: None, tasks=SimpleNamespace(live={"0123": waits, "4567": placed})
     )
     told: list[str] = []
-    looks = iter(range(1, 20))
+    looks, rooms = iter(range(1, 20)), []
     all_seen = threading.Event()
     scheduler.device_s = lambda: next(looks, None) or all_seen.set() or 0.0
-    with Watchdog(scheduler, None, float("inf"), told.append):
+
+    def room() -> str:  # the cluster is away at first, and then that is the cause
+        rooms.append("" if len(rooms) < 5 else "the cluster has 1 node with 2 CPUs in all")
+        return rooms[-1]
+
+    with Watchdog(scheduler, None, float("inf"), told.append, room):
         assert all_seen.wait(30)
-    assert told == ["a seed 1 has waited for resources for 5 min; `ray status` shows what is in use."]
+    assert told == ["a seed 1 has waited for resources for 5 min; the cluster has 1 node with 2 CPUs in all."]
 
 
 def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
@@ -69,7 +74,7 @@ def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
         heard.running_s = 1.0
 
     scheduler = SimpleNamespace(device_s=lambda: 0.0, hear=hear, tasks=SimpleNamespace(live={"0123": task}))
-    watching = Watchdog(scheduler, ended.append, float("inf"), print)
+    watching = Watchdog(scheduler, ended.append, float("inf"), print, str)
     with watching:
         assert looks.wait(30)
     is_back.set()
@@ -91,6 +96,6 @@ def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monke
         return "  File"
 
     scheduler = SimpleNamespace(device_s=lambda: 0.0, tasks=SimpleNamespace(live={"0123": task}))
-    with Watchdog(scheduler, end, float("inf"), print):
+    with Watchdog(scheduler, end, float("inf"), print, str):
         assert begun.wait(30)
     assert ended == ["work"]

@@ -1,0 +1,188 @@
+"""The command itself, while what carries Ray is killed or stopped: the work goes on, or the command says why not."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.environment.settings import read_settings
+from orchestrator.machine.network import free_port
+from orchestrator.machine.processes import kill, start_time
+from orchestrator.tracking.client import Tracking
+from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.test_without_ray import statuses
+from tests.waiting import LIMIT_S, until
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+NUM_EPOCHS = 8
+SWEEP = f"""
+from tests.integration.sweeps import tiny
+
+def sleepy():
+    return tiny({{"a": {{"sleep_s": 1.0, "num_epochs": {NUM_EPOCHS}}}, "b": {{"x": 0.25, "sleep_s": 1.0,
+        "num_epochs": {NUM_EPOCHS}}}}})
+"""
+TOKEN = "0123456789abcdef" * 2
+
+
+class Command:
+    """`ponderay run` of two conditions with two seeds, in the working folder, on two CPUs."""
+
+    def __init__(self, *options: str, **variables: str) -> None:
+        Path("sleepy.py").write_text(SWEEP)
+        self._log = Path("log")
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "orchestrator", "run", "sleepy.py:sleepy", *options],
+            env=os.environ | {"PYTHONPATH": str(ROOT)} | variables,
+            stdout=self._log.open("wb"),
+            stderr=subprocess.STDOUT,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text()
+
+    def has_said(self, text: str) -> bool:
+        assert self._process.poll() is None, self.said
+        return text in self.said
+
+    def is_training(self) -> bool:
+        assert self._process.poll() is None, self.said
+        journals = [path.read_text() for path in Path("runs/replicates/tiny.sweep").glob("*/journal.jsonl")]
+        return sum('"valid_error@plain"' in text for text in journals) >= 2
+
+    def code(self) -> int:
+        return self._process.wait(LIMIT_S)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def process_of_ray(name: str, parent: int) -> int:
+    """The process of Ray called `name` that `parent` has started."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")
+        except OSError:
+            continue
+        if fields[0].endswith(f"({name}") and int(fields[2].split()[1]) == parent:
+            return int(folder.name)
+    raise AssertionError(f"{parent} has started no {name}")
+
+
+def check_digits() -> None:
+    """All is complete, with the digits of a run without Ray, and no step twice."""
+    recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
+    values = {"num_epochs": NUM_EPOCHS}
+    alone = run_quietly(tiny({"a": values, "b": {"x": 0.25} | values}, name="tiny.alone"))
+    assert {r.state for r in recorded} == {"complete"}
+    assert [dict(r.metrics) for r in recorded] == [dict(r.metrics) for r in alone.replicates]
+    assert "RUNNING" not in statuses("tiny.sweep").values()
+    for journal in Path("runs").rglob("journal.jsonl"):
+        assert journal.read_text().count('"kind": "metrics"') in (1, NUM_EPOCHS)
+
+
+@pytest.mark.parametrize("name", ["raylet", "gcs_server"])
+def test_a_local_ray_that_is_killed_is_started_again_and_the_work_goes_on(workplace, name):
+    command = Command("--cpus", "2")
+    try:
+        until(command.is_training)
+        os.kill(process_of_ray(name, command.pid), signal.SIGKILL)
+        assert command.code() == 0, command.said
+    finally:
+        command.kill()
+    assert f"Ray on this machine has lost its process {name}; Ponderay starts Ray again" in command.said
+    assert "Raylet is terminated" not in command.said
+    assert "lost its worker in try" not in command.said
+    check_digits()
+
+
+class Head:
+    """A cluster of one node that `ray start` has made in a folder of the test's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        options = [f"--port={self.port}", "--num-cpus=2", "--include-dashboard=false", f"--temp-dir={folder}"]
+        self._log = (folder / "head.log").open("w+b")
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *options],
+            env=os.environ | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN},
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        until(self._is_up)
+        found = re.search(rf"[0-9.]+:{self.port}", self._said())
+        assert found, self._said()
+        self.address = found[0]
+        self.processes = {name: process_of_ray(name, self._process.pid) for name in ("raylet", "gcs_server")}
+        self._started = {pid: start_time(pid) for pid in self.processes.values()}
+
+    def _said(self) -> str:
+        return Path(self._log.name).read_text()
+
+    def _is_up(self) -> bool:
+        assert self._process.poll() is None, self._said()
+        return "Ray runtime started" in self._said()
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pid, started in self._started.items():
+            kill(pid, started)
+
+
+@pytest.fixture
+def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
+    head = Head(tmp_path_factory.mktemp("head"))
+    yield head
+    head.end()
+
+
+def run_on(head: Head, minutes: str) -> Command:
+    variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "PONDERAY_CLUSTER_WAIT": minutes}
+    return Command(RAY_ADDRESS=head.address, **variables)
+
+
+def test_a_head_that_falls_silent_and_answers_again_is_waited_for(workplace, head):
+    command = run_on(head, "5")
+    try:
+        until(command.is_training)
+        os.kill(head.processes["gcs_server"], signal.SIGSTOP)
+        try:
+            until(lambda: command.has_said(f"The Ray cluster at {head.address} has not answered for"))
+        finally:
+            os.kill(head.processes["gcs_server"], signal.SIGCONT)
+        assert command.code() == 0, command.said
+    finally:
+        command.kill()
+    check_digits()
+
+
+@pytest.mark.parametrize("strike", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_cluster_that_does_not_come_back_ends_the_command_which_then_continues(workplace, head, strike):
+    command = run_on(head, "0.2")
+    try:
+        until(command.is_training)
+        os.kill(head.processes["gcs_server"], strike)
+        assert command.code() == 1, command.said
+    finally:
+        command.kill()
+    assert f"ponderay: The Ray cluster at {head.address}" in command.said
+    assert "`ponderay run sleepy.py:sleepy` continues from here" in command.said
+    again = Command("--cpus", "2")
+    try:
+        assert again.code() == 0, again.said
+    finally:
+        again.kill()
+    check_digits()
