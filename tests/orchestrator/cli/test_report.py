@@ -183,7 +183,7 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(stored, monke
     Path("file").write_text("")
     Path("folder").mkdir()
     monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: pytest.fail("work was done"))
-    with pytest.raises(InputError, match="--output must name a folder that is there, .*file' is a file"):
+    with pytest.raises(InputError, match=r"--output must name a folder that is there, .*file' is a file"):
         report("asr.demo", output=Path("file"))
     with pytest.raises(InputError, match="--bundle must be a file, but folder is a folder"):
         report("asr.demo", bundle=Path("folder"))
