@@ -15,7 +15,7 @@ from orchestrator.cli.main import main
 READ_ONLY = {
     "sweeps", "show", "plan", "doctor", "status", "pareto", "compare", "report", "verify", "analyse", "data check",
 }  # fmt: skip
-NUM_CASES = 105
+NUM_CASES = 2 * 42
 
 
 def test_every_command_is_known_to_start_something_or_not():

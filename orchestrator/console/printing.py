@@ -16,7 +16,7 @@ LEAST_COLUMNS: Final = 20
 MOST_COLUMNS: Final = 10_000
 
 
-def _forget_odd_width() -> None:
+def forget_odd_width() -> None:
     """With COLUMNS=0 rich prints nothing at all, not even what is wrong."""
     columns = os.environ.get("COLUMNS", "")
     is_width = columns.isascii() and columns.isdigit() and len(columns) <= len(str(MOST_COLUMNS))
@@ -24,7 +24,7 @@ def _forget_odd_width() -> None:
         del os.environ["COLUMNS"]
 
 
-_forget_odd_width()
+forget_odd_width()
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
