@@ -1,6 +1,6 @@
 """Generated bad input over every command: arguments, environment, settings file, stored files.
 
-python benchmarks/bad_input.py [--cases 500] [--seed 20] [--only COMMAND] [--limit 5]
+python benchmarks/bad_input.py [--cases 500] [--seed 20] [--only COMMAND] [--limit 5] [--jobs 1]
 
 Each case is a process group of its own, with a limit of time. It must end with exit code 0 and an answer, or with 2 or
 3 (1 where the command says that something failed) and one sentence, without a traceback, in less than `--limit` seconds
@@ -18,7 +18,9 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -52,20 +54,25 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--only", default="", help="Only the cases of this command.")
     parser.add_argument("--limit", type=float, default=5.0, help="Seconds of CPU.")
+    parser.add_argument("--jobs", type=int, default=1, help="How many cases run at once.")
     arguments = parser.parse_args()
     chosen = [one for one in cases(arguments.cases, arguments.seed) if arguments.only in ("", one.command.name)]
     ends: dict[str, list[Ended]] = defaultdict(list)
     faults: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="ponderay-bad-") as folder:
         recorded = record(Path(folder) / "recorded")
-        for number, case in enumerate(chosen):
+
+        def try_out(number: int, case: Case) -> Ended:
             place = Path(folder) / f"case{number}"
             make(case, place, recorded)
-            ended = run(case, place)
-            ends[case.command.name].append(ended)
-            if found := fault(case, ended, arguments.limit):
-                faults[case.command.name] += 1
-                _tell(number, case, ended, found)
+            return run(case, place)
+
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            for number, (case, ended) in enumerate(zip(chosen, pool.map(try_out, count(), chosen), strict=False)):
+                ends[case.command.name].append(ended)
+                if found := fault(case, ended, arguments.limit):
+                    faults[case.command.name] += 1
+                    _tell(number, case, ended, found)
     made = [str(place) for place in NEVER_MADE if place.exists()]
     _print_table(ends, faults)
     print(f"{len(chosen)} cases, seed {arguments.seed}: {sum(faults.values())} faults; made in /: {made or 'nothing'}")
