@@ -1,6 +1,6 @@
 """What commands cost before and beside their work: CPU seconds on a small recorded study, and of refusals.
 
-python benchmarks/commands.py [--repeats 3]
+python -m benchmarks.commands [--repeats 3]
 
 Each call is a process of its own; the least of the repeats counts, with the processes that it started. The floors are
 measured in the same run: an empty Python, and Python that imports torch, MLflow or Ray. Prints ratios to the empty
