@@ -43,10 +43,10 @@ def analyse(
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.analysis import Question, answer
-    from orchestrator.report.figure.analysis import draw, file_name
-    from orchestrator.tracking.client import Tracking
+    from orchestrator.tracking.load import load_study
 
     settings, sweep = read_settings(), find(name, smoke, None, None)
+    load_study(sweep.name, settings)  # whether it has run is known before its analyses, which load torch
     question = Question.of(sweep, analysis, _parse(option))
     rows = answer(question, sweep, condition, against, evaluation, settings)
     if format is not Format.table:
@@ -58,6 +58,9 @@ def analyse(
     print_rows(shown, format, f"{sweep.name}, {condition}: {question.name}")
     asked = {"against": against, "evaluation": evaluation, **question.options}
     title = ".".join([sweep.name, condition, *_named(asked)])
+    from orchestrator.report.figure.analysis import draw, file_name
+    from orchestrator.tracking.client import Tracking
+
     path = settings.figures / file_name(title, question.name)
     measure = next(column for column in rows[0] if f"{column}_std" in rows[0])
     draw(rows, question.analysis.columns, measure, question.analysis.lines, path, title)

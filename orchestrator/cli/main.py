@@ -35,7 +35,7 @@ from orchestrator.cli.status import status
 from orchestrator.cli.ui import ui
 from orchestrator.cli.verify import verify
 from orchestrator.console.exit_codes import DONE, FAILED, REFUSED, WRONG_INPUT
-from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
+from orchestrator.console.printing import Format, OutputFormat, err, forget_odd_width, out, print_rows
 from search_spaces.bounds import MOST_DEVICES, MOST_SEED
 from trainables.errors import DataWarning, InputError, shown
 
@@ -237,6 +237,7 @@ def main() -> None:
     from orchestrator.journal.bucket import UnavailableError
 
     warnings.showwarning = _show_warning
+    forget_odd_width()  # typer makes consoles of its own
     try:
         _check_arguments()
         app()

@@ -74,11 +74,12 @@ def _expanded(folder: Path) -> Path:
 
 
 def _server(folder: Path, host: str, port: int, artifacts: str | None) -> "TrackingServer":
-    from orchestrator.machine.network import is_loopback
+    from orchestrator.machine.network import check_host, is_loopback
     from orchestrator.server.folder import ServerFolder
     from orchestrator.server.serve import TrackingServer
 
     _check_packages()
+    check_host(host, port)
     store, users = (_database(name) for name in ("PONDERAY_SERVER_STORE", "PONDERAY_SERVER_USERS_STORE"))
     if users and not store:
         raise InputError("`PONDERAY_SERVER_USERS_STORE` goes with PONDERAY_SERVER_STORE, which is not set.")

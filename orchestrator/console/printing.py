@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Final
@@ -14,6 +15,19 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+LEAST_COLUMNS: Final = 20
+MOST_COLUMNS: Final = 10_000
+
+
+def forget_odd_width() -> None:
+    """With COLUMNS=0 rich prints nothing at all, not even what is wrong."""
+    columns = os.environ.get("COLUMNS", "")
+    is_width = columns.isascii() and columns.isdigit() and len(columns) <= len(str(MOST_COLUMNS))
+    if columns and not (is_width and LEAST_COLUMNS <= int(columns) <= MOST_COLUMNS):
+        del os.environ["COLUMNS"]
+
+
+forget_odd_width()
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 

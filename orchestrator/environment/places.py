@@ -72,11 +72,8 @@ def _fault(place: Path) -> str:
         pass
     except OSError as error:
         return f"cannot be used: {error.strerror}"
-    try:
-        above = existing(place)
-        place, above = place.resolve(), above.resolve()
-    except RuntimeError:
-        return "is a link that leads back to itself"
+    above = existing(place)
+    place, above = place.resolve(), above.resolve()
     if not above.is_dir():
         return "is a file" if above == place else f"lies in {above}, which is a file"
     if any(place.is_relative_to(folder) for folder in OF_THE_SYSTEM):

@@ -1,9 +1,10 @@
 """Where things live: environment variables first, then `ponderay.toml` in the working folder, then defaults."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from orchestrator.environment.places import folder_at
@@ -70,6 +71,10 @@ class Settings:
         return self.runs / "figures"
 
 
+_handed_on: set[str] = set()
+"""Caches that an earlier call has chosen, which are no setting of the user's."""
+
+
 def read_settings() -> Settings:
     """The settings in force; also hands PONDERAY_DATA and PONDERAY_CACHE to the processes started from here.
 
@@ -78,10 +83,12 @@ def read_settings() -> Settings:
     Raises:
         InputError: if a setting cannot be used, in the file or in the environment.
     """
-    settings = settings_as_given()
+    given = _given()
+    settings = _settings(given)
     folder_at(settings.runs, _said("runs"))
-    if not (cache := Path(os.environ["PONDERAY_CACHE"])).is_relative_to(settings.runs):
-        folder_at(cache, _said("cache"))
+    if given["cache"] and given["cache"] not in _handed_on:
+        folder_at(given["cache"], _said("cache"))
+    _hand_on(given, settings.runs)
     return settings
 
 
@@ -91,30 +98,47 @@ def settings_as_given() -> Settings:
     Raises:
         InputError: if the file holds an unknown name, or a setting can be none.
     """
+    given = _given()
+    settings = _settings(given)
+    _hand_on(given, settings.runs)
+    return settings
+
+
+def _given() -> dict[str, Any]:
+    """Settings by name, of the environment before those of the file; empty text and None where there are none."""
     from_file = read_file(SETTINGS_FILE)
-    os.environ.update(QUIET)
-    for name in ("no_proxy", "NO_PROXY"):  # a tunnel's end is here, and a proxy would learn the password
-        os.environ[name] = ",".join(dict.fromkeys([*filter(None, os.environ.get(name, "").split(",")), *LOOPBACK]))
-    given = {name: of_environment(name) or from_file.get(name, "") for name in TEXTS}
-    if given["data"]:
-        os.environ["PONDERAY_DATA"] = str(Path(given["data"]).absolute())
-    runs = Path(given["runs"] or "runs").absolute()
-    os.environ["PONDERAY_CACHE"] = str(Path(given["cache"] or runs / "cache").absolute())
-    price, watts, wait = (number(name, from_file) for name in NUMBERS)
-    _check_address("tracking_uri", given["tracking_uri"])
-    _check_address("search_uri", given["search_uri"])
-    if given["search_uri"] and not given["search_uri"].startswith(DATABASES):
+    texts = {name: of_environment(name) or from_file.get(name, "") for name in TEXTS}
+    return texts | {name: number(name, from_file) for name in NUMBERS}
+
+
+def _settings(given: Mapping[str, Any]) -> Settings:
+    runs, search, wait = Path(given["runs"] or "runs").absolute(), given["search_uri"], given["cluster_wait"]
+    for name in ("tracking_uri", "search_uri"):
+        _check_address(name, given[name])
+    if search and not search.startswith(DATABASES):
         rule = "must be sqlite:///FILE, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
-        raise InputError(f"`search_uri` (PONDERAY_SEARCH_URI) {rule}, but got {redacted_uri(given['search_uri'])!r}.")
+        raise InputError(f"`search_uri` (PONDERAY_SEARCH_URI) {rule}, but got {redacted_uri(search)!r}.")
     return Settings(
         runs=runs,
         tracking_uri=given["tracking_uri"] or f"sqlite:///{runs / 'mlflow.db'}",
-        price_per_device_hour=price,
-        watts_per_device=watts,
-        search_uri=given["search_uri"],
+        price_per_device_hour=given["price_per_device_hour"],
+        watts_per_device=given["watts_per_device"],
+        search_uri=search,
         storage=_checked(given["storage"]),
         cluster_wait=CLUSTER_WAIT if wait is None else wait,
     )
+
+
+def _hand_on(given: Mapping[str, Any], runs: Path) -> None:
+    os.environ.update(QUIET)
+    for name in ("no_proxy", "NO_PROXY"):  # a tunnel's end is here, and a proxy would learn the password
+        os.environ[name] = ",".join(dict.fromkeys([*filter(None, os.environ.get(name, "").split(",")), *LOOPBACK]))
+    if given["data"]:
+        os.environ["PONDERAY_DATA"] = str(Path(given["data"]).absolute())
+    cache = str(Path(given["cache"] or runs / "cache").absolute())
+    if not given["cache"]:
+        _handed_on.add(cache)
+    os.environ["PONDERAY_CACHE"] = cache
 
 
 def _said(name: str) -> str:

@@ -89,13 +89,18 @@ def is_free(host: str, port: int) -> bool:
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that has just ended is no hindrance
             probe.bind(address)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):  # the latter of names that no host can have
         raise InputError(f"`--host` must be an address of this machine, but {host!r} is not.") from None
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise InputError(f"The program cannot listen on {host}:{port}: {error.strerror}.") from None
         return False
     return True
+
+
+def check_host(host: str, port: int) -> None:
+    """Raises InputError where no server could listen, whoever listens there now."""
+    is_free(host, port)
 
 
 def check_free(host: str, port: int, question: str) -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,11 +17,11 @@ main()
 """
 
 
-def loaded_by(*arguments: str) -> set[str]:
-    """The packages that `ponderay ARGUMENTS` has loaded when it ends."""
+def loaded_by(*arguments: str, code: int = 0) -> set[str]:
+    """The packages that `ponderay ARGUMENTS` has loaded when it ends, with the exit code `code`."""
     command = [sys.executable, "-c", CODE, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return set(done.stdout.splitlines()[-1].split()[1:])
 
 
@@ -37,3 +38,42 @@ def test_what_would_run_is_said_without_an_engine(workplace, command):
 def test_the_status_of_a_study_in_a_local_store_is_read_without_an_engine(workplace, output):
     Store(workplace / "runs" / "mlflow.db").write([replicate("surprisal", seed) for seed in (1, 2)], revision=1)
     assert loaded_by("status", "asr.demo", "--format", output).isdisjoint(ENGINES)
+
+
+@pytest.mark.parametrize("sweep", ["asr.demo", "asr.demo.smoke", "act.tau_parity_laptop", "lm.laptop.smoke"])
+def test_a_shipped_sweep_is_planned_without_an_engine(workplace, sweep):
+    assert loaded_by("plan", sweep).isdisjoint(ENGINES | {"matplotlib", "pandas"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("status", "asr.demo"),
+        ("report", "asr.demo"),
+        ("pareto", "asr.demo"),
+        ("compare", "asr.demo"),
+        ("verify", "asr.demo"),
+        ("analyse", "lm.laptop", "lstm", "theorems"),
+        ("plan", "asr.nothing"),
+        ("run", "asr.demo", "--set", "training.nothing=1"),
+        ("run", "asr.demo", "--retry", "surprisal"),
+        ("train", "asr.demo", "--condition", "nobody"),
+        ("check", "asr.nothing"),
+    ],
+)
+def test_what_is_refused_is_refused_without_an_engine(workplace, arguments):
+    assert loaded_by(*arguments, code=2).isdisjoint(ENGINES)
+
+
+@pytest.mark.parametrize("command", [("run",), ("train", "--condition", "surprisal"), ("plan",)])
+def test_runs_that_cannot_be_kept_are_refused_without_an_engine(workplace, monkeypatch, command):
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", "nonsense://somewhere")
+    assert loaded_by(command[0], "asr.demo", *command[1:], code=3).isdisjoint(ENGINES)
+
+
+def test_a_machine_without_a_card_is_examined_without_an_engine(workplace, monkeypatch):
+    if any(Path("/dev").glob("nvidia*")):
+        pytest.skip("torch is asked about the card of this machine")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("HOME", str(workplace))
+    assert loaded_by("doctor", "asr.demo").isdisjoint({"torch", "mlflow", "optuna"})

@@ -1,0 +1,148 @@
+"""Generated cases of bad input for every command; the same for a seed.
+
+Commands that would train, serve or send something get at least one thing that must be refused.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import hypothesis
+from hypothesis import strategies as st
+
+from benchmarks.bad import values
+from benchmarks.bad.commands import Command, commands
+
+Draw = st.DrawFn
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of the program.
+
+    Attributes:
+        environment: variables beside those of a bare shell; bytes that are no UTF-8 as surrogates.
+        settings: content of `ponderay.toml`; None without one.
+        stored: the state of the runs folder.
+    """
+
+    command: Command
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    settings: bytes | None = None
+    stored: str = "nothing"
+
+
+def _of(*groups: Sequence[str]) -> st.SearchStrategy[str]:
+    return st.one_of(*(st.sampled_from(group) for group in groups), values.texts())
+
+
+OPTIONS: Final[Mapping[str, st.SearchStrategy[str]]] = {
+    "--set": _of(values.SETTINGS),
+    "--where": _of(values.SETTINGS, ("controller.kind=surprisal",)),
+    "--resource": _of(values.RESOURCES),
+    "--seeds": _of(values.NUMBERS, ("2", "3:5", "5:3", ":", "1:", "1:99999999999")),
+    "--seed": _of(values.NUMBERS, ("12345678901234567890123",)),
+    "--cpus": _of(values.NUMBERS, ("99999999999999", "4")),
+    "--gpus": _of(values.NUMBERS, ("99999999999999", "2")),
+    "--max-device-hours": _of(values.NUMBERS),
+    "--calibrate": _of(tuple(one for one in values.NUMBERS if one not in ("1.5", "٣", "1_000"))),
+    "--port": _of(values.NUMBERS, ("65536", "70000")),
+    "--host": _of(values.HOSTS),
+    "--format": _of(("json", "csv", "xml", "JSON")),
+    "--output": _of(values.PLACES),
+    "--bundle": _of(values.PLACES),
+    "--folder": _of(values.PLACES),
+    "--to": _of(values.PLACES),
+    "--address": _of(values.ADDRESSES),
+    "--source": st.sampled_from(("http://127.0.0.1:9", "foo", "")),
+    "--textgrids": _of(values.PLACES),
+}
+"""Values of options by name; of others any text."""
+
+ARGUMENTS: Final[Mapping[str, st.SearchStrategy[str]]] = {
+    "name": _of(values.SWEEPS, ("asr.demo", "toy.py:toy", "asr.demo", "toy.py:toy")),
+    "place": _of(values.SWEEPS, ("asr", "toy.py")),
+    "what": _of(values.SWEEPS, ("a-file", "bad.zip", "cut.zip", "none.zip")),
+    "path": _of(values.PLACES, (".", "folder.py")),
+    "corpus": values.texts(),
+}
+
+SAME: Final = st.sampled_from(
+    (("PONDERAY_RUNS", "/dev/null/x"), ("PONDERAY_SEARCH_URI", "foo"), ("PONDERAY_RUNS", "a-file"))
+)
+"""Variables with which every command is refused that reads settings."""
+
+READS_SETTINGS: Final = frozenset({"run", "train", "check", "submit", "ui"})
+BAD_OPTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+    "serve": (
+        ("--port", "0"),
+        ("--port", "65536"),
+        ("--folder", "/dev/null/x"),
+        ("--artifacts", "gs://b"),
+        ("--host", "no such host"),
+    ),
+    "jobs": (("--address", "foo"), ("--address", "http://127.0.0.1:9")),
+    "logs": (("--address", "foo"), ("--address", "http://127.0.0.1:9")),
+    "stop": (("--address", "foo"), ("--address", "http://127.0.0.1:9")),
+    "data get": (("--to", "/dev/null/x"), ("--subset", "none")),
+}
+"""Of commands that would start or send something: options of which each is refused; they come last, so they count."""
+
+STARTS: Final = READS_SETTINGS | set(BAD_OPTIONS)
+
+
+def cases(num: int, seed: int, kinds: Sequence[str] = values.STORES) -> list[Case]:
+    """`num` cases, as many of each command as of the others.
+
+    Args:
+        kinds: the states of the runs folder to choose from.
+    """
+    every = commands()
+    found: list[Case] = []
+    for index, command in enumerate(every):
+        found += _of_command(command, num // len(every) + (index < num % len(every)), seed, kinds)
+    return found
+
+
+def _of_command(command: Command, num: int, seed: int, kinds: Sequence[str]) -> list[Case]:
+    found: list[Case] = []
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=3 * num + 10,
+        database=None,
+        phases=[hypothesis.Phase.generate],
+        derandomize=False,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(_case(command, kinds))
+    def keep(case: Case) -> None:
+        if case not in found:
+            found.append(case)
+
+    keep()
+    return found[-num:]  # the first ones are the simplest, and alike
+
+
+@st.composite
+def _case(draw: Draw, command: Command, kinds: Sequence[str]) -> Case:
+    arguments = [draw(ARGUMENTS.get(name, values.texts())) for name in command.arguments if draw(st.integers(0, 9))]
+    options = [one for one in command.options if one.name != "--stop"]  # it would end a server of somebody else
+    for option in draw(st.lists(st.sampled_from(options), max_size=3, unique=True)) if options else ():
+        arguments.append(option.name)
+        if not option.is_flag:
+            arguments.append(draw(OPTIONS.get(option.name, values.texts())))
+    chosen = draw(st.lists(st.sampled_from(sorted(values.VARIABLES)), max_size=2, unique=True))
+    environment = {name: draw(st.sampled_from(values.VARIABLES[name])) for name in chosen}
+    settings = draw(st.one_of(st.none(), st.none(), st.sampled_from(values.FILES)))
+    if command.name in READS_SETTINGS:
+        if arguments and command.arguments and draw(st.booleans()):
+            arguments[0] = draw(st.sampled_from(values.BAD_SWEEPS))
+        else:
+            environment |= dict([draw(SAME)])
+    if command.name in BAD_OPTIONS:
+        own = ("--folder", "server") if command.name == "serve" else ()
+        arguments = [*own, *arguments, *draw(st.sampled_from(BAD_OPTIONS[command.name]))]
+    return Case(command, tuple(arguments), environment, settings, draw(st.sampled_from(kinds)))

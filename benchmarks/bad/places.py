@@ -1,0 +1,124 @@
+"""The folder in which a case runs: its files, its settings, and what earlier runs have left."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Final
+
+from benchmarks.bad.cases import Case
+
+ROOT: Final = Path(__file__).parents[2]
+TOY: Final = """
+from dataclasses import dataclass
+
+from ponderay import Condition, Objective, Sweep
+
+
+@dataclass(frozen=True)
+class Config:
+    seed: int = 1
+    width: float = 1.0
+
+
+def train(config, trial):
+    trial.report({"error": config.width + config.seed / 100, "cost": config.width}, step=0)
+
+
+toy = Sweep(
+    name="toy",
+    description="Nothing is learnt.",
+    trainable=__name__,
+    base=Config(),
+    objectives=(Objective("error"), Objective("cost")),
+    conditions=(Condition("narrow", {"width": 0.5}), Condition("wide", {"width": 2.0})),
+    seeds=(1, 2, 3),
+    reference="narrow",
+)
+"""
+FILES: Final = {
+    "toy.py": TOY,
+    "broken.py": "def x(:\n",
+    "raising.py": "raise KeyError('x')\n",
+    "leaving.py": "import sys\nsys.exit(7)\n",
+    "number.py": "x = 3\n",
+    "a-file": "nothing\n",
+    "bad.zip": "no archive",
+}
+RUN: Final = """
+from rich.console import Console
+from orchestrator.driver import run_without_ray
+from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler.task_factory import TaskFactory
+from search_spaces.find import find_sweep
+run_without_ray(TaskFactory(find_sweep("toy.py:toy"), read_settings(), num_gpus=0), Console(quiet=True), False)
+"""
+
+
+def record(folder: Path) -> Path:
+    """A runs folder with the study of the toy sweep, complete."""
+    folder.mkdir()
+    (folder / "toy.py").write_text(TOY)
+    variables = environment(folder) | {"PONDERAY_RUNS": str(folder / "runs")}
+    subprocess.run([sys.executable, "-c", RUN], cwd=folder, env=variables, check=True, capture_output=True)  # noqa: S603
+    return folder / "runs"
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Of a bare shell: nothing of the user's, and no cluster of somebody else."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "OMP_NUM_THREADS") if name in os.environ}
+    of_ray = {"RAY_API_SERVER_ADDRESS": "http://127.0.0.1:9", "RAY_AUTH_TOKEN_PATH": str(folder / "no-token")}
+    return kept | of_ray | {"HOME": str(folder), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def make(case: Case, folder: Path, recorded: Path | None) -> None:
+    """Writes what the case finds in its folder.
+
+    Args:
+        recorded: as `record` gives it; None where no study is asked for.
+    """
+    folder.mkdir()
+    for name, content in FILES.items():
+        (folder / name).write_text(content)
+    (folder / "folder.py").mkdir()
+    (folder / "loop").symlink_to("loop")
+    with zipfile.ZipFile(folder / "none.zip", "w") as archive:
+        archive.writestr("../x", "x")
+    (folder / "cut.zip").write_bytes((folder / "none.zip").read_bytes()[:40])
+    if case.settings is not None:
+        (folder / "ponderay.toml").write_bytes(case.settings)
+    _store(case.stored, folder / "runs", recorded)
+
+
+def _store(state: str, runs: Path, recorded: Path | None) -> None:
+    if state == "nothing":
+        return
+    if state in ("study", "cut", "bad cache", "bad journal"):
+        assert recorded is not None
+        shutil.copytree(recorded, runs)
+    runs.mkdir(exist_ok=True)
+    database = runs / "mlflow.db"
+    match state:
+        case "garbage":
+            database.write_bytes(bytes(range(256)) * 40)
+        case "empty file":
+            database.touch()
+        case "cut":
+            database.write_bytes(database.read_bytes()[: database.stat().st_size // 3])
+        case "folder":
+            database.mkdir()
+        case "no tables":
+            database.write_bytes(b"SQLite format 3\0" + bytes(84))
+        case "runs is full of folders":
+            for name in ("figures", "reports", "cache", "replicates", "optuna.db"):
+                (runs / name).write_text("a file")
+        case "bad cache":
+            for file in (runs / "cache").rglob("*.json"):
+                file.write_bytes(b"{\xff")
+        case "bad journal":
+            for file in runs.rglob("journal.jsonl"):
+                file.write_bytes(b"\xff\xfe no journal\n")
+        case "bad optuna":
+            (runs / "optuna.db").write_bytes(b"garbage")

@@ -1,0 +1,70 @@
+"""Generated bad input in this process: a small part of `benchmarks/bad_input.py`, which tries more, from outside."""
+
+import os
+import sys
+import warnings
+
+import pytest
+
+from benchmarks.bad.cases import BAD_OPTIONS, READS_SETTINGS, Case, cases
+from benchmarks.bad.commands import commands
+from benchmarks.bad.places import environment, make
+from benchmarks.bad_input import Ended, fault
+from orchestrator.cli.main import main
+
+READ_ONLY = {
+    "sweeps", "show", "plan", "doctor", "status", "pareto", "compare", "report", "verify", "analyse", "data check",
+}  # fmt: skip
+NUM_CASES = 2 * 42
+
+
+def test_every_command_is_known_to_start_something_or_not():
+    """A new command is added to one of these, so that its cases are generated safely."""
+    names = {one.name for one in commands()}
+    assert names == READ_ONLY | READS_SETTINGS | set(BAD_OPTIONS)
+    assert READ_ONLY.isdisjoint(READS_SETTINGS | set(BAD_OPTIONS))
+
+
+@pytest.fixture
+def nothing_starts(monkeypatch):
+    """What would take seconds, or go on after the test, fails it."""
+
+    def started(*_: object, **__: object) -> None:
+        pytest.fail("something was started")
+
+    for name in ("orchestrator.launch.launch", "orchestrator.launch.launch_here", "os.execve", "os.fork"):
+        monkeypatch.setattr(name, started)
+
+
+def call(case: Case, place, monkeypatch, capsys) -> Ended:
+    """The case in this process, whose environment and folder are put back."""
+    with monkeypatch.context() as patched:
+        before = dict(os.environ)
+        try:
+            os.environ.clear()
+            os.environ.update(environment(place) | case.environment)
+            patched.chdir(place)
+            patched.setattr(sys, "argv", ["ponderay", *case.command.words, *case.arguments])
+            patched.setattr(sys, "path", [*sys.path])
+            patched.setattr(warnings, "showwarning", warnings.showwarning)
+            with pytest.raises(SystemExit) as ended:
+                main()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+            for name in ("toy", "number", "raising", "leaving", "broken"):
+                sys.modules.pop(name, None)
+    said = capsys.readouterr()
+    return Ended(int(ended.value.code or 0), 0.0, said.out, said.err)
+
+
+def test_bad_input_is_answered_or_refused_in_one_sentence(tmp_path, monkeypatch, capsys, nothing_starts):
+    faults = []
+    for number, case in enumerate(cases(NUM_CASES, seed=7, kinds=("nothing",))):
+        if case.command.name == "doctor":
+            continue  # which asks the whole machine
+        place = tmp_path / f"case{number}"
+        make(case, place, None)
+        if found := fault(case, call(case, place, monkeypatch, capsys), limit_s=1.0):
+            faults.append((found, case))
+    assert faults == []
