@@ -283,9 +283,13 @@ def _say_how_to_continue(reason: str) -> NoReturn:
 
 
 def _this_command() -> str:
+    """What continues it; a job is sent again, for nobody types what runs in it."""
+    from orchestrator.cluster.submission import continued_by
     from orchestrator.environment.redaction import without_secrets
 
-    return without_secrets(shlex.join(["ponderay", *sys.argv[1:]]))
+    command, *options = sys.argv[1:]
+    again = continued_by(options) if command == "run" else shlex.join(["ponderay", command, *options])
+    return without_secrets(again)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -1,14 +1,16 @@
 """What a job is to do, before it is sent anywhere: a sweep, its command line, and variables of its environment."""
 
+import json
 import math
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from orchestrator.cluster.ray_internals import JOB_VARIABLE
 from orchestrator.environment.redaction import is_secret_name, redacted_setting
 from trainables.errors import InputError
 
@@ -82,6 +84,23 @@ def submit_again(command: str, variables: Mapping[str, str], address: str | None
     named = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
     where = ["--address", address] if address else []
     return shlex.join(["ponderay", "submit", *shlex.split(command)[len(RUN) :], *named, *where])
+
+
+def continued_by(options: Sequence[str]) -> str:
+    """The command that goes on with the `ponderay run` of `options` in this process: in a job, one that sends it again.
+
+    Of a job in an allocation of Slurm it names the sweep, its options and the nodes; the batch file has the rest.
+    """
+    environ = os.environ
+    number = environ.get("SLURM_JOB_ID", "")
+    if number and f"/.slurm-{number}-" in environ.get("RAY_AUTH_TOKEN_PATH", ""):
+        nodes = environ.get("SLURM_JOB_NUM_NODES", "1")
+        return shlex.join(["ponderay", "submit", *options, "--slurm", "--nodes", nodes])
+    if JOB_VARIABLE in environ:
+        variables = (json.loads(environ[JOB_VARIABLE]).get("runtime_env") or {}).get("env_vars") or {}
+        given = {name: value for name, value in variables.items() if name not in OF_JOBS}
+        return submit_again(shlex.join([*RUN, *options]), given, None)
+    return shlex.join(["ponderay", "run", *options])
 
 
 def named_variables(named: list[str] | None) -> dict[str, str]:

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from flask import Response, jsonify, request
 
-from orchestrator.server.routes import OnlyTracking
-from orchestrator.tracking.mlflow_internals import app_with_passwords, flask_app, named_place, open_app
+from orchestrator.server.routes import OnlyTracking, OnlyUsers
+from orchestrator.tracking.mlflow_internals import app_with_passwords, flask_app, named_place, open_app, query_error
 
 PLACES: Final = {
     "/mlflow/experiments/create": ("CreateExperiment", "artifact_location", {"mlflow-artifacts"}),
@@ -23,10 +23,14 @@ A `source` without a scheme is the text of a prompt, or a path, which MLflow its
 """
 
 
+QUERIES: Final = "/graphql"
+
+
 def create_app() -> Any:
     """The server of `ponderay serve`, behind passwords, as FastAPI's app."""
     made = app_with_passwords()
-    flask_app().before_request(_refuse_other_places)  # after MLflow's own, so that strangers learn nothing
+    _refuse_what_mlflow_would_not()  # after MLflow's own, so that strangers learn nothing
+    made.add_middleware(OnlyUsers)
     made.add_middleware(OnlyTracking)
     return made
 
@@ -34,9 +38,31 @@ def create_app() -> Any:
 def create_open_app() -> Any:
     """The server of `ponderay ui`, which whoever has an account on this machine can reach."""
     made = open_app()
-    flask_app().before_request(_refuse_other_places)
+    _refuse_what_mlflow_would_not()
     made.add_middleware(OnlyTracking)
     return made
+
+
+def _refuse_what_mlflow_would_not() -> None:
+    app = flask_app()
+    app.before_request(_refuse_other_places)
+    app.before_request(_refuse_no_query)
+    app.register_error_handler(query_error(), _unreadable_query)
+
+
+def _refuse_no_query() -> Response | None:
+    """MLflow takes whatever is sent to /graphql for a query, and fails where it is none."""
+    if request.path != QUERIES:
+        return None
+    sent = request.get_json(silent=True)
+    fields = ("query", str), ("variables", dict | None), ("operationName", str | None)
+    if isinstance(sent, dict) and all(isinstance(sent.get(name), kind) for name, kind in fields):
+        return None
+    return _bad_request(f"{QUERIES} takes a JSON object with `query`, the text of a query, as MLflow's pages send.")
+
+
+def _unreadable_query(error: Exception) -> Response:
+    return _bad_request(f"The query must be GraphQL, but: {str(error).partition(chr(10))[0]}")
 
 
 def _refuse_other_places() -> Response | None:
@@ -62,7 +88,12 @@ def _is_own(place: str, schemes: set[str]) -> bool:
 
 
 def _refusal(field: str, place: str) -> Response:
-    sentence = f"{field} must be left out or begin with mlflow-artifacts:/, this server's own store, not {place!r}."
+    return _bad_request(
+        f"{field} must be left out or begin with mlflow-artifacts:/, this server's own store, not {place!r}."
+    )
+
+
+def _bad_request(sentence: str) -> Response:
     answer: Response = jsonify({"error_code": "INVALID_PARAMETER_VALUE", "message": sentence})
     answer.status_code = HTTPStatus.BAD_REQUEST
     return answer

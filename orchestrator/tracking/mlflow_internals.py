@@ -141,6 +141,31 @@ def app_with_passwords() -> Any:
     return auth.create_app(app)
 
 
+def is_open(path: str) -> bool:
+    """Whether MLflow, behind passwords, answers a request for `path` without one."""
+    from mlflow.server import auth
+
+    return bool(auth.is_unprotected_route(path))
+
+
+def is_user(authorization: str) -> bool:
+    """Whether a request's header Authorization has a user's name and password."""
+    from mlflow.server import auth
+    from werkzeug.datastructures import Authorization
+
+    named = Authorization.from_header(authorization)
+    if named is None or named.type != "basic" or not named.username:
+        return False
+    return auth._authenticate_cached(named.username, named.password or "") is not None
+
+
+def query_error() -> type[Exception]:
+    """What MLflow raises where the text of a GraphQL query cannot be read."""
+    from graphql import GraphQLError
+
+    return GraphQLError
+
+
 def named_place(request: str, field: str) -> str:
     """What the request that is being answered says in `field`, which names a place; empty where it cannot be read.
 

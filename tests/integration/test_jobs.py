@@ -170,6 +170,9 @@ def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits
     assert f"`{shlex.join(['ponderay', 'submit', *options])}` continues from there" in stopped.stdout
     logs = head.run("logs", f"{SWEEP}-1")
     assert logs.returncode == 1 and "Stopping; the last records are being written." in logs.stdout
+    said = logs.stdout.partition("Finished work is kept; `")[2].partition("` continues from here")[0]
+    assert sorted(shlex.split(said)) == sorted(["ponderay", "submit", *options]), "Ray orders the variables"
+    assert "ponderay run" not in logs.stdout
     states = [state for state, _ in head.replicates().values()]
     assert "stopped" in states and set(states) <= {"stopped", "complete"}
 

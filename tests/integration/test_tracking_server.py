@@ -1,6 +1,8 @@
 """A tracking server on PostgreSQL: whom it lets in, what leaves its folder, and sweeps recorded on it."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from mlflow import MlflowClient
 
 from orchestrator.environment.credentials import Credentials
 from orchestrator.environment.settings import read_settings
+from orchestrator.server.routes import is_served
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.store import fault
 from tests.integration.sweeps import run_quietly, tiny
@@ -21,6 +24,7 @@ PROTECTED = (
     ("GET", "/signup"),
     ("GET", "/version"),
     ("GET", "/graphql"),
+    ("GET", "/api/3.0/mlflow/server-info"),
     ("GET", f"{API}/experiments/search?max_results=1"),
     ("POST", f"{API}/runs/create"),
     ("POST", f"{API}/users/create"),
@@ -31,6 +35,22 @@ PROTECTED = (
     ("DELETE", f"{PROXY}/x"),
     ("GET", f"/ajax-api/{PROXY.removeprefix('/api/')}/x"),
 )
+ALL_ROUTES = """
+import json, os, re, sys
+from pathlib import Path
+from orchestrator.server.environment import environment
+
+folder = Path(sys.argv[1])
+stores = (f"sqlite:///{folder}/mlflow.db", f"sqlite:///{folder}/users.db", str(folder / "artifacts"))
+os.environ |= {**environment(folder, *stores, []), "_MLFLOW_SGI_NAME": "uvicorn"}
+from orchestrator.server.app import create_app
+from orchestrator.tracking.mlflow_internals import flask_app
+
+paths = create_app().openapi()["paths"]
+own = {(method.upper(), path) for path, methods in paths.items() for method in methods}
+flask = {(method, one.rule) for one in flask_app().url_map.iter_rules() for method in one.methods - {"OPTIONS", "HEAD"}}
+print(json.dumps(sorted({(method, re.sub("<[^>]*>|{[^}]*}", "x", path)) for method, path in own | flask})))
+"""
 STRANGERS = {
     "wrong password": Credentials("ponderay", "wrong"),
     "admin password1234": Credentials("admin", "password1234"),
@@ -50,6 +70,34 @@ def test_strangers_learn_that_it_lives_and_nothing_else(tracking_server):
     found = {path: tracking_server.ask(method, path, {} if method == "POST" else None)[0] for method, path in PROTECTED}
     assert found == {path: 401 for _, path in PROTECTED}
     assert tracking_server.ask("GET", "/health")[0] == 200
+
+
+def test_of_all_routes_of_mlflow_a_stranger_is_let_in_to_none(tracking_server, tmp_path):
+    """What a later MLflow adds is asked too."""
+    command = [sys.executable, "-c", ALL_ROUTES, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    routes = [(method, path) for method, path in json.loads(done.stdout.splitlines()[-1]) if path != "/health"]
+    known = {path for _, path in routes}
+    assert len(routes) > 400 and {"/graphql", "/api/3.0/mlflow/server-info", "/static-files/x"} <= known
+    found = {(method, path): tracking_server.ask(method, path)[0] for method, path in routes}
+    assert set(found.values()) == {401, 404}
+    assert all(status == 401 for (method, path), status in found.items() if is_served(method, path))
+    user = tracking_server.user
+    assert tracking_server.ask("GET", "/api/3.0/mlflow/server-info", user=user)[0] == 200
+
+
+def test_the_queries_of_mlflows_pages_are_answered_and_what_is_none_is_refused(tracking_server):
+    user = tracking_server.user
+    made = tracking_server.ask("POST", f"{API}/runs/create", {"experiment_id": "0", "run_name": "asked"}, user)[1]
+    query = "query GetRun($data: MlflowGetRunInput!) { mlflowGetRun(input: $data) { run { info { runName } } } }"
+    asked = {"operationName": "GetRun", "variables": {"data": {"runId": json.loads(made)["run"]["info"]["run_id"]}}}
+    status, answer = tracking_server.ask("POST", "/graphql", {"query": query, **asked}, user)
+    assert (status, json.loads(answer)["data"]["mlflowGetRun"]["run"]) == (200, {"info": {"runName": "asked"}})
+    for body in ({}, "no object", {"query": 3}, {"query": "{"}, {"query": query, "variables": 3}):
+        status, answer = tracking_server.ask("POST", "/graphql", body, user)
+        assert status == 400 and "query" in json.loads(answer)["message"], body
+    assert tracking_server.ask("GET", "/graphql", user=user)[0] == 400
 
 
 @pytest.mark.parametrize("user", STRANGERS.values(), ids=STRANGERS)

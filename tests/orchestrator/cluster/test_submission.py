@@ -1,12 +1,21 @@
 """The command of a job and its environment: whole words, and no secrets."""
 
+import json
 import math
 import os
 import subprocess
 
 import pytest
 
-from orchestrator.cluster.submission import entrypoint, named_variables, run_options, submit_again
+from orchestrator.cluster.ray_internals import JOB_VARIABLE
+from orchestrator.cluster.submission import (
+    OF_JOBS,
+    continued_by,
+    entrypoint,
+    named_variables,
+    run_options,
+    submit_again,
+)
 from search_spaces.find import sweep_functions
 from trainables.config import flatten
 from trainables.errors import InputError
@@ -107,3 +116,22 @@ def test_secrets_do_not_travel(given, monkeypatch):
         ) as raised:
             named_variables([form])
         assert value not in str(raised.value)
+
+
+def test_what_a_job_was_doing_is_continued_by_sending_it_again(monkeypatch):
+    for name in (JOB_VARIABLE, "SLURM_JOB_ID", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    options = ["search_spaces.asr:SWEEPS.demo", "--smoke", "--set", "controller.mu=0.3"]
+    plain = "search_spaces.asr:SWEEPS.demo --smoke --set controller.mu=0.3"
+    assert continued_by(options) == f"ponderay run {plain}"
+    variables = {"PONDERAY_TRACKING_URI": "http://127.0.0.1:5000", **OF_JOBS}
+    monkeypatch.setenv(JOB_VARIABLE, json.dumps({"runtime_env": {"env_vars": variables}}))
+    assert continued_by(options) == f"ponderay submit {plain} --env PONDERAY_TRACKING_URI=http://127.0.0.1:5000"
+    monkeypatch.setenv(JOB_VARIABLE, json.dumps({"runtime_env": {}}))
+    assert continued_by(options) == f"ponderay submit {plain}"
+    monkeypatch.delenv(JOB_VARIABLE)
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "4")
+    assert continued_by(options) == f"ponderay run {plain}", "somebody types it in an allocation of his own"
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/shared/runs/.slurm-17-a1b2c3/auth_token")
+    assert continued_by(options) == f"ponderay submit {plain} --slurm --nodes 4"
