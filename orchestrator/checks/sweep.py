@@ -16,6 +16,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking import damage as tracking_damage
 from orchestrator.tracking import store as tracking_store
 from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Resources, Sweep
@@ -106,6 +107,8 @@ def check_tracking(settings: Settings) -> Check:
         remedy = (
             "Start the server, or name another store with PONDERAY_TRACKING_URI." if kind != "sqlite" else OTHER_STORE
         )
+        if kind == "sqlite" and tracking_damage.fault(tracking_store.sqlite_file(uri)):
+            remedy = "`ponderay repair` moves it away, and says how the results come back from the journals."
         if "No module named" in fault:
             remedy = "Install the database's driver, which is that module."
         return Check("tracking", "failed", f"{shown} cannot be used: {fault}", remedy)
