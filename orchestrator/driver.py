@@ -30,8 +30,9 @@ from orchestrator.scheduler.task import TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.scheduler.watchdog import Watchdog
 from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.lease import LeaseKeeper
-from orchestrator.tracking.store import reason_of
+from orchestrator.tracking.store import reason_of, unusable
 from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Condition
 from trainables.errors import InputError
@@ -216,6 +217,8 @@ def _at_hand(uri: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if is_damage(error):
+            raise InputError(unusable(uri, error)) from None
         if not Tracking.is_unavailable(error):
             raise
         reason = reason_of(error, uri)

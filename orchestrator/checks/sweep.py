@@ -16,6 +16,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.journal import bucket
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking import damage as tracking_damage
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.load import load_study
 from search_spaces.size import size_of
@@ -105,6 +106,8 @@ def check_tracking(settings: Settings) -> Check:
     if fault:
         is_file = tracking_store.store_kind(uri) == "sqlite"
         remedy = OTHER_STORE if is_file else "Start the server, or name another store with PONDERAY_TRACKING_URI."
+        if is_file and tracking_damage.fault(tracking_store.sqlite_file(uri)):
+            remedy = "`ponderay repair` moves it away, and says how the results come back from the journals."
         if "No module named" in fault:
             remedy = "Install the database's driver, which is that module."
         return Check("tracking", "failed", f"{shown} cannot be used: {fault}", remedy)

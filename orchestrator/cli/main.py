@@ -29,6 +29,7 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.pareto import pareto
 from orchestrator.cli.plan import plan
+from orchestrator.cli.repair import repair
 from orchestrator.cli.report import report
 from orchestrator.cli.serve import serve
 from orchestrator.cli.status import status
@@ -221,6 +222,7 @@ app.command(epilog=example("status asr.demo"))(status)
 app.command(epilog=example("pareto asr.demo --x real_time_factor"))(pareto)
 app.command(epilog=example("compare asr.demo surprisal random"))(compare)
 app.command(epilog=example("report asr.demo --bundle demo.zip"))(report)
+app.command(epilog=example("repair"))(repair)
 app.command(epilog=example("verify demo.zip"))(verify)
 app.command(epilog=example("analyse lm.laptop CONDITION theorems", EXIT_CODES))(analyse)
 app.command(epilog=example("ui --port 5001"))(ui)
@@ -235,6 +237,8 @@ def main() -> None:
     """The entry point: a user's mistake is one line and exit code 2."""
     from orchestrator.console.errors import RefusedError
     from orchestrator.journal.bucket import UnavailableError
+    from orchestrator.tracking.damage import is_damage
+    from orchestrator.tracking.store import reason_of
 
     warnings.showwarning = _show_warning
     forget_odd_width()  # typer makes consoles of its own
@@ -251,6 +255,13 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         remedy = "Runs are kept in PONDERAY_RUNS, or `runs` in ponderay.toml, which must be writable and have room."
         _fail(f"{where}{error.strerror}. {remedy}", WRONG_INPUT)
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        _fail(
+            f"A database is damaged ({reason_of(error, '')}); `ponderay repair` says which, and what to do.",
+            WRONG_INPUT,
+        )
 
 
 def _check_arguments() -> None:

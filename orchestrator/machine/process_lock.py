@@ -2,15 +2,19 @@
 
 import fcntl
 import os
+import re
 import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from orchestrator.machine.processes import process_space, start_time
 from orchestrator.machine.waiting import wait_until
+from trainables.errors import InputError
+
+PROCESS: Final = re.compile(r"process (\d+) on ")
 
 
 @contextmanager
@@ -35,8 +39,14 @@ class Lease:
         """Takes the lease without waiting; False where another process holds it."""
         if self._file:
             return True
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = self.path.open("a+")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = self.path.open("a+")
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+            raise InputError(
+                f"{self.path} must be a file in a folder, but it cannot be made ({error.strerror}); move away what is "
+                "in its place."
+            ) from None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -54,16 +64,17 @@ class Lease:
 
     def holder(self) -> str:
         """Who wrote its name into the lease last."""
-        return self.path.read_text().partition("\n")[0] if self.path.exists() else "nobody"
+        return self._read().partition("\n")[0] if self.path.exists() else "nobody"
 
     def end_holder(self) -> None:
         """Kills the process that holds the lease, if it runs on this machine."""
-        who, started, space = (self.path.read_text() + "\n\n").split("\n")[:3]
-        if not space or space != process_space():
-            return
-        pid = int(who.split()[1])
-        if start_time(pid) == started:
-            os.kill(pid, signal.SIGKILL)
+        who, started, space = (self._read() + "\n\n").split("\n")[:3]
+        named = PROCESS.match(who)
+        if named and space and space == process_space() and start_time(int(named[1])) == started:
+            os.kill(int(named[1]), signal.SIGKILL)
+
+    def _read(self) -> str:
+        return self.path.read_text(encoding="utf-8", errors="replace")
 
     def release(self) -> None:
         """Gives the lease back; nothing happens where it is not held."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.machine.atomic_create import create_atomically
+from trainables.errors import InputError
 
 MARK: Final = ".mark"
 FOR_ALL: Final = 0o644
@@ -16,12 +17,15 @@ def ensure_mark(place: Path) -> str:
     place.mkdir(parents=True, exist_ok=True)
     if not read_mark(place):
         create_atomically(place / MARK, secrets.token_hex(8), FOR_ALL)
-    return read_mark(place)
+    mark = read_mark(place)
+    if not mark:
+        raise InputError(f"{place / MARK} tells whether all machines see this folder, but cannot be read; remove it.")
+    return mark
 
 
 def read_mark(place: Path) -> str:
     """The same; empty where there is none, or no folder."""
     try:
         return (place / MARK).read_text(encoding="utf-8")
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return ""

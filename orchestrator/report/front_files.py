@@ -53,7 +53,7 @@ class Stamp:
 
     def is_set(self) -> bool:
         """Whether this very front was stored last."""
-        return self._file is not None and self._file.exists() and self._file.read_text() == self._digest
+        return self._file is not None and self._file.exists() and self._file.read_bytes() == self._digest.encode()
 
     def set(self) -> None:
         """Says that this front is stored."""

@@ -22,7 +22,8 @@ from orchestrator.environment.redaction import redacted_uri
 from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking import store as tracking_store
-from orchestrator.tracking.store import reason_of
+from orchestrator.tracking.damage import is_damage
+from orchestrator.tracking.store import reason_of, unusable
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
 from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
@@ -81,6 +82,8 @@ class SearchedConditions:
                 self._tell(name, metrics)
             found = self._more()
         except AWAY as error:
+            if is_damage(error.__cause__ or error):
+                raise InputError(unusable(self._store, error.__cause__ or error, "Optuna's database")) from None
             reason = reason_of(error.__cause__ or error, self._store)
             stopped = StoppedError(f"Optuna's database {redacted_uri(self._store)} does not answer: {reason}.")
             self._outage.tolerate(stopped, is_idle=not self._open)
@@ -156,13 +159,14 @@ def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minim
     """Waits for an SQLite file that another process writes; asks whether a server's connection still lives."""
     uri = tracking_store.address(store)
     is_file = uri.startswith("sqlite:")
+    tracking_store.check_file(store, "Optuna's database")
     options: dict[str, Any] = {"connect_args": {"timeout": 60}} if is_file else {"pool_pre_ping": True}
     try:
         with tracking_store.made_once(uri, lock):
             storage = RDBStorage(uri, engine_kwargs=options)
             return optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
     except (*AWAY, ImportError, ValueError) as error:
-        reason = reason_of(error.__cause__ or error, store)
+        raise InputError(unusable(store, error.__cause__ or error, "Optuna's database")) from None
     except RuntimeError as error:  # Optuna's word on tables that are not those of its version
         reason = f"{error} Optuna needs its own database, not MLflow's."
     raise InputError(f"Optuna's database {redacted_uri(store)} cannot be opened: {reason}")

@@ -145,4 +145,4 @@ def end_process(started: Record) -> str:
 
 
 def _read(file: Path) -> str:
-    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""

@@ -10,17 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from alembic.util import CommandError
 from mlflow import MlflowClient
 from mlflow.entities import Experiment, Metric, Run
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
-from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import Record
 from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
 from orchestrator.tracking import condition_metrics, names
+from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX
 from orchestrator.tracking.mlflow_reader import RecordedSweep, read_configs, read_study, recorded_sweeps
@@ -28,7 +29,16 @@ from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, find_registry, open_registry
 from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, plain, write
-from orchestrator.tracking.store import address, check_address, made_once, not_run, reason_of, store_kind
+from orchestrator.tracking.store import (
+    address,
+    check_address,
+    check_file,
+    made_once,
+    not_run,
+    reason_of,
+    store_kind,
+    unusable,
+)
 from orchestrator.tracking.study_cache import cache_folder
 from search_spaces.known_names import known_names
 from search_spaces.names import path_part
@@ -68,20 +78,20 @@ class Tracking:
         self._revision = 0
         check_address(settings.tracking_uri)
         uri = address(settings.tracking_uri)
+        check_file(settings.tracking_uri)
         try:
             with made_once(uri, settings.runs / "mlflow.lock"):
                 self._client = MlflowClient(tracking_uri=uri)
                 self._client.search_experiments(max_results=1)
-        except (MlflowException, SQLAlchemyError, ImportError, ValueError) as error:  # a database needs its own package
-            reason = reason_of(error, settings.tracking_uri)
-            raise InputError(
-                f"The tracking store {redacted_uri(settings.tracking_uri)} cannot be opened: {reason}"
-            ) from None
+        except (MlflowException, SQLAlchemyError, ImportError, ValueError, CommandError) as error:  # or no driver
+            raise InputError(unusable(settings.tracking_uri, error)) from None
         self._runs = KeyedRuns(self._client, self.registry)
 
     @staticmethod
     def is_unavailable(error: Exception) -> bool:
         """Whether the store could not be reached or could not serve, so that the same call may succeed later."""
+        if is_damage(error):
+            return False
         if isinstance(error, MlflowException):
             status: int = error.get_http_status_code()  # type: ignore[no-untyped-call]
             return status in AWAY_STATUS

@@ -14,6 +14,7 @@ from typing import Any, Final
 from orchestrator.results.study import Replicate
 from orchestrator.tracking import names
 from search_spaces.settings import text_of
+from trainables.errors import InputError
 
 CHUNK: Final = 7500
 """Characters in a tag; MLflow allows 8,000."""
@@ -60,9 +61,13 @@ def decode_settings(tags: Mapping[str, str]) -> dict[str, str]:
     Raises:
         ValueError: if the tag holds something else.
     """
-    found = json.loads(tags.get(names.SETTINGS, "{}"))
+    text = tags.get(names.SETTINGS, "{}")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = text
     if not isinstance(found, dict):
-        raise ValueError(f"Tag `{names.SETTINGS}` must hold a JSON object, but holds {found!r}.")
+        raise InputError(f"Tag `{names.SETTINGS}` must hold a JSON object, but holds {found!r}; delete it in MLflow.")
     return {path: str(text) for path, text in found.items()}
 
 
@@ -86,9 +91,9 @@ def _decode_one(condition: str, seed: int, tags: Mapping[str, str]) -> Replicate
     try:
         return from_record(condition, seed, json.loads("".join(tags[name] for name in names)))
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
+        raise InputError(
             f"Tag `{names[0]}` of condition {condition!r} must hold a replicate in {len(names)} chunks, "
-            f"but it cannot be read: {error!r}."
+            f"but it cannot be read: {error!r}. Delete the tag in MLflow; `ponderay run` writes it again."
         ) from None
 
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
+from orchestrator.tracking.damage import IS_FOLDER, is_damage, refusal
 from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_internals import (
     ENTRY_ROWS,
@@ -28,6 +29,7 @@ from orchestrator.tracking.mlflow_internals import (
 )
 from orchestrator.tracking.replicate_tags import decode, decode_settings
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
+from trainables.errors import InputError
 
 SCHEME: Final = "sqlite:///"
 WAIT_S: Final = 2.0
@@ -140,13 +142,14 @@ def read_holder(store: str, name: str) -> Holder | None:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    database = sqlite3.connect(
-        f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, timeout=WAIT_S, isolation_level=None
-    )
+    place = f"file:{quote(str(path.absolute()))}?mode=ro"
     try:
-        yield database
-    finally:
-        database.close()
+        with contextlib.closing(sqlite3.connect(place, uri=True, timeout=WAIT_S, isolation_level=None)) as database:
+            yield database
+    except sqlite3.Error as error:
+        if path.is_dir() or is_damage(error):
+            raise InputError(refusal(path, IS_FOLDER if path.is_dir() else str(error))) from None
+        raise
 
 
 def _changed(database: sqlite3.Connection, experiment_id: str, before: Snapshot) -> list[Row]:

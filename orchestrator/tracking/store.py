@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.machine.process_lock import held
+from orchestrator.tracking.damage import IS_FOLDER, is_damage, refusal
 from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
@@ -208,6 +209,20 @@ def _limits_on_http() -> Iterator[None]:
         for name in HTTP_LIMITS:
             del os.environ[name]
         os.environ.update({name: value for name, value in before.items() if value is not None})
+
+
+def check_file(uri: str, what: str = "The tracking store") -> None:
+    """Raises InputError where a folder is in the place of an SQLite store: MLflow would try for minutes to open it."""
+    if store_kind(uri) == "sqlite" and sqlite_file(uri).is_dir():
+        raise InputError(refusal(sqlite_file(uri), IS_FOLDER, what))
+
+
+def unusable(uri: str, error: BaseException, what: str = "The tracking store") -> str:
+    """That a store cannot be opened, and what to do where it is a damaged file."""
+    reason = reason_of(error, uri)
+    if store_kind(uri) == "sqlite" and is_damage(error):
+        return refusal(sqlite_file(uri), reason, what)
+    return f"{what} {redacted_uri(uri)} cannot be opened: {reason}"
 
 
 def reason_of(error: BaseException, uri: str) -> str:

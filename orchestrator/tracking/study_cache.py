@@ -76,7 +76,7 @@ def load(folder: Path | None, origin: Origin) -> Snapshot:
         about, _, body = _path(folder, origin).read_bytes().partition(b"\n")
         if json.loads(about) == _about(origin, body):
             return _from_json(json.loads(body))
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     return Snapshot()
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from orchestrator.environment.redaction import redacted_text
 from orchestrator.journal.bucket import UnavailableError
+from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.store import telling_line
 from trainables.errors import InputError
 
@@ -81,6 +82,11 @@ class WriteQueue:
     def _raise_error(self) -> None:
         if isinstance(self._error, InputError):  # of the bucket, where the journals are
             raise self._error
+        if self._error and is_damage(self._error):
+            raise InputError(
+                f"The tracking store is damaged ({_line(self._error)}). The journals keep all results; `ponderay "
+                "repair` says how they come back."
+            ) from self._error
         if self._error:
             raise InputError(
                 f"The tracking store refuses a write: {_line(self._error)}. The journals keep all results; "

@@ -1,0 +1,100 @@
+"""The command `ponderay repair`: moves damaged databases away, and says what brings their contents back."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.console.printing import out
+
+if TYPE_CHECKING:
+    from orchestrator.environment.settings import Settings
+
+Yes = Annotated[bool, typer.Option("--yes", help="Move what is damaged without asking.")]
+OF_TRACKING = (
+    "Nothing is lost but what was written into MLflow by hand, stored reports and figures, and uncommitted changes. "
+    "These commands write all results anew from the journals, without training; give the options that the sweep ran "
+    "with, and FILE.py:NAME for one from a file:"
+)
+OF_SEARCH = (
+    "The search draws again from its first condition. What is drawn without a look at results (random, qmc, grid, "
+    "the first ten of tpe) comes again, and is complete at once by its journal; what tpe, gp and nsga2 draw after "
+    "that may differ, and is trained."
+)
+
+
+def repair(yes: Yes = False) -> None:
+    """Look for damage in the databases of MLflow and Optuna, and move away what is damaged, once you agree.
+
+    Nothing is deleted. Stop what runs before. The commands that it prints restore the results.
+    """
+    from orchestrator.environment.settings import read_settings
+
+    settings = read_settings()
+    is_tracking_moved = _look_at("The tracking store", settings.tracking_uri, yes)
+    is_search_moved = _look_at("Optuna's database", settings.search_store, yes)
+    if is_search_moved:
+        _say(OF_SEARCH)
+    if is_tracking_moved or is_search_moved:
+        _say_commands(settings)
+
+
+def _look_at(what: str, uri: str, yes: bool) -> bool:
+    """Whether it was damaged, and is moved away."""
+    from orchestrator.environment.redaction import redacted_uri
+    from orchestrator.tracking.damage import fault, move_away
+    from orchestrator.tracking.store import sqlite_file, store_kind
+
+    if store_kind(uri) != "sqlite":
+        _say(
+            f"{what} {redacted_uri(uri)} is on a server, where its backup restores it. Without one, name an empty "
+            "store: `ponderay run SWEEP` writes the results there from the journals."
+        )
+        return False
+    file = sqlite_file(uri)
+    reason = fault(file)
+    if not reason:
+        _say(f"{what} {file} {'is whole' if file.exists() else 'is not there, and the next run makes it'}.")
+        return False
+    _say(f"{what} {file} is damaged: {reason}.")
+    _ask(file, yes)
+    _say(f"It is now {move_away(file)}.")
+    return True
+
+
+def _ask(file: Path, yes: bool) -> None:
+    from orchestrator.console.errors import RefusedError
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise RefusedError(f"{file} is moved only if you agree: run `ponderay repair` in a terminal, or with --yes.")
+    if not typer.confirm("Move it away, so that the next run makes a new one?"):
+        raise RefusedError(f"{file} stays as it is.")
+
+
+def _say_commands(settings: "Settings") -> None:
+    import shlex
+
+    from search_spaces.size import arguments
+
+    _say(OF_TRACKING)
+    for name in _sweeps(settings):
+        _say(f"  ponderay run {shlex.join(arguments(name))}")
+
+
+def _sweeps(settings: "Settings") -> list[str]:
+    """Those of which there is a journal."""
+    from orchestrator.journal.bucket import SharedFolder
+    from orchestrator.journal.file_names import JOURNAL
+
+    if settings.storage:
+        names = [Path(name) for name in SharedFolder(settings.storage).sizes()]
+    else:
+        names = [path.relative_to(settings.runs) for path in settings.runs.glob(f"replicates/*/*/{JOURNAL}")]
+    return sorted({name.parts[1] for name in names if name.name == JOURNAL and name.parts[0] == "replicates"})
+
+
+def _say(line: str) -> None:
+    out.print(line, soft_wrap=True, markup=False)
