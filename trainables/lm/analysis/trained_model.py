@@ -19,6 +19,7 @@ from trainables.lm.analysis import agreement, probe_fitting, suites, theorems, w
 from trainables.lm.analysis.garden_paths import GardenPath
 from trainables.lm.config import Evaluation, LmConfig, WeakSupervision
 from trainables.lm.network import AttachedRecoder, Network
+from trainables.lm.numbered_text import UNK
 from trainables.lm.signals.probe import Supervision
 from trainables.lm.streams import Streams
 from trainables.lm.training import recoder_of, test_seed
@@ -82,7 +83,7 @@ def of_sentences(trained: Trained, sentences: Sequence[GardenPath], recode_at: i
         }
         for name, values in measures.items():
             for position, (word, value) in enumerate(zip(sentence.words, values, strict=True)):
-                shown = word if word in trained.text.index else f"{word} = {corpus.UNK}"
+                shown = word if word in trained.text.index else f"{word} = {UNK}"
                 cells[i + 1, position + 1, shown, name] = float(value)
     return cells
 
