@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainables.asr.config import CausalConvolution, Encoder, Gru, MaskedSelfAttention
+from trainables.asr.recurrent import recur_padded
 
 State = tuple[Tensor, ...] | None
 """What a mixer remembers of earlier frames; None before the first."""
@@ -33,8 +34,7 @@ class GruMixer(nn.Module):
         self.gru = nn.GRU(num_inputs, hidden_size, batch_first=True)
 
     def forward(self, inputs: Float[Tensor, "B T I"]) -> Float[Tensor, "B T H"]:
-        outputs: Tensor = self.gru(inputs)[0]
-        return outputs
+        return recur_padded(self.gru, inputs)
 
     def step(self, frame: Float[Tensor, "B I"], state: State) -> tuple[Float[Tensor, "B H"], State]:
         """One step of the recurrence."""

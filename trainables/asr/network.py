@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from trainables.asr.autoregressive import LEAK
 from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Convolutional, Learned, Recurrent
 from trainables.asr.controller import threshold
+from trainables.asr.recurrent import recur
 from trainables.asr.routing import Windows, mix, route, windows
 
 
@@ -21,8 +22,7 @@ class RecurrentPre(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, packed: PackedSequence) -> PackedSequence:
-        hidden, _ = self.gru(packed)
-        return _map(self.dropout, hidden)
+        return _map(self.dropout, recur(self.gru, packed))
 
 
 class ConvolutionPre(nn.Module):
@@ -49,8 +49,7 @@ class RecurrentPost(nn.Module):
         self.output = nn.Sequential(nn.Dropout(dropout), nn.Linear(2 * hidden_size, num_outputs))
 
     def forward(self, packed: PackedSequence) -> PackedSequence:
-        hidden, _ = self.gru(packed)
-        return _map(self.output, hidden)
+        return _map(self.output, recur(self.gru, packed))
 
 
 class WindowLinear(nn.Module):

@@ -14,12 +14,12 @@ import torch
 
 from trainables import checkpoint, distributed
 from trainables.errors import InputError
-from trainables.lm import corpus, numbered_text
+from trainables.lm import corpus
 from trainables.lm.analysis import agreement, probe_fitting, suites, theorems, words
 from trainables.lm.analysis.garden_paths import GardenPath
 from trainables.lm.config import Evaluation, LmConfig, WeakSupervision
 from trainables.lm.network import AttachedRecoder, Network
-from trainables.lm.numbered_text import UNK
+from trainables.lm.numbered_text import EOS, UNK
 from trainables.lm.signals.probe import Supervision
 from trainables.lm.streams import Streams
 from trainables.lm.training import recoder_of, test_seed
@@ -48,7 +48,7 @@ class Trained:
     @property
     def start(self) -> int:
         """What stands before a sentence."""
-        return self.text.index[numbered_text.EOS]
+        return self.text.index[EOS]
 
     def readings(self) -> Mapping[str, AttachedRecoder | None]:
         """Ways to read: without the recoder, and with it, if there is one."""

@@ -1,0 +1,150 @@
+"""Time of one training step of the recogniser, beside the same with `nn.GRU` on packed rows, and its bare products.
+
+    python benchmarks/recogniser.py [--repeats 3] [--num-sizes 5] [--without-packed]
+
+A step is forward, CTC loss, backward, clipping and Adam on random frames, routed by surprisal with a frozen
+autoregressive model. "products": the matrix products that the step makes, in their order and sizes, recorded from the
+step itself, on arrays that are there already. "packed": the recurrent layers are `nn.GRU` on packed rows. All are timed
+in turns in one process with one torch thread, by the CPU's clock; the least of all repeats counts.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from search_spaces.asr_sizes import MINI_LIBRISPEECH, base, laptop
+from trainables.asr import network
+from trainables.asr.autoregressive import AutoregressiveModel
+from trainables.asr.config import AsrConfig
+from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.ctc_loss import ctc_losses
+from trainables.asr.recogniser import Recogniser
+
+NUM_LABELS, FRAMES_A_LABEL = 40, 10
+
+
+@dataclass(frozen=True)
+class Size:
+    """The networks of a config, and its batch."""
+
+    name: str
+    config: AsrConfig
+    batch_size: int
+    num_frames: int
+
+
+LAPTOP = laptop(MINI_LIBRISPEECH.data, num_epochs=1, num_pretraining_epochs=1)
+PAPER = base(MINI_LIBRISPEECH, "full")
+SIZES = (
+    Size("laptop", LAPTOP, 4, 600),
+    Size("laptop", LAPTOP, 16, 600),
+    Size("paper", PAPER, 8, 100),
+    Size("paper", PAPER, 8, 1600),
+    Size("paper", PAPER, 32, 600),
+)
+
+
+class Step:
+    """One training step on the same batch again and again."""
+
+    def __init__(self, size: Size) -> None:
+        config = size.config
+        self.frames = torch.randn(size.batch_size, size.num_frames, config.ar.features.num_mel_bins)
+        self.num_frames = torch.full((size.batch_size,), size.num_frames)
+        self.uniform = torch.rand(size.batch_size, size.num_frames)
+        self.labels = tuple(
+            tuple(torch.randint(NUM_LABELS, (size.num_frames // FRAMES_A_LABEL,)).tolist())
+            for _ in range(size.batch_size)
+        )
+        self.recogniser = Recogniser(config, NUM_LABELS, AutoregressiveModel(config.ar)).train()
+        self.optimizer = torch.optim.Adam([p for p in self.recogniser.parameters() if p.requires_grad])
+        self.control = Control(config.controller, fit=SurprisalFit(w=0.0, b=0.0, mean_p=0.5, var_p=0.0))
+
+    def run(self) -> None:
+        """Forward, backward and update."""
+        output = self.recogniser(self.frames, self.num_frames, self.control, self.uniform)
+        loss = ctc_losses(output.log_probs, self.num_frames, self.labels).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.recogniser.parameters(), 1.0)
+        self.optimizer.step()
+
+
+class Products(TorchDispatchMode):
+    """Records which matrices are multiplied while it is on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[Tensor, Tensor]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func._schema.name.removesuffix("_") in ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"):
+            self.found.append(tuple(one.detach() for one in args[-2:]))  # views: nothing is copied
+        return func(*args, **(kwargs or {}))
+
+    def floor(self) -> Callable[[], None]:
+        """The same products on arrays of their own."""
+        return lambda: [torch.matmul(*pair) for pair in self.found] and None
+
+
+def packed_gru(gru: nn.GRU, packed: PackedSequence) -> PackedSequence:
+    """What stands beside `recur`."""
+    outputs: PackedSequence = gru(packed)[0]
+    return outputs
+
+
+def cpu_s(way: Callable[[], None]) -> float:
+    """CPU time of one call."""
+    started = time.process_time()
+    way()
+    return time.process_time() - started
+
+
+def row(size: Size, repeats: int, with_packed: bool) -> str:
+    """One line of the table."""
+    step, products = Step(size), Products()
+    step.run()
+    with products:
+        step.run()
+    times: dict[str, list[float]] = {"step": [], "products": [], "packed": []}
+    for _ in range(repeats):
+        times["step"].append(cpu_s(step.run))
+        times["products"].append(cpu_s(products.floor()))
+        if with_packed:
+            with mock.patch.object(network, "recur", packed_gru):
+                times["packed"].append(cpu_s(step.run))
+    num_frames = size.batch_size * size.num_frames
+    best = {name: min(found) for name, found in times.items() if found}
+    rates = " ".join(f"{num_frames / best[name]:9,.0f}" if name in best else f"{'':9}" for name in times)
+    over_packed = f"{best['packed'] / best['step']:7.1f}" if with_packed else ""
+    return (
+        f"{size.name:8} {size.batch_size:5} {size.num_frames:6} {rates} {best['step'] / best['products']:10.2f} "
+        f"{over_packed}"
+    )
+
+
+def main() -> None:
+    """Prints one row for each size."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--num-sizes", type=int, default=len(SIZES), help="only the first so many rows")
+    parser.add_argument("--without-packed", action="store_true", help="minutes of CPU fewer")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    print(f"torch {torch.__version__}, {arguments.repeats} repeats, frames/s of a training step, and ratios of times")
+    print(f"{'size':8} {'batch':>5} {'frames':>6} {'step':>9} {'products':>9} {'packed':>9} {'/ products':>10} gain")
+    for size in SIZES[: arguments.num_sizes]:
+        print(row(size, arguments.repeats, not arguments.without_packed), flush=True)
+
+
+if __name__ == "__main__":
+    main()
