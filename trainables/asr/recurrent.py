@@ -39,7 +39,8 @@ def recur_padded(gru: nn.GRU, inputs: Float[Tensor, "B T I"]) -> Float[Tensor, "
         return outputs
     num_rows, num_steps, _ = inputs.shape
     hidden = _run(gru, inputs.transpose(0, 1).flatten(0, 1), torch.full((num_steps,), num_rows))
-    return hidden.unflatten(0, (num_steps, num_rows)).transpose(0, 1).contiguous()
+    by_row: Tensor = hidden.unflatten(0, (num_steps, num_rows)).transpose(0, 1)
+    return by_row.contiguous()
 
 
 def _run(gru: nn.GRU, rows: Float[Tensor, "N I"], batch_sizes: Int[Tensor, " T"]) -> Float[Tensor, "N DH"]:
@@ -132,7 +133,7 @@ class _Recurrence(torch.autograd.Function):
         return order.turn(tape.states).flatten(1)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(context: Any, of_outputs: Tensor) -> tuple[Tensor | None, ...]:
         rows, gates, new, states, *weights = context.saved_tensors
         order, parts, tape = context.order, len(weights) // 4, Tape(gates, new, states)
