@@ -10,6 +10,7 @@ from urllib.parse import quote
 MARKS: Final = ("file is not a database", "disk image is malformed", "malformed database schema")
 """What SQLite says, through whatever library."""
 
+HEADER: Final = b"SQLite format 3\0"
 IS_FOLDER: Final = "it is a folder"
 COMPANIONS: Final = ("", "-wal", "-shm", "-journal")
 """SQLite's files beside a database, which would be taken for those of a new one of its name."""
@@ -37,6 +38,9 @@ def fault(file: Path) -> str:
         return IS_FOLDER
     if not file.exists():
         return ""
+    with file.open("rb") as opened:
+        if opened.read(len(HEADER)) not in (HEADER, b""):
+            return MARKS[0]
     try:
         with contextlib.closing(sqlite3.connect(f"file:{quote(str(file))}?mode=rw", uri=True)) as database:
             found = str(database.execute("PRAGMA integrity_check(1)").fetchone()[0])

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts
 from trainables.errors import InputError
 
+ROOT = Path(__file__).parents[2]
 CONDITIONS = {"a": {}, "b": {"nan_at": 2}}
 
 
@@ -79,7 +82,8 @@ def test_what_repair_says_brings_the_study_back_without_training(workplace, caps
     assert shown.endswith("  ponderay run tiny.sweep\n")
     assert Path("runs/mlflow.db.damaged-1").read_bytes() == damaged
     assert Path("runs/mlflow.db.damaged-1-journal").read_bytes() == b"of the old one"
-    run_quietly(tiny(CONDITIONS))
+    again = f"from tests.integration.sweeps import run_quietly, tiny; run_quietly(tiny({CONDITIONS}))"
+    subprocess.run([sys.executable, "-c", again], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})  # noqa: S603
     assert swept() == before
     assert set(starts().values()) == {1}
     repair()

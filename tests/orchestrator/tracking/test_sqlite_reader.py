@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.tracking import mlflow_reader, sqlite_reader
 from tests.orchestrator.recorded import Store, replicate
+from trainables.errors import InputError
 
 
 @pytest.fixture
@@ -69,7 +70,8 @@ def test_other_stores_and_sweeps_are_left_to_mlflow(store, tmp_path):
     assert sqlite_reader.read_study(f"sqlite:///{tmp_path}/none.db", "asr.demo", None) is None
     assert not (tmp_path / "none.db").exists()
     (tmp_path / "other.db").write_text("no database")
-    assert sqlite_reader.read_study(f"sqlite:///{tmp_path}/other.db", "asr.demo", None) is None
+    with pytest.raises(InputError, match=r"other\.db is damaged \(file is not a database\)\."):
+        sqlite_reader.read_study(f"sqlite:///{tmp_path}/other.db", "asr.demo", None)
     assert sqlite_reader.read_study(store.uri, "asr.nothing", None) is None
 
 
