@@ -98,7 +98,7 @@ def checkpoint(study: Study | str, condition: str, seed: int, evaluation: str | 
     from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
 
     settings = read_settings()
-    loaded = load_study(study, settings) if isinstance(study, str) else study
+    loaded = _loaded(study)
     return kept_checkpoint(loaded, condition, seed, evaluation, settings)
 
 
@@ -171,7 +171,7 @@ def pareto(
     from orchestrator.results.reference import Reference, find_reference
     from search_spaces.sweep import Sweep
 
-    loaded = load_study(study) if isinstance(study, str) else study
+    loaded = _loaded(study)
     asked = _asked(loaded)
     chosen = _objectives(loaded, objectives)[:3]
     if reference is not None:
@@ -210,9 +210,10 @@ def compare(
     """
     from orchestrator.pareto.front import front
     from orchestrator.results import comparison
+    from orchestrator.results.made_elsewhere import TESTS
     from orchestrator.results.named import no_points, points_named
 
-    loaded = load_study(study) if isinstance(study, str) else study
+    loaded = _loaded(study)
     asked, chosen = _asked(loaded), _objectives(loaded, objectives)
     points = front(loaded, chosen)
     if not points:
@@ -220,15 +221,17 @@ def compare(
     left, right = (_point(name, points_named(loaded, points, name)) for name in (a, b))
     if left == right:
         raise InputError(f"`a` and `b` must differ, but both are {left.name}; name another `b`.")
+    if test not in (None, *TESTS):
+        raise InputError(f"`test` must be {' or '.join(TESTS)}, but got {test!r}.")
     promised = test or (asked.test if asked else "welch")
     return comparison.compare(left, right, chosen, promised, points)
 
 
-def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
+def report(study: Study | str, sweep: "Sweep | str | None" = None) -> "Answers":
     """All that `ponderay report` says of a study: front, comparisons with the reference, verdicts on published numbers.
 
     Args:
-        sweep: the study's; default: what the study itself asks, or the shipped sweep of its name.
+        sweep: the study's, or its name; default: what the study itself asks, or the shipped sweep of its name.
 
     Raises:
         InputError: if there is no such sweep, or nothing of it is complete.
@@ -241,8 +244,8 @@ def report(study: Study | str, sweep: "Sweep | None" = None) -> "Answers":
     from orchestrator.report.answers import answer
     from orchestrator.results.question import Question
 
-    loaded = load_study(study) if isinstance(study, str) else study
-    asked = sweep or _asked(loaded)
+    loaded = _loaded(study)
+    asked = _sweep(sweep, smoke=False) if sweep else _asked(loaded)
     if asked is None:
         raise InputError(f"{loaded.sweep} is no shipped sweep, so `sweep` must be given.")
     if isinstance(asked, Question):
@@ -285,9 +288,20 @@ def save_report(answers: "Answers", folder: Path | str, bundle: Path | str | Non
     Example:
         >>> save_report(report(study), "paper", bundle="paper/results.zip")  # doctest: +SKIP
     """
+    from orchestrator.report.answers import Answers
     from orchestrator.report.save import save
 
+    if not isinstance(answers, Answers):
+        raise InputError(f"`answers` must be what `report(study)` gives, but got a {type(answers).__name__}.")
     return save(answers, Path(folder), Path(bundle) if bundle else None)
+
+
+def _loaded(study: Study | str) -> Study:
+    if isinstance(study, str):
+        return load_study(study)
+    if not isinstance(study, Study):
+        raise InputError(f"`study` must be a Study or the name of a sweep that has run, but got {study!r}.")
+    return study
 
 
 def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective, ...]":

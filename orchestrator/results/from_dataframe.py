@@ -37,6 +37,8 @@ def read_dataframe(
     Raises:
         InputError: if a column is missing or doubled, a column of numbers holds text, or as `made_elsewhere.study_of`.
     """
+    if not hasattr(frame, "columns"):
+        raise InputError(f"`frame` must be a pandas.DataFrame with one row a run, but got a {type(frame).__name__}.")
     names = [condition] if isinstance(condition, str) else list(condition)
     _check_columns(frame, [*names, seed], objectives)
     columns = {str(name): frame[name].tolist() for name in frame.columns}

@@ -156,6 +156,14 @@ CONDITIONS = "its conditions are surprisal, random,mu=0.3, random,mu=0.4"
         ),
         (lambda s: notebook.compare(s, *["surprisal@greedy"] * 2, OBJECTIVES), "both are surprisal@greedy"),
         (lambda s: notebook.compare(s, "surprisal@greedy", "random,mu=0.4@greedy", OBJECTIVES), "nothing|has none"),
+        (
+            lambda s: notebook.compare(s, "surprisal@greedy", "random,mu=0.3@greedy", OBJECTIVES, test="t"),
+            "`test` must be welch or paired_permutation, but got 't'",
+        ),
+        (lambda _: notebook.pareto(3, OBJECTIVES), "`study` must be a Study or the name of a sweep that has run"),
+        (lambda s: notebook.report(s, "asr.dmeo"), r"There is no sweep 'asr\.dmeo'; .*; the nearest is 'asr\.demo'"),
+        (lambda s: notebook.save_report(s, "paper"), r"must be what `report\(study\)` gives, but got a Study"),
+        (lambda _: Study.from_dataframe([1]), r"must be a pandas\.DataFrame with one row a run, but got a list"),
         (lambda s: notebook.checkpoint(s, "surprisel", 1), f"'surprisel'; {CONDITIONS}; the nearest is 'surpr"),
     ],
 )
