@@ -82,7 +82,7 @@ def of_sentences(trained: Trained, sentences: Sequence[GardenPath], recode_at: i
         }
         for name, values in measures.items():
             for position, (word, value) in enumerate(zip(sentence.words, values, strict=True)):
-                shown = word if word in trained.text.index else f"{word} = {corpus.UNK}"
+                shown = word if word in trained.text.index else f"{word} = {numbered_text.UNK}"
                 cells[i + 1, position + 1, shown, name] = float(value)
     return cells
 
