@@ -1,6 +1,7 @@
 """Generated cases of bad input for every command; the same for a seed.
 
-Commands that would train, serve or send something get at least one thing that must be refused.
+Commands that would train, serve or send something get at least one thing that must be refused. Half of the cases of
+those that read ask plainly, and only what is stored, or one variable, is bad.
 """
 
 from collections.abc import Mapping, Sequence
@@ -128,6 +129,13 @@ def _of_command(command: Command, num: int, seed: int, kinds: Sequence[str]) -> 
 
 @st.composite
 def _case(draw: Draw, command: Command, kinds: Sequence[str]) -> Case:
+    state = draw(st.sampled_from(kinds))
+    if command.name not in STARTS and command.arguments[:1] in (("name",), ("what",)) and draw(st.booleans()):
+        chosen = draw(st.lists(st.sampled_from(sorted(values.VARIABLES)), max_size=1))
+        harmed = {name: draw(st.sampled_from(values.VARIABLES[name])) for name in chosen}
+        named = ("toy.py:toy", *(("narrow",) if command.name == "analyse" else ()))
+        shown = ("--format", draw(st.sampled_from(("json", "csv", "table")))) if _has_format(command) else ()
+        return Case(command, (*named, *shown), harmed, None, state)
     arguments = [draw(ARGUMENTS.get(name, values.texts())) for name in command.arguments if draw(st.integers(0, 9))]
     options = [one for one in command.options if one.name != "--stop"]  # it would end a server of somebody else
     for option in draw(st.lists(st.sampled_from(options), max_size=3, unique=True)) if options else ():
@@ -145,4 +153,8 @@ def _case(draw: Draw, command: Command, kinds: Sequence[str]) -> Case:
     if command.name in BAD_OPTIONS:
         own = ("--folder", "server") if command.name == "serve" else ()
         arguments = [*own, *arguments, *draw(st.sampled_from(BAD_OPTIONS[command.name]))]
-    return Case(command, tuple(arguments), environment, settings, draw(st.sampled_from(kinds)))
+    return Case(command, tuple(arguments), environment, settings, state)
+
+
+def _has_format(command: Command) -> bool:
+    return any(option.name == "--format" for option in command.options)

@@ -191,8 +191,10 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(stored, monke
 
 def test_a_disk_that_refuses_is_one_line(stored):
     Path("file").write_text("")
-    with pytest.raises(InputError, match=r"file/it\.zip must be a place that can be written to, but: "):
+    with pytest.raises(InputError, match=r"^--bundle must name a folder that is there, .*file' is a file\.$"):
         report("asr.demo", bundle=Path("file/it.zip"))
+    with pytest.raises(InputError, match=r"x+\.zip must be a place that can be written to, but: "):
+        report("asr.demo", bundle=Path("x" * 300 + ".zip"))
 
 
 def test_a_sweep_with_nothing_complete_says_what_to_do(store):
