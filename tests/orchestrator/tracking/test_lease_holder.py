@@ -44,6 +44,7 @@ def test_a_process_of_this_machine_is_seen_alive_and_dead():
         ("", False, False),
         ("released", True, False),
     ],
+    ids=["young", "old", "of the future", "ancient", "without a time", "none", "released"],
 )
 def test_of_another_machine_nothing_is_sure_but_what_no_clock_explains(note, is_gone, is_silent):
     found = elsewhere(note)
