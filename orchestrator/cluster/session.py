@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
 from orchestrator.cluster.address import raylet_at
 from orchestrator.cluster.worker_setup import runtime_environment
+from orchestrator.console.exit_codes import FAILED
 from orchestrator.journal.folder import Record
 from orchestrator.machine.processes import is_gone, kill, start_time, with_variable
 from orchestrator.scheduler.capacity import Capacity
@@ -32,8 +34,13 @@ RAY_SETTINGS: Final = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "120",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_gcs_server_request_timeout_seconds": "30",  # in which Ray is deaf to signals
+    "RAY_gcs_server_request_timeout_seconds": "30",
+    "TUNE_STATE_REFRESH_PERIOD": "1e9",
+    "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
+    "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S_AUTOSCALER": "1e9",
 }
+"""With the last four the driver waits for a head that is gone in no call, deaf to signals, or half a minute at most."""
+
 HEAD_AWAY: Final = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400"}
 """Else Ray ends this process when the head of a cluster has been away for a minute; Ponderay itself watches that."""
 
@@ -110,7 +117,7 @@ class Connection:
         """Leaves the cluster, and ends one that was started here; whether that was possible within the limit.
 
         A head that is there but does not answer holds Ray up for ever, so another thread waits for it. Where it still
-        does, Ray is left as it is, also at the end of this process.
+        does, Ray is left as it is, and this process ends without it: as failed, for its sweep was cut off.
         """
         if not self.is_ours:
             return True
@@ -118,7 +125,7 @@ class Connection:
         closing.start()
         closing.join(limit_s)
         if closing.is_alive():
-            atexit.unregister(ray.shutdown)
+            atexit.register(_end_without_ray)
         return not closing.is_alive()
 
     def end_processes(self) -> None:
@@ -171,6 +178,13 @@ class Connection:
         if not self._is_verbose:
             with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
                 ray_internals.quieten_raylet()
+
+
+def _end_without_ray() -> None:
+    """Ends this process before Ray's own end, which would wait for ever."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(FAILED)
 
 
 def _set_sigterm(handler: Any) -> None:
