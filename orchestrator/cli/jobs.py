@@ -45,6 +45,15 @@ Variables = Annotated[
 Which = Annotated[str, typer.Argument(metavar="JOB|SWEEP", help="A job's name, or a sweep's for its newest job.")]
 Follow = Annotated[bool, typer.Option("--follow", help="Print until the job ends; Ctrl-C leaves it running.")]
 
+NumNodes = Annotated[int | None, typer.Option(min=1, max=MOST_DEVICES, help="Slurm: number of nodes; default: 1.")]
+SbatchOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[=VALUE]",
+        help="Slurm: an option of sbatch, such as time=08:00:00 or partition=gpu. May be repeated.",
+    ),
+]
+
 
 def submit(
     name: SweepName,
@@ -65,16 +74,8 @@ def submit(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Send nothing; with --slurm or --kubernetes print what would be sent.")
     ] = False,
-    nodes: Annotated[
-        int | None, typer.Option(min=1, max=MOST_DEVICES, help="Slurm: number of nodes; default: 1.")
-    ] = None,
-    sbatch: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[=VALUE]",
-            help="Slurm: an option of sbatch, such as time=08:00:00 or partition=gpu. May be repeated.",
-        ),
-    ] = None,
+    nodes: NumNodes = None,
+    sbatch: SbatchOptions = None,
     image: Annotated[str | None, typer.Option(help="Kubernetes: an image with this version of Ponderay.")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, max=MOST_DEVICES, help="Kubernetes: number of pods that train; default: 1.")

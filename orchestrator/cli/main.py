@@ -5,6 +5,7 @@ import math
 import shlex
 import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
@@ -265,7 +266,11 @@ def main() -> None:
 
 
 def _check_arguments() -> None:
-    """What is no text cannot be recorded, and not even printed."""
+    """What is no text cannot be recorded, and not even printed; and settings are looked for in the working folder."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise InputError("The working folder is not there any more; change to one that is.") from None
     for argument in sys.argv[1:]:
         if any("\ud800" <= character <= "\udfff" for character in argument):
             raise InputError(f"Arguments must be text in UTF-8, but got {shown(argument)}.")

@@ -17,16 +17,20 @@ from orchestrator.environment.redaction import redacted_text
 from trainables.errors import InputError
 
 HIGHEST_PORT: Final = 65535
+PROCESSES: Final = Path("/proc")
 REMEDY: Final = "Start the cluster, correct RAY_ADDRESS, or unset it to run on this machine."
 CONNECT_S: Final = 3.0
 ANSWER_S: Final = 8.0
+HEALTH_S: Final = 20.0
+"""Another process has to load Ray before it asks."""
+
 NODE_S: Final = 60.0
 """A node may have to start its first worker for the answer."""
 
 
 def names_cluster() -> bool:
     """Whether RAY_ADDRESS names a cluster, so that none is made here."""
-    return os.environ.get("RAY_ADDRESS", "local") != "local"
+    return (os.environ.get("RAY_ADDRESS") or "local") != "local"
 
 
 def refuse_malformed() -> None:
@@ -56,14 +60,14 @@ def refuse_unusable() -> None:
 
 def _named() -> str:
     """RAY_ADDRESS where it says itself which cluster it means."""
-    address = os.environ.get("RAY_ADDRESS", "local")
+    address = os.environ.get("RAY_ADDRESS") or "local"
     return "" if address in ("local", "auto") else address
 
 
 def _refuse_unfound() -> None:
     """Raises InputError where RAY_ADDRESS takes any cluster that runs here, and none of them lets this user in."""
-    address = os.environ.get("RAY_ADDRESS", "local")
-    if address == "local":
+    address = os.environ.get("RAY_ADDRESS") or "local"
+    if address == "local" or not PROCESSES.is_dir():  # where no processes can be seen, Ray itself looks
         return
     found = {one: ray_token.ask(one, ray_token.shown()) for one in other_instances()}
     if "let in" not in found.values():
@@ -101,7 +105,7 @@ def _silence(address: str, answer_s: float) -> str:
     return "what listens there does not answer as Ray" + f" within {answer_s:g} s" * is_late
 
 
-def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
+def address_fault(address: str, answer_s: float = ANSWER_S, health_s: float = HEALTH_S) -> str:
     """Why no cluster of this version of Ray answers at HOST:PORT; empty where one does.
 
     `ray.init` would try for more than a minute, deaf to signals, and then end the process: so another process asks.
@@ -112,15 +116,15 @@ def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
     as_here = os.environ | {ray_token.MODE: ray_token.mode()}
     try:
         done = subprocess.run(  # noqa: S603
-            command, env=as_here, capture_output=True, text=True, timeout=answer_s, check=False
+            command, env=as_here, capture_output=True, text=True, timeout=health_s, check=False
         )
     except subprocess.TimeoutExpired:
-        return f"what listens there does not answer as Ray within {answer_s:g} s"
+        return f"what listens there does not answer as Ray within {health_s:g} s"
     lines = done.stderr.strip().splitlines() or ["it is not healthy"]
     return lines[-1][:200] if done.returncode else ""
 
 
-def other_instances(processes: Path = Path("/proc")) -> list[str]:
+def other_instances(processes: Path = PROCESSES) -> list[str]:
     """Addresses of the clusters that have a process on this host; found by looking at the processes only."""
     found = set()
     for file in processes.glob("[0-9]*/cmdline"):

@@ -93,9 +93,9 @@ class ClusterWatch:
     def _run(self) -> None:
         while not self._closed.wait(LOOK_S):
             if self._leaving_s is None:
-                self.lost = self._fate()
-                self._ask()
-            if self.lost or self._stopping.reason:
+                self._ask()  # first: a process that was stopped itself, as by Ctrl-Z, has heard nothing meanwhile
+                self.lost = self.lost or self._fate()
+            if self.lost or (self._stopping.reason and self.silent_s > TOLD_S):
                 self._interrupt()
 
     def _fate(self) -> str:
@@ -104,7 +104,7 @@ class ClusterWatch:
             return f"{self._name()} has lost its process {name}"
         if connection.capacity.nodes and connection.node not in connection.capacity.nodes:
             return f"{self._name()} counts the node of this machine as dead"
-        if connection.is_local and self.silent_s > LOCAL_S:
+        if connection.is_local and connection.identity and self.silent_s > LOCAL_S:
             return f"{self._name()} has not answered for {self.silent_s:.0f} s"
         return ""
 

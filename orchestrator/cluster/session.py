@@ -88,7 +88,7 @@ class Connection:
 
     def __init__(self, num_cpus: int | None, is_verbose: bool) -> None:
         self._num_cpus, self._is_verbose = num_cpus, is_verbose
-        self._wanted = os.environ.get("RAY_ADDRESS", "local")
+        self._wanted = os.environ.get("RAY_ADDRESS") or "local"
         self.is_ours = not ray.is_initialized()
         self.is_local = self.is_ours and self._wanted == "local"
         if self.is_ours:

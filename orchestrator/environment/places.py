@@ -1,11 +1,10 @@
 """Folders that a user names: what they must be before anything is read from them or made in them.
 
-A new folder is made in one that is there; any number of them below the working folder, the user's home and the folder
-for temporary files. None is made directly below `/`: only root could, and a misspelt path would become a folder there.
+A new folder is made with those above it, but none directly below `/`: only root could, and a misspelt path or a disk
+that is not mounted would become a folder there.
 """
 
 import os
-import tempfile
 import uuid
 from pathlib import Path
 from typing import Final
@@ -24,12 +23,17 @@ def folder_at(given: str | Path, setting: str) -> Path:
     Raises:
         InputError: if no folder is there and none can be.
     """
-    place = Path(given).absolute()
+    place = absolute(given)
     if fault := folder_fault(place):
         raise InputError(
-            f"{setting} must name a folder that is there, or a new one in a folder that is there, but {fault}."
+            f"{setting} must name a folder that is there, or a new one below a folder of / that is there, but {fault}."
         )
     return place
+
+
+def absolute(given: str | Path) -> Path:
+    """The absolute path that a user means, whose home is `~`."""
+    return Path(os.path.expanduser(given)).absolute()  # noqa: PTH111  # never raises
 
 
 def folder_fault(place: Path) -> str:
@@ -72,6 +76,8 @@ def _fault(place: Path) -> str:
         pass
     except OSError as error:
         return f"cannot be used: {error.strerror}"
+    if place.is_symlink() and not _is_there(place):
+        return "is a link to what is not there"
     above = existing(place)
     place, above = place.resolve(), above.resolve()
     if not above.is_dir():
@@ -80,14 +86,6 @@ def _fault(place: Path) -> str:
         return "belongs to the system"
     if above == place:
         return "" if os.access(place, os.R_OK | os.X_OK) else "cannot be read by this user"
-    if place.parent == Path(place.anchor):
-        return "is not there, and folders are not made directly below /"
-    if above != place.parent and not any(place.is_relative_to(base) for base in _own()):
-        return f"is not there, and neither is {place.parent}"
+    if above == Path(above.anchor):
+        return f"{Path(*place.parts[:2])} is not there, and folders are not made directly below /"
     return ""
-
-
-def _own() -> list[Path]:
-    """Folders in which a user makes any number of folders."""
-    named = (Path.cwd(), Path(os.path.expanduser("~")), Path(tempfile.gettempdir()))  # noqa: PTH111  # never raises
-    return [folder for one in named if (folder := one.resolve()) != Path(folder.anchor)]

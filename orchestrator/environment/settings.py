@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from orchestrator.environment.places import folder_at
+from orchestrator.environment.places import absolute, folder_at
 from orchestrator.environment.redaction import redacted_text, redacted_uri
 from orchestrator.environment.settings_file import NUMBERS, TEXTS, number, of_environment, read_file
 from search_spaces.names import path_part
@@ -112,7 +112,7 @@ def _given() -> dict[str, Any]:
 
 
 def _settings(given: Mapping[str, Any]) -> Settings:
-    runs, search, wait = Path(given["runs"] or "runs").absolute(), given["search_uri"], given["cluster_wait"]
+    runs, search, wait = absolute(given["runs"] or "runs"), given["search_uri"], given["cluster_wait"]
     for name in ("tracking_uri", "search_uri"):
         _check_address(name, given[name])
     if search and not search.startswith(DATABASES):
@@ -134,8 +134,8 @@ def _hand_on(given: Mapping[str, Any], runs: Path) -> None:
     for name in ("no_proxy", "NO_PROXY"):  # a tunnel's end is here, and a proxy would learn the password
         os.environ[name] = ",".join(dict.fromkeys([*filter(None, os.environ.get(name, "").split(",")), *LOOPBACK]))
     if given["data"]:
-        os.environ["PONDERAY_DATA"] = str(Path(given["data"]).absolute())
-    cache = str(Path(given["cache"] or runs / "cache").absolute())
+        os.environ["PONDERAY_DATA"] = str(absolute(given["data"]))
+    cache = str(absolute(given["cache"] or runs / "cache"))
     if not given["cache"]:
         _handed_on.add(cache)
     os.environ["PONDERAY_CACHE"] = cache

@@ -10,6 +10,9 @@ from trainables.errors import InputError, shown
 TEXTS: Final = ("data", "runs", "storage", "cache", "tracking_uri", "search_uri")
 NUMBERS: Final = ("price_per_device_hour", "watts_per_device", "cluster_wait")
 NAMES: Final = (*TEXTS, *NUMBERS)
+MOST: Final = 1e9
+"""Of a number; no price, power or time is larger."""
+
 MOST_BYTES: Final = 1_000_000
 MOST_CHARACTERS: Final = 4_000
 """Of a setting; no path of Linux is longer."""
@@ -53,8 +56,8 @@ def number(name: str, from_file: dict[str, Any]) -> float | None:
         found = -1.0 if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         found = -1.0
-    if not 0 <= found < float("inf"):
-        raise InputError(f"`{name}` must be a number of at least 0, but got {shown(value)}.")
+    if not 0 <= found <= MOST:
+        raise InputError(f"`{name}` must be a number from 0 to {MOST:,.0f}, but got {shown(value)}.")
     return found
 
 

@@ -56,6 +56,7 @@ class Cluster:
 @pytest.fixture
 def cluster(workplace, monkeypatch) -> Cluster:
     found = Cluster()
+    monkeypatch.setattr(job_api, "usable", lambda address: address)
     monkeypatch.setattr(job_api, "connect", lambda address: found)
     monkeypatch.setattr(job_commands, "POLL_S", 0.0)
     return found

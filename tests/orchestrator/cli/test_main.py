@@ -170,3 +170,15 @@ def test_a_tracking_store_that_cannot_be_opened_is_one_line(workplace, monkeypat
     monkeypatch.setenv("PONDERAY_TRACKING_URI", "nonsense://somewhere")
     assert call(monkeypatch, "status", "asr.demo") == 2
     assert "The tracking store nonsense://somewhere cannot be opened" in capsys.readouterr().err
+
+
+def test_a_working_folder_that_is_gone_is_one_line(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    leave = f"import os; os.chdir({str(folder)!r}); os.rmdir({str(folder)!r})"
+    program = f"{leave}; from orchestrator.cli.main import main; main()"
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", program, "status", "asr.demo"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == "ponderay: The working folder is not there any more; change to one that is.\n"

@@ -118,3 +118,16 @@ def test_the_raylet_of_a_socket_is_found_by_its_command_line(tmp_path):
         (tmp_path / str(pid) / "cmdline").write_bytes(f"/x/raylet\0--raylet_socket_name={name}\0".encode())
     assert cluster_address.raylet_at("/tmp/b/sockets/raylet", tmp_path) == 14
     assert cluster_address.raylet_at("/tmp/c/sockets/raylet", tmp_path) == 0
+
+
+@pytest.mark.parametrize("address", ["", "local"])
+def test_an_empty_address_is_none(workplace, monkeypatch, address):
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    cluster_address.refuse_silent()
+    assert not cluster_address.names_cluster()
+
+
+def test_where_processes_cannot_be_seen_ray_looks_for_its_clusters(workplace, monkeypatch, tmp_path):
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    monkeypatch.setattr(cluster_address, "PROCESSES", tmp_path / "none")
+    cluster_address.refuse_silent()

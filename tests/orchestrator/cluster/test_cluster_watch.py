@@ -112,3 +112,38 @@ def test_a_main_thread_that_nothing_gets_out_of_ray_ends_with_its_process(cluste
         until(lambda: ended)
     assert ended[0] == 1
     assert "has lost its process gcs_server. Ray does not let go of this process." in capsys.readouterr().err
+
+
+def test_a_process_that_was_stopped_itself_asks_before_it_says_silence(cluster, monkeypatch):
+    """As by Ctrl-Z: on going on, the last answer is old."""
+    monkeypatch.setattr(cluster_watch, "LOCAL_S", 0.05)
+    cluster.is_local = True
+    with ClusterWatch(cluster, 600.0, print, Stopping()) as watch:
+        asked: list[float] = []
+
+        def answer(*_):
+            time.sleep(0.1)
+            asked.append(watch.silent_s)
+            return b"1"
+
+        monkeypatch.setattr("orchestrator.cluster.token.identity", answer)
+        until(lambda: len(asked) > 3)
+    assert max(asked) > cluster_watch.LOCAL_S and not watch.lost
+
+
+def test_a_ray_that_cannot_be_asked_is_not_silent(cluster, monkeypatch):
+    monkeypatch.setattr(cluster_watch, "LOCAL_S", 0.05)
+    cluster.is_local, cluster.identity = True, b""
+    with ClusterWatch(cluster, 600.0, print, Stopping()) as watch:
+        until(lambda: watch.silent_s > 3 * cluster_watch.LOCAL_S)
+        assert not watch.lost
+
+
+def test_an_ordinary_stop_of_a_cluster_that_answers_is_not_cut_short(cluster, monkeypatch):
+    signals: list[int] = []
+    monkeypatch.setattr(cluster_watch.os, "kill", lambda _, number: signals.append(number))
+    stopping = Stopping()
+    with ClusterWatch(cluster, 600.0, print, stopping):
+        stopping.stop("Stopped at the limit of 1 device hours.")
+        time.sleep(0.2)
+    assert len(signals) == 1

@@ -19,8 +19,14 @@ from trainables.errors import InputError
         (b"runs = [", "is not valid TOML"),
         (b"runs = " + b"[" * 5000, "is not valid TOML"),
         (b"price_per_device_hour = " + b"9" * 5000, "is not valid TOML"),
-        (b"price_per_device_hour = true", "`price_per_device_hour` must be a number of at least 0, but got True"),
-        (b"price_per_device_hour = nan", "`price_per_device_hour` must be a number of at least 0, but got nan"),
+        (
+            b"price_per_device_hour = true",
+            "`price_per_device_hour` must be a number from 0 to 1,000,000,000, but got True",
+        ),
+        (
+            b"price_per_device_hour = nan",
+            "`price_per_device_hour` must be a number from 0 to 1,000,000,000, but got nan",
+        ),
         (b"nothing = 1", "'nothing' is not a setting"),
         (b"#" * 1_000_001, "must be at most 1 MB large"),
         (b'search_uri = "foo"', "`search_uri` (PONDERAY_SEARCH_URI) must be sqlite:///FILE, postgresql://"),
