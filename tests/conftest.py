@@ -67,9 +67,12 @@ def nothing_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder of the test's own, with none of the user's settings but the data."""
+    """A working folder of the test's own, with none of the user's settings but the data.
+
+    Reading settings hands the cache's folder on to processes; the one that a test before has handed on is none of ours.
+    """
     monkeypatch.chdir(tmp_path)
-    for name in OF_THE_USER:
+    for name in (*OF_THE_USER, "PONDERAY_CACHE"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
