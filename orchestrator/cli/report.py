@@ -87,8 +87,10 @@ def _check_places(output: Path | None, bundle: Path | None) -> None:
         folder_at(output, "--output")
     if bundle:
         folder_at(bundle.parent, "--bundle")
-    if bundle and bundle.is_dir():
-        raise InputError(f"--bundle must be a file, but {bundle} is a folder; name a file in it, such as it.zip.")
+        with _writing(bundle):
+            is_folder = bundle.is_dir()
+        if is_folder:
+            raise InputError(f"--bundle must be a file, but {bundle} is a folder; name a file in it, such as it.zip.")
 
 
 def _answers(sweep: "Sweep", settings: "Settings", where: list[str] | None, reference: str | None) -> "Answers":

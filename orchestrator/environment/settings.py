@@ -86,7 +86,7 @@ def read_settings() -> Settings:
     given = _given()
     settings = _settings(given)
     folder_at(settings.runs, _said("runs"))
-    if given["cache"] and given["cache"] not in _handed_on:
+    if given["cache"]:
         folder_at(given["cache"], _said("cache"))
     _hand_on(given, settings.runs)
     return settings
@@ -108,6 +108,8 @@ def _given() -> dict[str, Any]:
     """Settings by name, of the environment before those of the file; empty text and None where there are none."""
     from_file = read_file(SETTINGS_FILE)
     texts = {name: of_environment(name) or from_file.get(name, "") for name in TEXTS}
+    if texts["cache"] in _handed_on:
+        texts["cache"] = from_file.get("cache", "")
     return texts | {name: number(name, from_file) for name in NUMBERS}
 
 
