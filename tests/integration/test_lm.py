@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
+from orchestrator.report.analysis import Question
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
+from trainables.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("workplace")
 
@@ -207,9 +209,8 @@ def test_a_wrong_question_is_told_what_is_right(ablation, monkeypatch, options, 
 
 
 def test_only_what_has_analyses_and_has_run_can_be_analysed():
-    assert "trainables.asr.train, the trainable of asr.demo, has no analyses" in str(
-        invoke("analyse", "asr.demo", "surprisal").exception
-    )
+    with pytest.raises(InputError, match=r"trainables\.asr\.train, the trainable of asr\.demo, has no analyses"):
+        Question.of(find_sweep("asr.demo"), "theorems", {})
     assert "has not run here yet" in str(invoke("analyse", "lm.laptop", "baseline").exception)
 
 

@@ -55,12 +55,18 @@ def told(workplace: Path, name: str) -> object:
     return json.loads((workplace / f"{name}.json").read_text())
 
 
-@pytest.mark.parametrize("reads", [load_study, lambda name: Tracking(read_settings()).read_study(name)])
-def test_it_is_read_as_it_was(runs, workplace, sweep, reads):
+@pytest.mark.parametrize(
+    ("reads", "under_way"),
+    [(load_study, "stopped"), (lambda name: Tracking(read_settings()).read_study(name), "running")],
+    ids=["with its lease", "as it is"],
+)
+def test_it_is_read_as_it_was(runs, workplace, sweep, reads, under_way):
+    """The driver was killed: its lease says that nothing runs any more."""
     study, before = reads(sweep.name), told(workplace, "status")
     fields = ("condition", "seed", "state", "key", "code_version", "run_id", "duration_s", "size_bytes", "device")
     assert [{name: getattr(one, name) for name in fields} for one in study.replicates] == [
-        {name: row[name] for name in fields} for row in before
+        {name: row[name] for name in fields} | {"state": under_way if row["state"] == "running" else row["state"]}
+        for row in before
     ]
     found = {point.condition: [one.mean for one in point.summaries] for point in front(study, sweep.objectives)}
     points = told(workplace, "pareto")["points"]
