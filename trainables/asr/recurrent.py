@@ -46,8 +46,9 @@ def recur_padded(gru: nn.GRU, inputs: Float[Tensor, "B T I"]) -> Float[Tensor, "
 def _run(gru: nn.GRU, rows: Float[Tensor, "N I"], batch_sizes: Int[Tensor, " T"]) -> Float[Tensor, "N DH"]:
     ends = ("", "_reverse") if gru.bidirectional else ("",)
     names = [f"{kind}_l0{end}" for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") for end in ends]
-    order, weights = Order(batch_sizes, len(ends)), (getattr(gru, name) for name in names)
-    hidden: Tensor = _Recurrence.apply(rows, order, *weights)  # type: ignore[no-untyped-call]
+    order, weights = Order(batch_sizes, len(ends)), [getattr(gru, name) for name in names]
+    keeps = torch.is_grad_enabled() and any(one.requires_grad for one in (rows, *weights))
+    hidden: Tensor = _Recurrence.apply(rows, order, keeps, *weights)  # type: ignore[no-untyped-call]
     return hidden
 
 
@@ -83,9 +84,9 @@ class Order:
         return found
 
     def turn(self, rows: Float[Tensor, "N D X"]) -> Float[Tensor, "N D X"]:
-        """Rows in order of time to rows in the order in which each direction reads, and back."""
+        """Rows in order of time to rows in the order in which each direction reads, and back; always a copy."""
         if self.turned is None:
-            return rows.contiguous()
+            return rows.clone(memory_format=torch.contiguous_format)
         return torch.stack([rows[:, 0], rows[:, 1].index_select(0, self.turned)], dim=1)
 
     def sizes_of(self, block: Block) -> list[int]:
@@ -107,43 +108,43 @@ def _turned(batch_sizes: Tensor) -> Tensor:
     return starts[torch.bincount(sequence)[sequence] - 1 - step] + sequence
 
 
-@dataclass(frozen=True, eq=False)
-class Tape:
-    """What forward leaves for backward: r, z and the state's part of n (N D 3H); n and the states (N D H)."""
-
-    gates: Tensor
-    new: Tensor
-    states: Tensor
-
-
 class _Recurrence(torch.autograd.Function):
-    """Rows of packed data to the states of each direction."""
+    """Rows of packed data to the states of each direction.
+
+    Kept for backward are r, z and the state's part of n (N D 3H), and n (N D H), beside the states.
+    """
 
     @staticmethod
-    def forward(context: Any, rows: Tensor, order: Order, *weights: Tensor) -> Tensor:
-        parts, size = len(weights) // 4, weights[-1].shape[0] // 3
-        tape = Tape(*(rows.new_empty(len(rows), parts, width) for width in (3 * size, size, size)))
+    def forward(context: Any, rows: Tensor, order: Order, keeps: bool, *weights: Tensor) -> Tensor:
+        parts, size, blocks = len(weights) // 4, weights[-1].shape[0] // 3, order.blocks()
+        num_kept = len(rows) if keeps else max(block.rows.stop - block.rows.start for block in blocks)
+        all_gates, all_new = (rows.new_empty(num_kept, parts, width) for width in (3 * size, size))
+        states = rows.new_empty(len(rows), parts, size)
         read = [rows] if order.turned is None else [rows, rows.index_select(0, order.turned)]
-        for block in order.blocks():
+        for block in blocks:
+            kept = block.rows if keeps else slice(block.rows.stop - block.rows.start)
+            gates, new = all_gates[kept], all_new[kept]
             for one in range(parts):
-                _read(tape, block.rows, one, read[one], *weights[one::parts])
-            _advance(tape, block, order, weights[parts : 2 * parts])
-        context.order = order
-        context.save_for_backward(rows, tape.gates, tape.new, tape.states, *weights)
-        return order.turn(tape.states).flatten(1)
+                _read(gates[:, one], new[:, one], read[one][block.rows], *weights[one::parts])
+            _advance(gates, new, states, block, order, weights[parts : 2 * parts])
+        if keeps:
+            context.order = order
+            context.save_for_backward(rows, all_gates, all_new, states, *weights)
+        return order.turn(states).flatten(1)
 
     @staticmethod
     @once_differentiable
     def backward(context: Any, of_outputs: Tensor) -> tuple[Tensor | None, ...]:
         rows, gates, new, states, *weights = context.saved_tensors
-        order, parts, tape = context.order, len(weights) // 4, Tape(gates, new, states)
+        order, parts = context.order, len(weights) // 4
         of_states = order.turn(of_outputs.unflatten(1, (parts, -1)))
         of_weights = [torch.zeros_like(weight) for weight in weights]
         read = [rows] if order.turned is None else [rows, rows.index_select(0, order.turned)]
         of_read = [torch.empty_like(rows) for _ in read if context.needs_input_grad[0]]
         for block in reversed(order.blocks()):
             before = torch.cat([order.before(states, step) for step in block.steps])
-            of_gates, of_new = _go_back(tape, block, order, weights[parts : 2 * parts], before, of_states)
+            kept = (gates[block.rows], new[block.rows])
+            of_gates, of_new = _go_back(*kept, before, of_states, block, order, weights[parts : 2 * parts])
             for one in range(parts):
                 of_input, of_recurrent, of_bias, of_state_bias = of_weights[one::parts]
                 of_state_bias += of_gates[:, one].sum(0)
@@ -153,7 +154,7 @@ class _Recurrence(torch.autograd.Function):
                 of_input.addmm_(of_gates[:, one].t(), read[one][block.rows])
                 if of_read:
                     torch.mm(of_gates[:, one], weights[one], out=of_read[one][block.rows])
-        return _both(of_read, order), None, *of_weights
+        return _both(of_read, order), None, None, *of_weights
 
 
 def _both(of_read: list[Tensor], order: Order) -> Tensor | None:
@@ -164,24 +165,23 @@ def _both(of_read: list[Tensor], order: Order) -> Tensor | None:
 
 
 def _read(
-    tape: Tape, block: slice, one: int, rows: Tensor, weight: Tensor, _: Tensor, bias: Tensor, state_bias: Tensor
+    gates: Tensor, new: Tensor, inputs: Tensor, weight: Tensor, _: Tensor, bias: Tensor, state_bias: Tensor
 ) -> None:
-    """Begins the gates of direction `one` with what does not need the state."""
-    two = 2 * tape.new.shape[-1]
-    inputs, gates = rows[block], tape.gates[block, one]
+    """Begins the gates of one direction with what does not need the state."""
+    two = 2 * new.shape[-1]
     torch.addmm(bias[:two] + state_bias[:two], inputs, weight[:two].t(), out=gates[:, :two])
-    torch.addmm(bias[two:], inputs, weight[two:].t(), out=tape.new[block, one])
+    torch.addmm(bias[two:], inputs, weight[two:].t(), out=new)
     gates[:, two:] = state_bias[two:]
 
 
-def _advance(tape: Tape, block: Block, order: Order, weights: Sequence[Tensor]) -> None:
+def _advance(gates: Tensor, new: Tensor, states: Tensor, block: Block, order: Order, weights: Sequence[Tensor]) -> None:
     """Makes the states of a block, step by step, with each direction's weight."""
-    sizes, size, transposed = order.sizes_of(block), tape.new.shape[-1], [weight.t() for weight in weights]
-    gates, new, states = (rows[block.rows] for rows in (tape.gates, tape.new, tape.states))
+    sizes, size, transposed = order.sizes_of(block), new.shape[-1], [weight.t() for weight in weights]
+    of_block = states[block.rows]
     reset, update, from_state = (part.split(sizes) for part in gates.split(size, -1))
-    both, news, made = gates[..., : 2 * size].split(sizes), new.split(sizes), states.split(sizes)
-    products, read = _of_directions(gates, sizes), _of_directions(states, sizes)
-    last = order.before(tape.states, block.steps.start)
+    both, news, made = gates[..., : 2 * size].split(sizes), new.split(sizes), of_block.split(sizes)
+    products, read = _of_directions(gates, sizes), _of_directions(of_block, sizes)
+    last = order.before(states, block.steps.start)
     lasts = list(last.unbind(1))
     for step, num_rows in enumerate(sizes):
         if len(last) > num_rows:
@@ -200,14 +200,20 @@ def _of_directions(rows: Float[Tensor, "N D *X"], sizes: list[int]) -> list[tupl
 
 
 def _go_back(
-    tape: Tape, block: Block, order: Order, weights: Sequence[Tensor], before: Tensor, of_states: Tensor
+    gates: Tensor,
+    new: Tensor,
+    before: Tensor,
+    of_states: Tensor,
+    block: Block,
+    order: Order,
+    weights: Sequence[Tensor],
 ) -> tuple[Tensor, Tensor]:
     """The gradients of what a block's gates get from the state, and of what n gets from the inputs.
 
     Adds to `of_states` of each step what comes back from the next one.
     """
-    new, sizes = tape.new[block.rows], order.sizes_of(block)
-    reset, update, from_state = tape.gates[block.rows].split(new.shape[-1], -1)
+    sizes = order.sizes_of(block)
+    reset, update, from_state = gates.split(new.shape[-1], -1)
     slope_of_new = (1 - update) * (1 - new * new)
     of_gates = torch.cat(
         [slope_of_new * from_state * reset * (1 - reset), (before - new) * update * (1 - update), slope_of_new * reset],

@@ -80,3 +80,30 @@ def test_the_order_in_which_utterances_stand_is_kept() -> None:
     assert ours.unsorted_indices is not None
     assert torch.equal(ours.unsorted_indices, pytorchs.unsorted_indices)
     assert torch.equal(ours.batch_sizes, pytorchs.batch_sizes)
+
+
+@pytest.mark.parametrize("num_rows", [1, 3])
+def test_the_gradient_that_comes_in_stays_as_it_is(num_rows: int) -> None:
+    """Others may get the same one, as where outputs are added to something else."""
+    gru = nn.GRU(3, 4, batch_first=True).double()
+    inputs = torch.randn(num_rows, 5, 3, dtype=torch.float64).requires_grad_()
+    beside = torch.zeros(num_rows, 5, 4, dtype=torch.float64).requires_grad_()
+    coming_in = torch.randn(num_rows, 5, 4, dtype=torch.float64)
+    (recur_padded(gru, inputs) + beside).backward(coming_in.clone())
+    assert beside.grad is not None and torch.equal(beside.grad, coming_in)
+
+
+def test_backward_can_be_asked_twice() -> None:
+    gru, sequence = nn.GRU(3, 4, bidirectional=True, batch_first=True).double(), packed((5, 2, 4), 3)
+    outputs = recur(gru, sequence).data.square().sum()
+    first = torch.autograd.grad(outputs, list(gru.parameters()), retain_graph=True)
+    for one, again in zip(first, torch.autograd.grad(outputs, list(gru.parameters())), strict=True):
+        assert torch.equal(one, again)
+
+
+@pytest.mark.usefixtures("rows_of_a_block")
+def test_without_gradients_the_outputs_are_the_same() -> None:
+    gru, sequence = nn.GRU(3, 4, bidirectional=True, batch_first=True).double(), packed((9, 2, 4), 3)
+    outputs = recur(gru, sequence).data
+    with torch.no_grad():
+        assert torch.equal(recur(gru, sequence).data, outputs)
