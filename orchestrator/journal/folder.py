@@ -34,7 +34,7 @@ from orchestrator.journal.file_names import (
     is_whole,
     step_of,
 )
-from orchestrator.journal.lines import Lines, mend, parse, unreadable
+from orchestrator.journal.lines import ACCESS, Lines, mend, parse, unreadable
 from orchestrator.journal.packed_folder import pack
 from trainables.errors import DataWarning
 from trainables.metric import Best
@@ -131,11 +131,12 @@ class ReplicateFolder:
         return (parse(content[1:]), offset) if content.startswith(b"\n") else self._lines(0)
 
     def _warn(self) -> None:
-        kept = len(self._lines(0)[0].records)
-        said = (
-            f"{self.damage()}. The {kept} lines before count; `ponderay run` sets it aside and makes the rest again, "
+        lines = self._lines(0)[0]
+        remedy = (
+            f"The {len(lines.records)} lines before count; `ponderay run` sets it aside and makes the rest again, "
             "unless the tracking store has the replicate complete."
         )
+        said = f"{self.damage()}. {ACCESS if lines.is_refused else remedy}"
         warnings.warn(said, DataWarning, stacklevel=3)
 
     def _uncovered(self) -> str:
@@ -283,10 +284,15 @@ class ReplicateFolder:
         return newest
 
     def remove_behind(self, checkpoint: Path | None) -> None:
-        """Removes the checkpoints of later steps; all of them where it is None."""
-        last = step_of(checkpoint.name) if checkpoint else -1
+        """Removes the checkpoints of later steps; all of them where it is None.
+
+        Whole ones of steps that the journal lacks are set aside: it was damaged, and they are what is left.
+        """
+        last, known = step_of(checkpoint.name) if checkpoint else -1, self._steps()
         for step, path in self.checkpoints().items():
-            if step > last:
+            if step > last and step not in known and is_whole(path):
+                self.set_aside(path)
+            elif step > last:
                 path.unlink()
         self._send_checkpoints()
 

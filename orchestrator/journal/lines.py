@@ -13,9 +13,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+from trainables.errors import InputError
+
 ASIDE: Final = "journal.damaged-{}.jsonl"
-NOT_A_FILE: Final = (errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EPERM)
-"""Why a journal cannot be read that asking again would not mend."""
+NOT_A_FILE: Final = (errno.EISDIR, errno.ELOOP)
+"""Why what stands in a journal's place can be none."""
+
+NOT_OURS: Final = (errno.EACCES, errno.EPERM)
+"""Why a journal cannot be read that may be whole."""
+
+ACCESS: Final = "Let this user read and write it (`ls -l` shows whose it is), or name a folder by PONDERAY_RUNS."
 
 STATES: Final = ("complete", "failed")
 NEEDED: Final[dict[str, dict[str, type | tuple[type, ...]]]] = {
@@ -65,10 +72,16 @@ class Lines:
         """Of the damaged line, where the journal was read from its beginning."""
         return len(self.records) + 1
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether this user may not read the file."""
+        return self.error is not None and self.error.errno in NOT_OURS
+
     def damage(self, place: object) -> str:
         """The fault as the beginning of a sentence about the journal at `place`."""
         if self.error:
-            return f"The journal {place} cannot be read ({self.fault})"
+            by = " by this user" if self.is_refused else ""
+            return f"The journal {place} cannot be read{by} ({self.fault})"
         return f"The journal {place} is damaged: its line {self.number} {self.fault}"
 
 
@@ -107,11 +120,14 @@ def mend(journal: Path) -> str:
     Empty where it is whole. Only for whoever writes the journal.
 
     Raises:
+        InputError: if this user may not read it.
         OSError: if it cannot be read for a reason that may pass.
     """
     lines = read(journal)
     if not lines.fault:
         return ""
+    if lines.is_refused:
+        raise InputError(f"{lines.damage(journal)}. {ACCESS}")
     if lines.error and lines.error.errno not in NOT_A_FILE:
         raise lines.error
     kept = b"" if lines.error else journal.read_bytes()[: lines.num_bytes]
@@ -154,6 +170,8 @@ def _record(line: bytes) -> tuple[str, dict[str, Any]]:
         return "is no JSON", {}
     if not isinstance(found, dict) or not isinstance(found.get("kind"), str):
         return "is no record with a `kind`", {}
+    if isinstance(step := found.get("step"), float) and step.is_integer():  # journals of earlier versions have these
+        found["step"] = int(step)
     return _fault(found), found
 
 

@@ -42,6 +42,7 @@ class JournalTrial:
     ) -> None:
         """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint` and `artifacts`."""
         values = {_checked(name): float(value) for name, value in metrics.items()}
+        _check_step(step)
         if step <= self._session_step:
             rule = f"Steps must rise, but step {step} was reported after step {self._session_step}"
             raise ValueError(f"{rule}; put all metrics of a step into one report.")
@@ -112,6 +113,7 @@ class EvaluationTrial(JournalTrial):
         artifacts: Sequence[Path] = (),
     ) -> None:
         """Keeps `metrics` and `artifacts` in memory."""
+        _check_step(step)
         self.reported = (step, dict(metrics), _read(artifacts))
 
 
@@ -119,6 +121,11 @@ def _checked(name: str) -> str:
     if not METRIC_NAME.match(name):
         raise ValueError(f"A metric's name may have letters, digits, spaces and any of _ . : / - @, but got {name!r}.")
     return name
+
+
+def _check_step(step: object) -> None:
+    if not isinstance(step, int) or isinstance(step, bool):
+        raise ValueError(f"`step` must be an int, but got {step!r}; write `step=int(step)`.")
 
 
 def _read(files: Sequence[Path]) -> dict[str, bytes]:

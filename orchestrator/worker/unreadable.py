@@ -32,11 +32,11 @@ OF_FORMATS: Final = (
 NAMED: Final = {"PickleError", "SafetensorError"}
 """Errors of formats whose modules are not imported here."""
 
-OF_CONTENT: Final = (KeyError, TypeError, AttributeError, ImportError)
-"""What follows where a file was read that holds something else than expected."""
+OF_LOADERS: Final = (RuntimeError, ValueError, KeyError, TypeError, AttributeError, ImportError)
+"""These count where something was being loaded: shapes that do not fit a model, a torn archive of torch.
 
-OF_LOADERS: Final = (RuntimeError, ValueError)
-"""These count where something was being loaded: shapes that do not fit a model, a torn archive of torch."""
+Elsewhere they are the trainable's own: a mistake in going on would cost every checkpoint.
+"""
 
 OTHER_CAUSES: Final = (InputError, ArithmeticError, MemoryError, NotImplementedError)
 LOADER: Final = re.compile(r"(^|_)(load|loads|unpickle|restore|setstate|set_state)(_|$)")
@@ -50,7 +50,7 @@ def is_unreadable(error: Exception) -> bool:
     """Whether `error`, raised after a checkpoint was given and before any report, says that it cannot be read."""
     if isinstance(error, OTHER_CAUSES):
         return False
-    if isinstance(error, OF_FORMATS + OF_CONTENT) or NAMED & {kind.__name__ for kind in type(error).__mro__}:
+    if isinstance(error, OF_FORMATS) or NAMED & {kind.__name__ for kind in type(error).__mro__}:
         return True
     frames = traceback.extract_tb(error.__traceback__)
     return isinstance(error, OF_LOADERS) and any(LOADER.search(frame.name) for frame in frames)

@@ -30,8 +30,7 @@ BAD = {
     "empty": b"",
     "a torn archive": b"PK\x03\x04" + bytes(300),
     "objects": {"total": np.float64(1.0)},
-    "no keys": {"something": 1},
-    "a list": [1, 2],
+    "no state of a model": {"model": [1, 2], "total": 0.0, "step": 3},
     "other shapes": {"model": {"weight": torch.zeros(3, 1), "bias": torch.zeros(3)}, "total": 0.0, "step": 3},
 }
 
@@ -62,14 +61,36 @@ def test_where_none_can_be_read_training_starts_anew(work):
 
 
 @pytest.mark.parametrize(
-    "work", ["RuntimeError('shapes differ')", "ZeroDivisionError()", "AssertionError()", "OSError(5, 'away')"],
+    "work",
+    [
+        "RuntimeError('shapes differ')",
+        "ZeroDivisionError()",
+        "AssertionError()",
+        "OSError(5, 'away')",
+        "KeyError('scheduler')",
+        "TypeError('none')",
+        "AttributeError('scheduler')",
+        "ImportError('scheduler')",
+    ],
     indirect=True,
-)  # fmt: skip
+)
 def test_a_fault_of_its_own_after_a_checkpoint_takes_none_away(work):
     cut_off(work, after=4)
     Path("own_fault").touch()
     kept = ReplicateFolder(work.folder, {}).checkpoints()
-    assert go_on(work)[-1]["state"] == "failed"
+    final = go_on(work)[-1]
+    assert final["state"] == "failed" and "in train\n" in final["traceback"]
+    assert ReplicateFolder(work.folder, {}).checkpoints() == kept
+
+
+@pytest.mark.parametrize("content", [{"something": 1}, [1, 2]])
+def test_a_key_that_training_misses_in_what_was_read_is_its_own_fault(work, content):
+    """Else a mistake in going on would cost every checkpoint, and hide behind a new start."""
+    cut_off(work, after=4)
+    replace(list(ReplicateFolder(work.folder, {}).checkpoints().values())[-1], content)
+    kept = ReplicateFolder(work.folder, {}).checkpoints()
+    final = go_on(work)[-1]
+    assert final["state"] == "failed" and 'state["model"]' in final["traceback"]
     assert ReplicateFolder(work.folder, {}).checkpoints() == kept
 
 
@@ -89,10 +110,11 @@ def test_what_fails_without_the_checkpoint_too_was_no_fault_of_it(work, monkeypa
     assert reported(work) == undisturbed(work)
 
 
+@pytest.mark.parametrize("work", ["EOFError('the corpus ended')"], indirect=True)
 def test_a_failure_that_was_there_before_the_checkpoint_was_read_is_no_fault_of_it(work):
     cut_off(work, after=4)
     folder = ReplicateFolder(work.folder, {})
-    folder.append({"kind": "state", "state": "failed", "attempt": "first", "error": "KeyError: 'no such word'"})
+    folder.append({"kind": "state", "state": "failed", "attempt": "first", "error": "EOFError: the corpus ended"})
     Path("own_fault").touch()
     kept = folder.checkpoints()
     assert go_on(work)[-1]["state"] == "failed"

@@ -1,0 +1,90 @@
+"""What of a journal is damage, and what is not."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.lines import mend, parse
+from trainables.errors import DataWarning, InputError
+
+
+def one_step(folder: ReplicateFolder, step: int) -> None:
+    source = Path("source")
+    source.write_text(f"state {step}")
+    folder.append({"kind": "metrics", "step": step, "metrics": {"loss": 1.0}, "kept": True})
+    folder.keep(source, step)
+
+
+def of_another_user(monkeypatch, journal: Path) -> None:
+    """As one of mode 0600 is to others; root could read it."""
+
+    def refuse(opener):
+        def opened(path, *arguments, **named):
+            if path == journal:
+                raise PermissionError(13, "Permission denied")
+            return opener(path, *arguments, **named)
+
+        return opened
+
+    for name in ("read_bytes", "open"):
+        monkeypatch.setattr(Path, name, refuse(getattr(Path, name)))
+
+
+def test_a_journal_of_another_user_is_refused_and_stays(workplace, monkeypatch):
+    folder = ReplicateFolder(Path("replicate").absolute(), {})
+    one_step(folder, 1)
+    before, journal = sorted(folder.path.iterdir()), folder.path / "journal.jsonl"
+    with monkeypatch.context() as patch:
+        of_another_user(patch, journal)
+        with pytest.raises(InputError, match=f"^The journal {journal} cannot be read by this user"):
+            folder.begin("second")
+        with pytest.warns(DataWarning, match=f"^The journal {journal} cannot be read.*Let this user read and write it"):
+            assert folder.records() == []
+    assert sorted(folder.path.iterdir()) == before
+    assert folder.last_step() == 1
+
+
+def test_whole_checkpoints_of_steps_that_the_journal_lost_are_set_aside(workplace):
+    folder = ReplicateFolder(Path("replicate"), {})
+    for step in (1, 2):
+        one_step(folder, step)
+    (folder.path / "journal.jsonl").write_bytes(b"garbage\n")
+    names = [path.name for path in folder.checkpoints().values()]
+    folder.checkpoints()[1].write_bytes(b"of no such digest")
+    folder.begin("second")
+    folder.remove_behind(folder.newest())
+    assert folder.checkpoints() == {}
+    (aside,) = folder.path.glob("unreadable.*")
+    assert (aside.name, aside.read_text()) == (f"unreadable.{names[1]}", "state 2")
+
+
+WRITTEN = {
+    "a step that was a float": {"kind": "metrics", "step": 6.0, "metrics": {}},
+    "an evaluation's": {"kind": "evaluation", "step": 6.0, "metrics": {"loss@plain": 1.0}},
+    "no finite metric": {"kind": "metrics", "step": 6, "metrics": {"a": float("nan"), "b": float("-inf")}},
+    "a kind of another version": {"kind": "something", "step": "text"},
+    "a large step": {"kind": "metrics", "step": 10**12, "metrics": {}},
+}
+
+
+@pytest.mark.parametrize("record", WRITTEN.values(), ids=WRITTEN.keys())
+def test_what_a_session_writes_is_no_damage(workplace, record):
+    folder = ReplicateFolder(Path("replicate"), {})
+    folder.append(record)
+    assert folder.begin("second") == ""
+    (found,) = folder.records()
+    assert json.dumps(found["step"]) == json.dumps(record["step"]).removesuffix(".0")
+
+
+@pytest.mark.parametrize("step", [6.5, float("nan"), float("inf"), True, "6", None])
+def test_a_step_that_is_no_number_of_steps_is_damage(step):
+    line = json.dumps({"kind": "metrics", "step": step, "metrics": {}, "time_ms": 1}).encode()
+    assert parse(line + b"\n").fault == "has no right `step`"
+
+
+def test_a_folder_in_the_place_of_a_journal_is_set_aside(workplace):
+    os.makedirs("replicate/journal.jsonl")
+    assert "It is set aside as journal.damaged-1.jsonl" in mend(Path("replicate/journal.jsonl"))

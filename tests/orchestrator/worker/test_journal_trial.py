@@ -1,0 +1,27 @@
+"""What a report may hold."""
+
+import numpy as np
+import pytest
+import torch
+
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.worker.journal_trial import EvaluationTrial, JournalTrial
+
+
+@pytest.mark.parametrize("kind", [JournalTrial, EvaluationTrial])
+@pytest.mark.parametrize("step", [6.0, True, np.int64(6), torch.tensor(6), "6", None])
+def test_a_step_is_an_integer(work, kind, step):
+    folder = ReplicateFolder(work.folder, {})
+    sent = []
+    with pytest.raises(ValueError, match=r"^`step` must be an int, but got .*; write `step=int\(step\)`\.$"):
+        kind(folder, work, sent.append, is_writer=True).report({"loss": 1.0}, step=step)
+    assert (folder.records(), sent) == ([], [])
+
+
+def test_what_a_report_may_hold_is_read_back_as_it_was_written(work):
+    folder = ReplicateFolder(work.folder, {})
+    values = {"a": np.float32(1.5), "b": torch.tensor(2), "c": True, "d": float("inf"), "e": np.int64(3)}
+    JournalTrial(folder, work, lambda record: None, is_writer=True).report(values, step=6)
+    (found,) = folder.records()
+    assert found["metrics"] == {"a": 1.5, "b": 2.0, "c": 1.0, "d": float("inf"), "e": 3.0}
+    assert folder.damage() == ""
