@@ -21,7 +21,7 @@ from orchestrator.cluster.address import raylet_at
 from orchestrator.cluster.worker_setup import runtime_environment
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.journal.folder import Record
-from orchestrator.machine.processes import is_gone, kill, start_time, with_variable
+from orchestrator.machine.processes import children, is_gone, kill, start_time, with_variable
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.watchdog import end_process
 from trainables.errors import InputError
@@ -131,7 +131,7 @@ class Connection:
     def end_processes(self) -> None:
         """Ends what is left of a cluster that was started here, with all that its workers have started."""
         raylet = self.processes.get("raylet", (0, ""))[0]
-        workers = with_variable(ray_internals.RAYLET_VARIABLE, str(raylet)) if raylet else {}
+        workers = with_variable(ray_internals.RAYLET_VARIABLE, str(raylet)) | children(raylet) if raylet else {}
         for pid, started in [*workers.items(), *self.processes.values()]:
             kill(pid, started)
 

@@ -52,6 +52,17 @@ def with_variable(name: str, value: str, processes: Path = Path("/proc")) -> dic
     return found
 
 
+def children(of: int, processes: Path = Path("/proc")) -> dict[int, str]:
+    """When each process that was started by the process `of`, which still lives, began."""
+    found = {}
+    for folder in processes.glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            if int(fields[1]) == of:
+                found[int(folder.name)] = fields[19]
+    return found
+
+
 def kill(pid: int, started: str) -> None:
     """Ends a process at once, unless it has ended and another has its number."""
     if start_time(pid) == started:

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from orchestrator.machine.processes import kill, start_time, with_variable
+from orchestrator.machine.processes import children, kill, start_time, with_variable
 
 
 def test_a_process_is_found_by_its_variable_and_ended_by_number_and_start():
@@ -15,6 +15,7 @@ def test_a_process_is_found_by_its_variable_and_ended_by_number_and_start():
         assert process.stdout.readline() == b"there\n"
         found = with_variable("PONDERAY_OF_THIS_TEST", f"{os.getpid()}")
         assert found == {process.pid: start_time(process.pid)}
+        assert children(os.getpid())[process.pid] == found[process.pid] and os.getpid() not in children(os.getpid())
         kill(process.pid, "another start")
         assert process.poll() is None
         kill(process.pid, found[process.pid])
