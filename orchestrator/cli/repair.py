@@ -1,12 +1,15 @@
 """The command `ponderay repair`: moves damaged databases away, and says what brings their contents back."""
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orchestrator.console.printing import out
+from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
@@ -32,20 +35,23 @@ def repair(yes: Yes = False) -> None:
     from orchestrator.environment.settings import read_settings
 
     settings = read_settings()
-    is_tracking_moved = _look_at("The tracking store", settings.tracking_uri, yes)
-    is_search_moved = _look_at("Optuna's database", settings.search_store, yes)
+    is_tracking_moved = _look_at("The tracking store", "tracking_uri", settings, yes)
+    is_search_moved = _look_at("Optuna's database", "search_uri", settings, yes)
     if is_search_moved:
         _say(OF_SEARCH)
     if is_tracking_moved or is_search_moved:
         _say_commands(settings)
 
 
-def _look_at(what: str, uri: str, yes: bool) -> bool:
+def _look_at(what: str, setting: str, settings: "Settings", yes: bool) -> bool:
     """Whether it was damaged, and is moved away."""
     from orchestrator.environment.redaction import redacted_uri
     from orchestrator.tracking.damage import fault, move_away
     from orchestrator.tracking.store import sqlite_file, store_kind
 
+    uri = settings.tracking_uri if setting == "tracking_uri" else settings.search_store
+    if uri == "sqlite:///":
+        raise InputError(f"{_shown(setting)} must name a file behind sqlite:///.")
     if store_kind(uri) != "sqlite":
         _say(
             f"{what} {redacted_uri(uri)} is on a server, where its backup restores it. Without one, name an empty "
@@ -57,10 +63,52 @@ def _look_at(what: str, uri: str, yes: bool) -> bool:
     if not reason:
         _say(f"{what} {file} {'is whole' if file.exists() else 'is not there, and the next run makes it'}.")
         return False
+    _check_is_ours(file, setting, settings.runs)
     _say(f"{what} {file} is damaged: {reason}.")
+    _check_nothing_runs(settings)
     _ask(file, yes)
     _say(f"It is now {move_away(file)}.")
     return True
+
+
+def _check_is_ours(file: Path, setting: str, runs: Path) -> None:
+    """Raises InputError for what may be the user's own: no database, where a setting points by mistake."""
+    from orchestrator.tracking.damage import is_database
+
+    if file not in (runs / "mlflow.db", runs / "optuna.db") and not is_database(file):
+        raise InputError(
+            f"{_shown(setting)} names {file}, which is no database of SQLite; `ponderay repair` moves only what begins "
+            f"as one. Name another file, or move {file.name} away yourself if it was the database."
+        )
+
+
+def _check_nothing_runs(settings: "Settings") -> None:
+    """Raises RefusedError where a sweep is at work: its driver would go on writing into the file that was moved."""
+    from orchestrator.console.errors import RefusedError
+
+    if found := next(_at_work(settings), None):
+        sweep, who = found
+        raise RefusedError(f"{sweep} is at work ({who}): stop it, then run `ponderay repair` again.")
+
+
+def _at_work(settings: "Settings") -> Iterator[tuple[str, str]]:
+    """Sweeps, each with a process that works on it or drives it, as far as the damaged store still says that."""
+    from orchestrator.machine.process_lock import Lease
+    from orchestrator.tracking import sqlite_reader
+
+    for path in settings.runs.glob("replicates/*/*/in_use"):
+        if (lease := Lease(path)).is_held():
+            yield path.parts[-3], lease.holder()
+    if settings.tracking_uri.startswith(sqlite_reader.SCHEME):
+        for sweep in _sweeps(settings):
+            with contextlib.suppress(InputError):  # it is damaged there
+                holder = sqlite_reader.read_holder(settings.tracking_uri, sweep)
+                if holder and not (holder.is_gone or holder.is_silent):
+                    yield sweep, holder.who
+
+
+def _shown(setting: str) -> str:
+    return f"`{setting}` (PONDERAY_{setting.upper()})"
 
 
 def _ask(file: Path, yes: bool) -> None:

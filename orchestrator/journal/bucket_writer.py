@@ -75,10 +75,10 @@ class SharedWriter:
         last_word = self._folder.read(LAST_WORD) if LAST_WORD in there else b""
         content = (self._folder.read(JOURNAL) if JOURNAL in there else b"") + last_word
         said = self._set_aside(content, there) or said
-        partial = self._path / "journal.partial"
-        partial.write_bytes(content[: parse(content).num_bytes])
         if not (self._path / JOURNAL).is_file():  # a folder there could not be replaced
             mend(self._path / JOURNAL)
+        partial = self._path / "journal.partial"
+        partial.write_bytes(content[: parse(content).num_bytes])
         partial.replace(self._path / JOURNAL)
         if last_word:
             self.wrote("state", is_followed=False)

@@ -277,12 +277,6 @@ class ReplicateFolder:
                 return found[step]
         return None
 
-    def go_back(self) -> Path | None:
-        """`newest`, with all that lies behind it removed."""
-        newest = self.newest()
-        self.remove_behind(newest)
-        return newest
-
     def remove_behind(self, checkpoint: Path | None) -> None:
         """Removes the checkpoints of later steps; all of them where it is None.
 

@@ -62,6 +62,19 @@ class Lease:
         self._file = file
         return True
 
+    def is_held(self) -> bool:
+        """Whether any process holds the lease; looking leaves no trace."""
+        try:
+            file = self.path.open()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
     def holder(self) -> str:
         """Who wrote its name into the lease last."""
         return self._read().partition("\n")[0] if self.path.exists() else "nobody"

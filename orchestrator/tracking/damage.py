@@ -1,7 +1,10 @@
 """SQLite stores that are damaged: how that shows, what is said of it, and how one is moved away."""
 
 import contextlib
+import errno
+import os
 import sqlite3
+import stat
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -12,6 +15,10 @@ MARKS: Final = ("file is not a database", "disk image is malformed", "malformed 
 
 HEADER: Final = b"SQLite format 3\0"
 IS_FOLDER: Final = "it is a folder"
+IS_LOOP: Final = "it is a link to itself"
+MOVED: Final = "attempt to write a readonly database"
+"""What SQLite says of a write into a file that was moved away since it was opened."""
+
 COMPANIONS: Final = ("", "-wal", "-shm", "-journal")
 """SQLite's files beside a database, which would be taken for those of a new one of its name."""
 
@@ -19,6 +26,27 @@ COMPANIONS: Final = ("", "-wal", "-shm", "-journal")
 def is_damage(error: BaseException) -> bool:
     """Whether an exception says that a database of SQLite is damaged."""
     return any(mark in str(error) for mark in MARKS)
+
+
+def is_moved(error: BaseException) -> bool:
+    """Whether an exception says that what is written no longer comes into the file of that name."""
+    return MOVED in str(error)
+
+
+def place_fault(file: Path) -> str:
+    """Why what stands in a database's place can be none; empty where it can, or nothing stands there."""
+    try:
+        return IS_FOLDER if stat.S_ISDIR(file.stat().st_mode) else ""
+    except OSError as error:
+        return IS_LOOP if error.errno == errno.ELOOP else ""
+
+
+def is_database(file: Path) -> bool:
+    """Whether a file begins as SQLite's do, or is empty, as one that was never written to."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(len(HEADER)) in (HEADER, b"")
 
 
 def refusal(file: Path, reason: str, what: str = "The tracking store") -> str:
@@ -32,17 +60,16 @@ def refusal(file: Path, reason: str, what: str = "The tracking store") -> str:
 def fault(file: Path) -> str:
     """What is wrong with a database, all of which is looked at; empty where nothing is, or there is none.
 
-    As any opening for writing it takes back what a driver that was killed left half written.
+    Nothing is written: what a driver that was killed left half written is taken back by the next one.
     """
-    if file.is_dir():
-        return IS_FOLDER
+    if reason := place_fault(file):
+        return reason
     if not file.exists():
         return ""
-    with file.open("rb") as opened:
-        if opened.read(len(HEADER)) not in (HEADER, b""):
-            return MARKS[0]
+    if not is_database(file):
+        return MARKS[0]
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{quote(str(file))}?mode=rw", uri=True)) as database:
+        with contextlib.closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
             found = str(database.execute("PRAGMA integrity_check(1)").fetchone()[0])
     except sqlite3.Error as error:
         return str(error) if is_damage(error) else ""
@@ -51,8 +78,8 @@ def fault(file: Path) -> str:
 
 def move_away(file: Path) -> Path:
     """Gives a database and what SQLite has beside it other names, that no earlier one has; returns the new one."""
-    new = next(one for n in count(1) if not (one := file.with_name(f"{file.name}.damaged-{n}")).exists())
+    new = next(one for n in count(1) if not os.path.lexists(one := file.with_name(f"{file.name}.damaged-{n}")))
     for end in COMPANIONS:
-        if (old := file.with_name(file.name + end)).exists():
+        if os.path.lexists(old := file.with_name(file.name + end)):
             old.rename(new.with_name(new.name + end))
     return new

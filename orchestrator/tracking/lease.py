@@ -15,6 +15,7 @@ from typing import Final
 
 from orchestrator.machine.waiting import wait_until
 from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.damage import is_moved
 from orchestrator.tracking.lease_holder import (
     EXPIRES_S,
     RELEASED,
@@ -99,14 +100,22 @@ class StoreLease:
                 return True
             began_s, registry = _clock_s(), self._tracking.registry(f"lease {self.name}")
             if max(int(number) for number in registry.entries()) > self._mine:
-                self._is_lost = True  # first: at no moment is it neither held nor lost
-                self._mine = None
-                held_here.discard(self._token)
+                self._lose()
                 return False
             self._beats += 1
-            registry.note(f"beat.{self._mine}", new_beat(self._beats))
+            try:
+                registry.note(f"beat.{self._mine}", new_beat(self._beats))
+            except Exception as error:
+                if is_moved(error):  # another can take it in the file that comes in its place
+                    self._lose()
+                raise
             self._beaten_s = began_s
             return True
+
+    def _lose(self) -> None:
+        self._is_lost = True  # first: at no moment is it neither held nor lost
+        self._mine = None
+        held_here.discard(self._token)
 
     def release(self) -> None:
         """Gives the lease back; nothing happens where it is not held.
@@ -193,7 +202,8 @@ class LeaseKeeper:
         try:
             is_kept = lease.heartbeat()
         except Exception as error:
-            is_kept, why = Tracking.is_unavailable(error), str(error).partition("\n")[0]
+            is_kept = Tracking.is_unavailable(error) and not lease.is_lost()
+            why = str(error).partition("\n")[0]
         if not is_kept:
             self._say_lost(lease, why)
 

@@ -28,6 +28,7 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
         InputError: if the sweep has not run.
     """
     settings = settings or read_settings()
+    check_address(settings.tracking_uri)
     found = sqlite_reader.read_study(settings.tracking_uri, sweep, cache_folder())
     if found is None:
         found = _asked(settings, sweep).read_study(sweep)
@@ -62,9 +63,9 @@ def _stopped(study: Study) -> Study:
 
 def load_declaration(sweep: str, settings: Settings) -> str | None:
     """What the sweep declares, as `declaration.text_of` gives it; None where it is not recorded."""
+    check_address(settings.tracking_uri)
     if settings.tracking_uri.startswith(sqlite_reader.SCHEME):
         return sqlite_reader.read_declaration(settings.tracking_uri, sweep)
-    check_address(settings.tracking_uri)
     from orchestrator.tracking.client import Tracking
 
     return Tracking(settings).read_declaration(sweep)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
-from orchestrator.tracking.damage import IS_FOLDER, is_damage, refusal
+from orchestrator.tracking.damage import is_damage, place_fault, refusal
 from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_internals import (
     ENTRY_ROWS,
@@ -147,8 +147,8 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         with contextlib.closing(sqlite3.connect(place, uri=True, timeout=WAIT_S, isolation_level=None)) as database:
             yield database
     except sqlite3.Error as error:
-        if path.is_dir() or is_damage(error):
-            raise InputError(refusal(path, IS_FOLDER if path.is_dir() else str(error))) from None
+        if (reason := place_fault(path)) or is_damage(error):
+            raise InputError(refusal(path, reason or str(error))) from None
         raise
 
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.machine.process_lock import held
-from orchestrator.tracking.damage import IS_FOLDER, is_damage, refusal
+from orchestrator.tracking.damage import is_damage, place_fault, refusal
 from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
@@ -212,9 +212,9 @@ def _limits_on_http() -> Iterator[None]:
 
 
 def check_file(uri: str, what: str = "The tracking store") -> None:
-    """Raises InputError where a folder is in the place of an SQLite store: MLflow would try for minutes to open it."""
-    if store_kind(uri) == "sqlite" and sqlite_file(uri).is_dir():
-        raise InputError(refusal(sqlite_file(uri), IS_FOLDER, what))
+    """Raises InputError where a folder or a loop is in an SQLite store's place: MLflow would try it for minutes."""
+    if store_kind(uri) == "sqlite" and (reason := place_fault(sqlite_file(uri))):
+        raise InputError(refusal(sqlite_file(uri), reason, what))
 
 
 def unusable(uri: str, error: BaseException, what: str = "The tracking store") -> str:

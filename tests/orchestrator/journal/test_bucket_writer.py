@@ -38,7 +38,8 @@ def reader(machine: str = "reader") -> ReplicateFolder:
 
 def train(folder: ReplicateFolder, losses: tuple[float, ...] = LOSSES) -> None:
     """Reports what is missing, as training does, from what can be restored."""
-    restored, last = folder.go_back(), folder.last_step()
+    restored, last = folder.newest(), folder.last_step()
+    folder.remove_behind(restored)
     first = int(restored.read_text().split()[-1]) + 1 if restored else 1
     source = folder.path / "source"
     for step, loss in list(enumerate(losses, start=1))[first - 1 :]:
@@ -355,3 +356,11 @@ def test_work_of_runs_without_a_bucket_is_brought_there():
     train(folder)
     assert reader("other").best("best").read_text() == "state 2"
     assert session("b", "driver.2").last_step() == len(LOSSES)
+
+
+def test_a_folder_in_the_place_of_the_local_journal_costs_no_try():
+    train(session("a"), (5.0, 1.0))
+    Path("a/journal.jsonl").unlink()
+    Path("a/journal.jsonl/inner").mkdir(parents=True)
+    assert session("a", "driver.2").last_step() == 2
+    assert Path("a/journal.jsonl").is_file() and Path("a/journal.damaged-1.jsonl/inner").is_dir()

@@ -71,7 +71,7 @@ def test_folders_and_files_are_pruned_alike_and_a_damaged_one_is_passed_over(tmp
     newest.write_bytes(newest.read_bytes().replace(b"state 4", b"state 5"))
     with opened(folder.newest(), folder.path) as found:
         assert read(found) == {"state": b"state 3"}
-    folder.go_back()
+    folder.remove_behind(folder.newest())
     assert list(folder.checkpoints()) == [2, 3]
 
 
