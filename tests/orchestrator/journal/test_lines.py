@@ -1,7 +1,6 @@
 """What of a journal is damage, and what is not."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -86,5 +85,5 @@ def test_a_step_that_is_no_number_of_steps_is_damage(step):
 
 
 def test_a_folder_in_the_place_of_a_journal_is_set_aside(workplace):
-    os.makedirs("replicate/journal.jsonl")
+    Path("replicate/journal.jsonl").mkdir(parents=True)
     assert "It is set aside as journal.damaged-1.jsonl" in mend(Path("replicate/journal.jsonl"))
