@@ -44,6 +44,7 @@ OTHER_STORE: Final = (
 )
 
 OTHER_RUNS: Final = "Make it writable, or set PONDERAY_RUNS, or `runs` in ponderay.toml, to another folder."
+REPAIR: Final = "`ponderay repair` moves it away, and says how the results come back from the journals."
 
 
 def before_ray(sweep: Sweep, settings: Settings, factory: TaskFactory | None = None) -> list[Check]:
@@ -100,6 +101,10 @@ def check_tracking(settings: Settings) -> Check:
     uri, shown = settings.tracking_uri, redacted_uri(settings.tracking_uri)
     if refused := _check_tracking_place(settings):
         return refused
+    if tracking_store.store_kind(uri) == "sqlite" and (
+        reason := tracking_damage.place_fault(tracking_store.sqlite_file(uri))
+    ):
+        return Check("tracking", "failed", f"{shown} cannot be used: {reason}", REPAIR)
     if not tracking_store.has_store(uri):
         return _warn_of_network(uri, f"{shown}, which the first run creates")
     fault = tracking_store.fault(uri)
@@ -107,7 +112,7 @@ def check_tracking(settings: Settings) -> Check:
         is_file = tracking_store.store_kind(uri) == "sqlite"
         remedy = OTHER_STORE if is_file else "Start the server, or name another store with PONDERAY_TRACKING_URI."
         if is_file and tracking_damage.fault(tracking_store.sqlite_file(uri)):
-            remedy = "`ponderay repair` moves it away, and says how the results come back from the journals."
+            remedy = REPAIR
         if "No module named" in fault:
             remedy = "Install the database's driver, which is that module."
         return Check("tracking", "failed", f"{shown} cannot be used: {fault}", remedy)

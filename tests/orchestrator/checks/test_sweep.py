@@ -334,3 +334,12 @@ def test_results_of_a_job_may_not_lie_in_its_copy_of_the_sources(workplace, monk
     monkeypatch.delenv("PONDERAY_STORAGE")
     monkeypatch.setenv("PONDERAY_RUNS", str(workplace.parent / "shared"))
     assert preflight.check_storage(read_settings()).state == "ok"
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_what_is_no_file_in_the_place_of_the_store_is_told_with_its_remedy(workplace, is_folder):
+    file = workplace / "mlflow.db"
+    file.mkdir() if is_folder else file.symlink_to(file.name)
+    check = preflight.check_tracking(replace(read_settings(), tracking_uri=f"sqlite:///{file}"))
+    assert check.state == "failed" and ("a folder" if is_folder else "a link to itself") in check.found
+    assert check.remedy.startswith("`ponderay repair`")

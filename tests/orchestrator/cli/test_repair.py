@@ -67,7 +67,10 @@ def test_nothing_is_moved_under_a_replicate_at_work(workplace):
     assert not Path("runs/mlflow.db").exists()
 
 
-@pytest.mark.parametrize(("is_gone", "silent_s", "is_refused"), [(False, None, True), (False, 9.0, True), (False, 99.0, False), (True, None, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("is_gone", "silent_s", "is_refused"),
+    [(False, None, True), (False, 9.0, True), (False, 99.0, False), (True, None, False)],
+)
 def test_nothing_is_moved_under_a_driver(workplace, monkeypatch, is_gone, silent_s, is_refused):
     damaged()
     holder = Holder("process 7 on there", is_gone, silent_s)
