@@ -13,7 +13,7 @@ MOST_WORKERS: Final = 4  # of some 2 GB each
 ON_RAY: Final = frozenset(
     f"tests/{name}.py"
     for name in (
-        "cluster/test_slurm", "cluster/test_start_lines", "integration/test_autoscaling", "integration/test_bucket",
+        "integration/test_autoscaling", "integration/test_bucket",
         "integration/test_command",
         "integration/test_doctor", "integration/test_examples", "integration/test_faults",
         "integration/test_jobs", "integration/test_lost_ray", "integration/test_on_ray", "integration/test_overhead",
@@ -23,7 +23,9 @@ ON_RAY: Final = frozenset(
 )  # fmt: skip
 """Files with tests that start Ray or use the tests' own."""
 
-LONGEST: Final = frozenset({"tests/cluster/test_cluster.py", "tests/trainables/act/test_train.py"})
+LONGEST: Final = frozenset(
+    {"tests/cluster/test_cluster.py", "tests/cluster/test_slurm.py", "tests/trainables/act/test_train.py"}
+)
 """Files that begin first, for one that begins last would keep a single worker busy."""
 
 
@@ -32,6 +34,8 @@ class FilesToWorkers(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
+        if file.startswith("tests/cluster/"):
+            return "machines"  # made of namespaces, one lot at a time, beside the one Ray of the others
         return "Ray" if file in ON_RAY else file
 
 

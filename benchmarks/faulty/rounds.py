@@ -87,6 +87,7 @@ def environment(folder: Path) -> Iterator[None]:
     before = dict(os.environ)
     path = os.pathsep.join([str(BENCHMARKS), str(BENCHMARKS.parent), before.get("PYTHONPATH", "")])
     places = {"PONDERAY_RUNS": str(folder / "runs"), "PONDERAY_CACHE": str(folder / "cache"), "TMPDIR": str(folder)}
+    places["PONDERAY_CLUSTER_WAIT"] = "1"  # of minutes: a head that is killed stays away, and the command has to end
     for name in STRANGE:
         os.environ.pop(name, None)
     os.environ.update({MARK: str(folder), "OMP_NUM_THREADS": "1", "PYTHONPATH": path.rstrip(os.pathsep)} | places)
