@@ -24,8 +24,9 @@ LOCAL_S: Final = 30.0
 AGAIN_S: Final = 15.0
 """Whatever Ray does with an interruption, another comes after so long."""
 
-STUCK_S: Final = 90.0
-"""Where nothing gets the main thread out of Ray, the process ends after so long."""
+STUCK_S: Final = 45.0
+"""Where nothing gets the main thread out of Ray, the process ends after so long: after 60 s Ray itself would end it, in
+words that help nobody."""
 
 
 class ClusterWatch:
