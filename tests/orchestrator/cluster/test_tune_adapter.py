@@ -50,7 +50,8 @@ def test_the_folder_for_runs_is_made_where_it_is_not_there(tmp_path, monkeypatch
 
     monkeypatch.setattr("orchestrator.cluster.tune_adapter.removing_leftovers", contextlib.nullcontext)
     monkeypatch.setattr("orchestrator.cluster.tune_adapter.tune.Tuner", tuner)
-    run_by_tune(SimpleNamespace(tasks=()), runs)
+    watch = SimpleNamespace(is_gone=lambda: False, is_answering=lambda: True, cause=str)
+    run_by_tune(SimpleNamespace(tasks=()), runs, watch)
     assert [path.parent for path in seen] == [runs] and not list(runs.iterdir())
 
 
