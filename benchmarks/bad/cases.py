@@ -74,7 +74,7 @@ SAME: Final = st.sampled_from(
 )
 """Variables with which every command is refused that reads settings."""
 
-READS_SETTINGS: Final = frozenset({"run", "train", "check", "submit", "ui"})
+READS_SETTINGS: Final = frozenset({"run", "train", "check", "submit", "ui", "repair"})
 BAD_OPTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "serve": (
         ("--port", "0"),

@@ -223,9 +223,9 @@ def test_resources_auto_follow_the_clusters_gpus():
 @pytest.mark.parametrize(
     ("wrong", "rule"),
     [
-        ({"num_workers": -1}, "`num_workers` must be a number, a pair"),
-        ({"num_workers": (2, 1)}, "`num_workers` must be a number, a pair"),
-        ({"num_workers": "many"}, "`num_workers` must be a number, a pair"),
+        ({"num_workers": -1}, "`num_workers` must be a number up to 1,000,000, a pair"),
+        ({"num_workers": (2, 1)}, "`num_workers` must be a number up to 1,000,000, a pair"),
+        ({"num_workers": "many"}, "`num_workers` must be a number up to 1,000,000, a pair"),
         ({"cpus_per_worker": 0}, "`cpus_per_worker` must be a whole number from 1"),
         ({"gpus_per_worker": 1.5}, "`gpus_per_worker` must be a share of a card"),
         ({"report_timeout_s": 0}, "`report_timeout_s` must be above 0"),

@@ -124,7 +124,7 @@ def test_one_replicate_trains_without_ray_and_shows_in_every_query(workplace, mo
 
 
 def test_sweeps_are_summed_up_by_family_unless_all_are_asked_for(monkeypatch, capsys):
-    monkeypatch.setattr("orchestrator.cli.main.out.width", 80)
+    monkeypatch.setenv("COLUMNS", "80")
     lengths = {}
     for arguments in ((), ("asr",), ("--all",)):
         assert call(monkeypatch, "sweeps", *arguments) == 0

@@ -159,7 +159,7 @@ def test_condition_state_and_error_are_readable_on_a_narrow_terminal(store, prin
     name = "surprisal,num_epochs=3,learning_rate=0.001"
     error = "RuntimeError: the loss is no longer finite at step 12"
     store.write([replicate(name, 1), replicate(name, 2, state="failed", error=error)], revision=1)
-    monkeypatch.setattr("orchestrator.console.printing.out.width", width)
+    monkeypatch.setenv("COLUMNS", str(width))
     lines = [line for line in printed(status).splitlines() if line.startswith("│")]
     assert all(len(line) <= width for line in lines)
     columns = list(zip(*([cell.strip() for cell in line.strip("│").split("│")] for line in lines), strict=True))
@@ -172,7 +172,7 @@ def test_condition_state_and_error_are_readable_on_a_narrow_terminal(store, prin
 
 
 def test_conditions_are_paragraphs_where_their_table_would_lose_columns(large, printed, workplace, monkeypatch):
-    monkeypatch.setattr("orchestrator.console.printing.out.width", 60)
+    monkeypatch.setenv("COLUMNS", "60")
     shown = printed(status)
     assert "c099\n  complete 2, per@e 0.5990 ± 0.0000, time 1:00:00, last" in shown
     assert "│ c000" in shown and "cause 0" in shown, "the failures' table is narrow enough"
