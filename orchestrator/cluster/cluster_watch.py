@@ -140,6 +140,8 @@ class ClusterWatch:
         if self._leaving_s is None:
             self._leaving_s = now
         if now - self._leaving_s > STUCK_S:
+            if self._connection.is_local:
+                self._connection.end_processes()
             reason = self._stopping.reason or f"{self.lost}."
             print(f"ponderay: {reason} Ray does not let go of this process. Finished work is kept; the same command "
                   "continues from here.", file=sys.stderr, flush=True)  # fmt: skip

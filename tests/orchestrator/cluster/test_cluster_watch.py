@@ -107,10 +107,11 @@ def test_a_main_thread_that_nothing_gets_out_of_ray_ends_with_its_process(cluste
     monkeypatch.setattr(cluster_watch, "STUCK_S", 0.1)
     monkeypatch.setattr(cluster_watch.os, "kill", lambda *_: None)
     monkeypatch.setattr(cluster_watch.os, "_exit", ended.append)
-    cluster.dead = "gcs_server"
+    cluster.dead, cluster.is_local, left = "gcs_server", True, ["agent"]
+    cluster.end_processes = left.clear
     with ClusterWatch(cluster, 600.0, print, Stopping()):
         until(lambda: ended)
-    assert ended[0] == 1
+    assert ended[0] == 1 and not left
     assert "has lost its process gcs_server. Ray does not let go of this process." in capsys.readouterr().err
 
 
