@@ -42,6 +42,13 @@ def test_routed_execution_is_held_against_masked_the_weighted_mean_and_the_floor
     assert floor == pytest.approx((small + big) / 2 / (small + big), abs=0.01)
 
 
+def test_a_step_of_the_recogniser_is_held_against_its_products():
+    (line,) = run_here("benchmarks/recogniser.py", "--repeats", "1", "--num-sizes", "1", "--without-packed")[2:]
+    name, batch, frames, step, products, over = line.replace(",", "").split()
+    assert (name, batch, frames) == ("laptop", "4", "600")
+    assert float(over) == pytest.approx(float(products) / float(step), abs=0.01)
+
+
 def test_halting_is_held_against_a_batch_that_never_leaves_and_against_masks():
     (line,) = run_here("benchmarks/halting.py", "--repeats", "1", "--num-sizes", "1")[2:]
     none, arithmetic, real, over_none, every, every_over_none, _ = [
