@@ -12,6 +12,7 @@ from typing import Any, Final
 from orchestrator.checks.check import Check
 from orchestrator.cluster import address as cluster_address
 from orchestrator.cluster import token as ray_token
+from orchestrator.environment.places import refused_write
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import write_fault
 from orchestrator.tracking.store import store_kind
@@ -154,13 +155,8 @@ def _storage_fault(mark: Path, storage: str) -> str:
             return fault
     elif not mark.exists():
         return f"{mark.parent} is not the folder that the driver writes"
-    probe = mark.with_name(f"{mark.name}-{uuid.uuid4().hex}")
-    try:
-        probe.write_bytes(b"ponderay")
-        probe.unlink()
-    except OSError as error:
-        return f"{mark.parent} cannot be written: {error.strerror or error}"
-    return ""
+    reason = refused_write(mark.parent)
+    return f"{mark.parent} cannot be written: {reason}" if reason else ""
 
 
 def _nodes(num: int) -> str:

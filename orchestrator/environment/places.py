@@ -45,12 +45,18 @@ def folder_fault(place: Path) -> str:
 def write_fault(folder: Path) -> str:
     """Why no file can be made in `folder` or, where it is not there, above it; empty where one can."""
     place = existing(folder)
-    probe = place / f".ponderay-{uuid.uuid4().hex}"
+    reason = refused_write(place)
+    return f"{reason} ({place})" if reason else ""
+
+
+def refused_write(folder: Path) -> str:
+    """What the system says against a file in `folder`, which is there; empty where one can be made."""
+    probe = folder / f".ponderay-{uuid.uuid4().hex}"
     try:
         probe.write_bytes(b"ponderay")
         probe.unlink()
     except OSError as error:
-        return f"{error.strerror or error} ({place})"
+        return error.strerror or str(error)
     return ""
 
 

@@ -23,10 +23,8 @@ CONDITIONS = {"a": {}, "b": {"x": 0.25}}
 STEP = b'"step": 3'
 
 
-@pytest.fixture
-def cut_off(workplace, monkeypatch) -> tuple[Outcome, Path]:
-    """A sweep whose first replicate was stopped at its last step, what it would have come to, and its journal."""
-    whole = run_quietly(tiny(CONDITIONS, name="tiny.whole"))
+def stop_in_the_last_step(monkeypatch) -> None:
+    """Runs the sweep until its first replicate is about to take its last step."""
     with monkeypatch.context() as patch:
 
         def stop(config, epoch):
@@ -36,6 +34,13 @@ def cut_off(workplace, monkeypatch) -> tuple[Outcome, Path]:
         patch.setattr("tests.integration.tiny._strike", stop)
         with pytest.raises(KeyboardInterrupt):
             run_quietly(tiny(CONDITIONS))
+
+
+@pytest.fixture
+def cut_off(workplace, monkeypatch) -> tuple[Outcome, Path]:
+    """A sweep whose first replicate was stopped at its last step, what it would have come to, and its journal."""
+    whole = run_quietly(tiny(CONDITIONS, name="tiny.whole"))
+    stop_in_the_last_step(monkeypatch)
     (journal,) = Path("runs/replicates/tiny.sweep").rglob("journal.jsonl")
     return whole, journal
 
@@ -95,15 +100,7 @@ def test_behind_a_url_the_same(cut_off, monkeypatch):
     files = fsspec.filesystem("memory")
     files.store.clear()
     shutil.rmtree("runs/replicates/tiny.sweep")
-    with monkeypatch.context() as patch:
-
-        def stop(config, epoch):
-            if epoch == 4:
-                raise KeyboardInterrupt
-
-        patch.setattr("tests.integration.tiny._strike", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run_quietly(tiny(CONDITIONS))
+    stop_in_the_last_step(monkeypatch)
     (path,) = (path for path in files.find("/damaged/runs/replicates/tiny.sweep") if path.endswith("journal.jsonl"))
     lines = files.cat_file(path).splitlines(keepends=True)
     damaged = b"".join([*lines[:-1], bytes(99) + b"\n"])
