@@ -215,7 +215,7 @@ def test_workers_and_gpus_follow_from_what_the_machine_has(workplace):
 
 
 def test_a_column_of_workers_is_there_and_explained_where_several_train_a_run(workplace, monkeypatch, capsys):
-    monkeypatch.setattr(plan.out, "width", 200)
+    monkeypatch.setenv("COLUMNS", "200")
     explained = "workers are the processes that train one run together"
     for num_workers in (0, 1, 2):
         sweep = tiny({"a": {}}, resources=Resources(num_workers=num_workers))
