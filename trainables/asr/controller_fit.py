@@ -1,5 +1,6 @@
 """How the two scalars of surprisal controllers are fitted to the surprisal of a corpus, and the controllers at work."""
 
+import operator
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -9,12 +10,11 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from trainables import distributed, rng
-from trainables.asr import cost
-from trainables.asr.autoregressive import AutoregressiveModel, surprisal
+from trainables import rng
+from trainables.asr import cost, frozen
+from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import AsrConfig, Budget, Controller, Evaluation, Fit, Surprisal
 from trainables.asr.controller import Control, SurprisalFit
-from trainables.asr.data.batches import bucketed, collate
 from trainables.asr.data.examples import Example, Examples, load_audio
 from trainables.config import content_hash
 from trainables.errors import DataWarning
@@ -65,7 +65,7 @@ def _fit(
     if controller.data is not None:
         spared = config.spared(controller.data)
         audio = load_audio(config.beside(controller.data), config.ar.features, spared).train
-    found = surprisals_of(ar, audio)
+    found = surprisals_of(config, ar, audio)
     if isinstance(controller, Budget):
         mu = cost.budget_mu(config, controller, len(examples.labels), [len(one) for one in found])
     else:
@@ -85,17 +85,13 @@ def _fit(
     return fit
 
 
-@torch.no_grad()
-def surprisals_of(ar: AutoregressiveModel, examples: Sequence[Example]) -> list[NDArray[np.float32]]:
-    """The surprisal of each utterance's frames, in the order of `examples`."""
-    found: dict[str, NDArray[np.float32]] = {}
-    ar.eval()
-    for group in bucketed(examples, batch_size=32):
-        batch = collate(group, distributed.device())
-        surprisals = surprisal(batch.frames, ar(batch.frames)[1]).cpu()
-        for identity, row, length in zip(batch.identities, surprisals, batch.num_frames.tolist(), strict=True):
-            found[identity] = row[:length].numpy()
-    return [found[example.identity] for example in examples]
+def surprisals_of(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence[Example]) -> list[NDArray[np.float32]]:
+    """The surprisal of each utterance's frames, in the order of `examples`; kept where the model is frozen."""
+    if config.ar_loss_weight is None:
+        rows = list(frozen.keep(config, ar, examples).values())
+    else:
+        rows = [one for _, one in sorted(frozen.read(ar, examples, with_features=False), key=operator.itemgetter(0))]
+    return [one[:, -1].numpy() for one in rows]
 
 
 def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) -> SurprisalFit:

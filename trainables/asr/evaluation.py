@@ -14,13 +14,14 @@ from torch import Tensor
 from torchaudio.functional import forced_align
 
 from trainables import distributed
-from trainables.asr import cost, decode, phone_errors
+from trainables.asr import cost, decode, frozen, phone_errors
 from trainables.asr.config import AsrConfig, Decoding
 from trainables.asr.controller import Control, uses_surprisal
 from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.data.batches import bucketed, collate
 from trainables.asr.data.examples import Example, labels_by_times, num_frames_needed
 from trainables.asr.data.phones import PHONE_CLASSES, class_of
+from trainables.asr.frozen import Kept
 from trainables.asr.phone_errors import Edits
 from trainables.asr.recogniser import Output, Recogniser, keyed_draws
 
@@ -72,12 +73,14 @@ def score(
     labels: Sequence[str],
     key: tuple[int, str],
     decoding: Decoding,
+    kept: Kept | None = None,
 ) -> Results:
     """What `recogniser` gets right on `examples`, and at what cost; the processes share the work.
 
     Args:
         labels: names of the phones.
         key: of the random draws: seed and evaluation.
+        kept: what the frozen autoregressive model says of them; None: it runs, and its time counts.
     """
     recogniser.eval()
     config, duration_s = recogniser.config, 0.0
@@ -86,7 +89,7 @@ def score(
     for group in bucketed(examples[distributed.share()], batch_size=32):
         batch = collate(group, distributed.device())
         started = time.perf_counter()
-        output = recogniser(batch.frames, batch.num_frames, control, keyed_draws(batch, *key))
+        output = recogniser(batch.frames, batch.num_frames, control, keyed_draws(batch, *key), frozen.pad(kept, batch))
         log_probs = output.log_probs.cpu()
         hypotheses = decode_batch(log_probs, batch.num_frames, decoding)
         duration_s += time.perf_counter() - started

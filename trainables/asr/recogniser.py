@@ -66,14 +66,16 @@ class Recogniser(nn.Module):
         num_frames: Int[Tensor, " B"],
         control: Control,
         uniform: Float[Tensor, "B T"],
+        kept: Float[Tensor, "B T K"] | None = None,
     ) -> Output:
         """Each network, the regressor included, runs only where it is needed.
 
         Args:
             num_frames: valid ones of each utterance, on the CPU.
             uniform: numbers in [0, 1) for the draws of stochastic routing.
+            kept: what `frozen.keep` has of these utterances; then the autoregressive model does not run.
         """
-        inputs, surprisals = self._read(frames, control.controller)
+        inputs, surprisals = self._read(frames, control.controller, kept)
         if isinstance(control.controller, Learned):
             log_probs, used_big = self.network(inputs, num_frames, None)
             return Output(log_probs, surprisals, used_big.detach(), used_big)
@@ -82,13 +84,15 @@ class Recogniser(nn.Module):
         log_probs, used_big = self.network(inputs, num_frames, chosen)
         return Output(log_probs, surprisals, p, used_big)
 
-    def _read(self, frames: Tensor, controller: Controller) -> tuple[Tensor, Tensor]:
+    def _read(self, frames: Tensor, controller: Controller, kept: Tensor | None) -> tuple[Tensor, Tensor]:
         """What the recogniser reads, and each frame's surprisal."""
         needs_surprisal = controllers.uses_surprisal(controller) or (self.trains_ar and self.training)
+        reads_features = self.config.inputs == "ar_features"
         inputs, surprisals = frames, frames.new_zeros(frames.shape[:2])
-        if self.config.inputs == "ar_features" or needs_surprisal:
+        if kept is not None:
+            return kept[..., :-1] if reads_features else inputs, kept[..., -1] if needs_surprisal else surprisals
+        if reads_features or needs_surprisal:
             with torch.set_grad_enabled(self.trains_ar and torch.is_grad_enabled()):
-                reads_features = self.config.inputs == "ar_features"
                 # no feature of the last frame is needed where only predictions are
                 encoded = self.ar.encode(frames if reads_features else frames[:, :-1])
                 if needs_surprisal:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from trainables import checkpoint, distributed, rng
 from trainables.asr import controller as controllers
-from trainables.asr import figure, latency, released
+from trainables.asr import figure, frozen, latency, released
 from trainables.asr.config import AsrConfig, Evaluation, Learned
 from trainables.asr.controller import Control, SurprisalFit
 from trainables.asr.controller_fit import Fits, all_fits, control, missing_fits
@@ -23,6 +23,7 @@ from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.data.batches import Batch, bucketed, collate
 from trainables.asr.data.examples import Example, Examples, load_examples
 from trainables.asr.evaluation import score, test_metrics
+from trainables.asr.frozen import Kept
 from trainables.asr.recogniser import Output, Recogniser, load_ar
 from trainables.config import content_hash
 from trainables.errors import DivergedError
@@ -49,6 +50,8 @@ def train(config: AsrConfig, trial: Trial) -> None:
     order = rng.generator(config.seed, "order")
     routing = rng.generator(config.seed, "routing", distributed.rank())
     first = 1
+    controllers_in_use = [config.controller] + [e.controller for e in config.evaluations if e.controller]
+    kept = frozen.keep_all(config, ar, controllers_in_use, examples.train, examples.validation)
     if restored := trial.restore():
         state = checkpoint.load(restored)
         _put_back(recogniser, state)
@@ -57,7 +60,7 @@ def train(config: AsrConfig, trial: Trial) -> None:
         rng.put_back_process(state["rng"], distributed.rank(), shared={"order": order}, own={"routing": routing})
     else:
         fits = all_fits(config, ar, examples)
-        metrics = _validate(recogniser, fits, examples) | _fit_metrics(config, fits)
+        metrics = _validate(recogniser, fits, examples, kept) | _fit_metrics(config, fits)
         trial.report(metrics | {"num_skipped": examples.num_skipped}, step=0)
 
     wrapped = distributed.wrap(recogniser)
@@ -65,11 +68,11 @@ def train(config: AsrConfig, trial: Trial) -> None:
         for group in optimizer.param_groups:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
         working = control(config, fits)
-        metrics = _train_epoch(config, wrapped, working, optimizer, examples.train, order, routing, epoch)
+        metrics = _train_epoch(config, wrapped, working, optimizer, examples.train, kept, order, routing, epoch)
         if recogniser.trains_ar:
             fits = all_fits(config, ar, examples)
             metrics |= _fit_metrics(config, fits)
-        metrics |= _validate(recogniser, fits, examples)
+        metrics |= _validate(recogniser, fits, examples, kept)
         state = {
             "recogniser": recogniser.network.state_dict(),
             "ar": ar.state_dict() if recogniser.trains_ar else {},
@@ -94,7 +97,8 @@ def evaluate(config: AsrConfig, checkpoint_path: Path, evaluation: Evaluation, t
     fits |= missing_fits(config, [evaluation.controller or config.controller], recogniser.ar, examples, fits)
     working, labels, key = control(config, fits, evaluation), examples.labels, (config.seed, evaluation.name)
     decoding = evaluation.decoding
-    validation = score(recogniser, working, examples.validation, labels, key, config.validation_decoding)
+    kept = frozen.keep_all(config, recogniser.ar, [working.controller], examples.validation)
+    validation = score(recogniser, working, examples.validation, labels, key, config.validation_decoding, kept)
     results = score(recogniser, working, examples.test, labels, key, decoding)
     metrics = test_metrics(results, config, working, len(labels)) | {"valid_per": validation.per}
     metrics |= released.metrics(recogniser, working, examples.test_utterances, labels, key, decoding)
@@ -113,6 +117,7 @@ def _train_epoch(
     working: Control,
     optimizer: torch.optim.Optimizer,
     examples: Sequence[Example],
+    kept: Kept | None,
     order: torch.Generator,
     routing: torch.Generator,
     epoch: int,
@@ -125,7 +130,7 @@ def _train_epoch(
         mine = whole[distributed.share()]
         batch = collate(mine or whole[:1], distributed.device())
         uniform = torch.rand(batch.frames.shape[:2], generator=routing).to(batch.frames.device)
-        output = model(batch.frames, batch.num_frames, working, uniform)
+        output = model(batch.frames, batch.num_frames, working, uniform, frozen.pad(kept, batch))
         nats = ctc_losses(output.log_probs, batch.num_frames, batch.labels).sum()
         total = nats + _other_losses(config, output, batch, len(whole))
         loss = total * (bool(mine) * num_processes / len(whole))
@@ -157,11 +162,11 @@ def _other_losses(config: AsrConfig, output: Output, batch: Batch, batch_size: i
     return total
 
 
-def _validate(recogniser: Recogniser, fits: Fits, examples: Examples) -> dict[str, float]:
+def _validate(recogniser: Recogniser, fits: Fits, examples: Examples, kept: Kept | None) -> dict[str, float]:
     config, metrics = recogniser.config, {}
     for evaluation in (one for one in config.evaluations if one.checkpoint_of is None):
         working, key = control(config, fits, evaluation), (config.seed, evaluation.name)
-        found = score(recogniser, working, examples.validation, examples.labels, key, config.validation_decoding)
+        found = score(recogniser, working, examples.validation, examples.labels, key, config.validation_decoding, kept)
         metrics[f"valid_per@{evaluation.name}"] = found.per
         metrics[f"valid_loss_nats@{evaluation.name}"] = found.loss_nats
     return metrics

@@ -1,19 +1,23 @@
-"""Frames on disk, named by what they are made of: the audio's bytes and the front end's settings.
+"""Rows on disk, one for each frame, named by what they are made of; such as frames, by audio and front end.
 
-An entry is `KEY.npy`, all frames one after the other, and `KEY.json`, how many each utterance has and the checksum.
-Frames are mapped into memory, so that a corpus may be larger than the memory, and processes share it. One process at a
+An entry is `KEY.npy`, all rows one after the other, and `KEY.json`, how many each utterance has and the checksum.
+Rows are mapped into memory, so that a corpus may be larger than the memory, and processes share it. One process at a
 time makes an entry, while others that want it wait.
 """
 
 import contextlib
 import fcntl
 import hashlib
+import itertools
 import json
+import operator
 import os
+import shutil
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import torch
@@ -30,27 +34,61 @@ from trainables.config import content_hash
 from trainables.errors import DataWarning
 
 Make = Callable[[Utterance], Float[Tensor, "T F"]]
+Made = Callable[[], Iterable[tuple[int, Float[Tensor, "T W"]]]]
+"""Makes the rows of each utterance, in any order, with the utterance's number."""
+
+ROOM: Final = 2
+"""An entry is kept where the disk has so many times its bytes free."""
 
 
-def folder() -> Path | None:
-    """What PONDERAY_CACHE says; None: nothing is kept."""
+def folder(kind: str) -> Path | None:
+    """Where PONDERAY_CACHE says that rows of this kind are; None: nothing is kept."""
     place = os.environ.get("PONDERAY_CACHE")
-    return Path(place) / "features" if place else None
+    return Path(place) / kind if place else None
 
 
 def frames(utterances: Sequence[Utterance], features: Features, make: Make) -> list[Tensor]:
     """The frames of each utterance, shape (T, F): from the cache where they are whole, else from `make`, and kept."""
-    place = folder()
+    place = folder("features")
     if place is None or not utterances or any(utterance.audio is None for utterance in utterances):
         return [make(utterance) for utterance in utterances]
     lengths = [num_frames(utterance.num_samples, features) for utterance in utterances]
     key = _key(utterances, features)
+    return rows(place, key, lengths, features.num_mel_bins, lambda: enumerate(map(make, utterances)))
+
+
+def rows(place: Path | None, key: str, lengths: list[int], width: int, made: Made) -> list[Tensor]:
+    """The rows of each utterance, shape (T, W): from `place` where they are whole, else as `made`, and kept there.
+
+    Without a place, or without room there, they are made for this process alone.
+    """
+    if place is None:
+        return _in_order(made())
     if not _is_whole(place, key, lengths):
+        if not _has_room(place, lengths, width):
+            return _in_order(made())
         with _one_at_a_time(place, key):
             if not _is_whole(place, key, lengths):
-                _write(place, key, lengths, features.num_mel_bins, (make(utterance) for utterance in utterances))
+                _write(place, key, lengths, width, made())
     mapped = torch.from_numpy(np.load(place / f"{key}.npy", mmap_mode="c", allow_pickle=False))
     return list(mapped.split(lengths))
+
+
+def _in_order(made: Iterable[tuple[int, Tensor]]) -> list[Tensor]:
+    return [one for _, one in sorted(made, key=operator.itemgetter(0))]
+
+
+def _has_room(place: Path, lengths: list[int], width: int) -> bool:
+    place.mkdir(parents=True, exist_ok=True)
+    free, wanted = shutil.disk_usage(place).free, 4 * width * sum(lengths)
+    if free < ROOM * wanted:
+        warnings.warn(
+            f"{place} has {free / 1e9:.1f} GB free, and {ROOM * wanted / 1e9:.1f} GB are wanted to keep rows of "
+            f"{wanted / 1e9:.1f} GB: they stay in memory; free the disk, or set PONDERAY_CACHE to a larger one.",
+            DataWarning,
+            stacklevel=4,
+        )
+    return free >= ROOM * wanted
 
 
 @contextlib.contextmanager
@@ -64,11 +102,12 @@ def _one_at_a_time(place: Path, key: str) -> Iterator[None]:
 
 
 def _key(utterances: Sequence[Utterance], features: Features) -> str:
-    content = [[u.identity, u.num_samples, _digest(u.audio)] for u in utterances]
-    return content_hash(features, FIXED_SETTINGS, torchaudio.__version__, _digest(Path(front_end)), content)
+    content = [[u.identity, u.num_samples, digest(u.audio)] for u in utterances]
+    return content_hash(features, FIXED_SETTINGS, torchaudio.__version__, digest(Path(front_end)), content)
 
 
-def _digest(path: Path | None) -> str:
+def digest(path: Path | None) -> str:
+    """Of a file's bytes."""
     assert path is not None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -80,7 +119,7 @@ def _is_whole(place: Path, key: str, lengths: list[int]) -> bool:
         return False
     try:
         index = json.loads(index_file.read_text())
-        whole = bool(index == {"lengths": lengths, "sha256": _digest(frames_file)})
+        whole = bool(index == {"lengths": lengths, "sha256": digest(frames_file)})
     except (OSError, ValueError):
         whole = False
     if not whole:
@@ -88,18 +127,17 @@ def _is_whole(place: Path, key: str, lengths: list[int]) -> bool:
     return whole
 
 
-def _write(place: Path, key: str, lengths: list[int], num_bins: int, made: Iterator[Tensor]) -> None:
+def _write(place: Path, key: str, lengths: list[int], width: int, made: Iterable[tuple[int, Tensor]]) -> None:
     """Both files appear whole or not at all; the index comes last."""
     for left_behind in place.glob(f"{key}.*.partial"):
         left_behind.unlink(missing_ok=True)
     partial = place / f"{key}.{uuid.uuid4().hex[:8]}.partial"
-    rows = open_memmap(partial, mode="w+", dtype=np.float32, shape=(sum(lengths), num_bins))
-    start = 0
-    for length, one in zip(lengths, made, strict=True):
-        rows[start : start + length] = one.numpy()
-        start += length
-    rows.flush()
-    index = json.dumps({"lengths": lengths, "sha256": _digest(partial)})
+    mapped = open_memmap(partial, mode="w+", dtype=np.float32, shape=(sum(lengths), width))
+    starts = [0, *itertools.accumulate(lengths)]
+    for number, one in made:
+        mapped[starts[number] : starts[number + 1]] = one.numpy()
+    mapped.flush()
+    index = json.dumps({"lengths": lengths, "sha256": digest(partial)})
     partial.rename(place / f"{key}.npy")
     partial.write_text(index)
     partial.rename(place / f"{key}.json")
