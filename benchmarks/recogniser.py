@@ -1,14 +1,16 @@
 """Time of one training step of the recogniser, beside the same with `nn.GRU` on packed rows, and its bare products.
 
-    python benchmarks/recogniser.py [--repeats 3] [--num-sizes 5] [--without-packed]
+    python benchmarks/recogniser.py [--repeats 3] [--sizes laptop_4_600 paper_32_600] [--without-packed] [--json]
 
-A step is forward, CTC loss, backward, clipping and Adam on random frames, routed by surprisal with a frozen
-autoregressive model. "products": the matrix products that the step makes, in their order and sizes, recorded from the
-step itself, on arrays that are there already. "packed": the recurrent layers are `nn.GRU` on packed rows. All are timed
-in turns in one process with one torch thread, by the CPU's clock; the least of all repeats counts.
+A step is forward, CTC loss, backward, clipping and Adam on random frames, routed by surprisal; what the frozen
+autoregressive model says is kept, as in training. "products": the matrix products that the step makes, in their order
+and sizes, recorded from the step itself, on arrays that are there already. "packed": the recurrent layers are `nn.GRU`
+on packed rows, and the autoregressive model runs in each step. All are timed in turns in one process with one torch
+thread, by the CPU's clock; the least of all repeats counts.
 """
 
 import argparse
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from search_spaces.asr_sizes import MINI_LIBRISPEECH, base, laptop
 from trainables.asr import network
-from trainables.asr.autoregressive import AutoregressiveModel
+from trainables.asr.autoregressive import AutoregressiveModel, surprisal
 from trainables.asr.config import AsrConfig
 from trainables.asr.controller import Control, SurprisalFit
 from trainables.asr.ctc_loss import ctc_losses
@@ -39,6 +41,9 @@ class Size:
     config: AsrConfig
     batch_size: int
     num_frames: int
+
+    def __str__(self) -> str:
+        return f"{self.name}_{self.batch_size}_{self.num_frames}"
 
 
 LAPTOP = laptop(MINI_LIBRISPEECH.data, num_epochs=1, num_pretraining_epochs=1)
@@ -67,10 +72,14 @@ class Step:
         self.recogniser = Recogniser(config, NUM_LABELS, AutoregressiveModel(config.ar)).train()
         self.optimizer = torch.optim.Adam([p for p in self.recogniser.parameters() if p.requires_grad])
         self.control = Control(config.controller, fit=SurprisalFit(w=0.0, b=0.0, mean_p=0.5, var_p=0.0))
+        with torch.no_grad():
+            features, predictions = self.recogniser.ar(self.frames)
+        self.kept = torch.cat([features, surprisal(self.frames, predictions)[..., None]], dim=-1)
 
-    def run(self) -> None:
+    def run(self, keeps: bool = True) -> None:
         """Forward, backward and update."""
-        output = self.recogniser(self.frames, self.num_frames, self.control, self.uniform)
+        kept = self.kept if keeps else None
+        output = self.recogniser(self.frames, self.num_frames, self.control, self.uniform, kept)
         loss = ctc_losses(output.log_probs, self.num_frames, self.labels).mean()
         self.optimizer.zero_grad()
         loss.backward()
@@ -108,8 +117,8 @@ def cpu_s(way: Callable[[], None]) -> float:
     return time.process_time() - started
 
 
-def row(size: Size, repeats: int, with_packed: bool) -> str:
-    """One line of the table."""
+def measure(size: Size, repeats: int, with_packed: bool) -> dict[str, float]:
+    """Frames a second of each way."""
     step, products = Step(size), Products()
     step.run()
     with products:
@@ -120,30 +129,42 @@ def row(size: Size, repeats: int, with_packed: bool) -> str:
         times["products"].append(cpu_s(products.floor()))
         if with_packed:
             with mock.patch.object(network, "recur", packed_gru):
-                times["packed"].append(cpu_s(step.run))
+                times["packed"].append(cpu_s(lambda: step.run(keeps=False)))
     num_frames = size.batch_size * size.num_frames
-    best = {name: min(found) for name, found in times.items() if found}
-    rates = " ".join(f"{num_frames / best[name]:9,.0f}" if name in best else f"{'':9}" for name in times)
-    over_packed = f"{best['packed'] / best['step']:7.1f}" if with_packed else ""
-    return (
-        f"{size.name:8} {size.batch_size:5} {size.num_frames:6} {rates} {best['step'] / best['products']:10.2f} "
-        f"{over_packed}"
-    )
+    return {name: num_frames / min(found) for name, found in times.items() if found}
+
+
+def row(size: Size, rates: dict[str, float]) -> str:
+    """One line of the table."""
+    shown = " ".join(f"{rates[name]:9,.0f}" if name in rates else f"{'':9}" for name in ("step", "products", "packed"))
+    gain = f"{rates['step'] / rates['packed']:7.1f}" if "packed" in rates else ""
+    over_products = rates["products"] / rates["step"]
+    return f"{size.name:8} {size.batch_size:5} {size.num_frames:6} {shown} {over_products:10.2f} {gain}"
 
 
 def main() -> None:
-    """Prints one row for each size."""
+    """Prints one row for each size, or all of them as one JSON object."""
+    named = {str(size): size for size in SIZES}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--num-sizes", type=int, default=len(SIZES), help="only the first so many rows")
+    parser.add_argument("--sizes", nargs="+", choices=named, default=list(named))
     parser.add_argument("--without-packed", action="store_true", help="minutes of CPU fewer")
+    parser.add_argument("--json", action="store_true", help="frames/s of each size and way, as one object")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    print(f"torch {torch.__version__}, {arguments.repeats} repeats, frames/s of a training step, and ratios of times")
-    print(f"{'size':8} {'batch':>5} {'frames':>6} {'step':>9} {'products':>9} {'packed':>9} {'/ products':>10} gain")
-    for size in SIZES[: arguments.num_sizes]:
-        print(row(size, arguments.repeats, not arguments.without_packed), flush=True)
+    if not arguments.json:
+        print(f"torch {torch.__version__}, {arguments.repeats} repeats, frames/s of a training step, ratios of times")
+        print(
+            f"{'size':8} {'batch':>5} {'frames':>6} {'step':>9} {'products':>9} {'packed':>9} {'/ products':>10} gain"
+        )
+    found = {}
+    for name in arguments.sizes:
+        found[name] = measure(named[name], arguments.repeats, not arguments.without_packed)
+        if not arguments.json:
+            print(row(named[name], found[name]), flush=True)
+    if arguments.json:
+        print(json.dumps({"torch": torch.__version__, "frames_per_s": found}, indent=2))
 
 
 if __name__ == "__main__":
