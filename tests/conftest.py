@@ -23,7 +23,8 @@ pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres", "tests.wor
 TENSOR_MODULES = {
     "asr": (
         "autoregressive", "controller", "controller_fit", "ctc_loss", "data.batches", "data.features", "decode",
-        "encoders", "evaluation", "latency", "network", "pretraining", "recogniser", "recurrent", "released", "routing",
+        "encoders", "evaluation", "frozen", "latency", "network", "pretraining", "recogniser", "recurrent", "released",
+        "routing",
     ),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "tasks.batch"),
     "lm": (

@@ -21,7 +21,7 @@ from trainables.asr.data.batches import Batch, bucketed, collate
 from trainables.asr.data.examples import Example
 from trainables.config import content_hash
 
-Kept = Mapping[str, Float[Tensor, "T K"]]
+Kept = Mapping[str, Float[Tensor, "N K"]]
 """By the utterance's identity."""
 
 BATCH_SIZE = 32
@@ -49,7 +49,6 @@ def keep(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence[Example]
     return {example.identity: one for example, one in zip(examples, rows, strict=True)}
 
 
-@torch.no_grad()
 def read(
     ar: AutoregressiveModel, examples: Sequence[Example], with_features: bool
 ) -> Iterator[tuple[int, Float[Tensor, "T K"]]]:
@@ -58,7 +57,8 @@ def read(
     numbers = {example.identity: number for number, example in enumerate(examples)}
     for group in bucketed(examples, BATCH_SIZE):
         frames = collate(group, distributed.device()).frames
-        features, predictions = ar(frames)
+        with torch.no_grad():
+            features, predictions = ar(frames)
         surprisals = surprisal(frames, predictions)[..., None]
         rows = (torch.cat([features, surprisals], dim=-1) if with_features else surprisals).cpu()
         for example, one in zip(group, rows, strict=True):
