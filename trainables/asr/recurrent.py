@@ -9,8 +9,8 @@ cache can hold. The equations are those of `nn.GRU`: with inputs x and state h
 (Cho et al. 2014, arXiv:1406.1078, with the reset gate behind the product).
 """
 
+import functools
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -83,22 +83,20 @@ class Order:
                 first = step
         return found
 
-    def turn(self, rows: Float[Tensor, "N D X"]) -> Float[Tensor, "N D X"]:
-        """Rows in order of time to rows in the order in which each direction reads, and back; always a copy."""
-        if self.turned is None:
-            return rows.clone(memory_format=torch.contiguous_format)
-        return torch.stack([rows[:, 0], rows[:, 1].index_select(0, self.turned)], dim=1)
+    def turn(self, rows: Float[Tensor, "D N X"]) -> list[Float[Tensor, "N X"]]:
+        """Rows in order of time to rows in the order in which each direction reads, and back."""
+        return [rows[0]] if self.turned is None else [rows[0], rows[1].index_select(0, self.turned)]
 
     def sizes_of(self, block: Block) -> list[int]:
         """The sizes of its steps."""
         return self.sizes[block.steps.start : block.steps.stop]
 
-    def before(self, states: Float[Tensor, "N D H"], step: int) -> Float[Tensor, "B D H"]:
+    def before(self, states: Float[Tensor, "D N H"], step: int) -> Float[Tensor, "D B H"]:
         """The states from which those of `step` are made."""
         if not step:
-            return states.new_zeros(self.sizes[0], *states.shape[1:])
+            return states.new_zeros(len(states), self.sizes[0], states.shape[-1])
         start = self.starts[step - 1]
-        return states[start : start + self.sizes[step]]
+        return states[:, start : start + self.sizes[step]]
 
 
 def _turned(batch_sizes: Tensor) -> Tensor:
@@ -111,57 +109,51 @@ def _turned(batch_sizes: Tensor) -> Tensor:
 class _Recurrence(torch.autograd.Function):
     """Rows of packed data to the states of each direction.
 
-    Kept for backward are r, z and the state's part of n (N D 3H), and n (N D H), beside the states.
+    Kept for backward are r, z and the state's part of n (D N 3H), and n (D N H), beside the states.
     """
 
     @staticmethod
     def forward(context: Any, rows: Tensor, order: Order, keeps: bool, *weights: Tensor) -> Tensor:
         parts, size, blocks = len(weights) // 4, weights[-1].shape[0] // 3, order.blocks()
         num_kept = len(rows) if keeps else max(block.rows.stop - block.rows.start for block in blocks)
-        all_gates, all_new = (rows.new_empty(num_kept, parts, width) for width in (3 * size, size))
-        states = rows.new_empty(len(rows), parts, size)
-        read = [rows] if order.turned is None else [rows, rows.index_select(0, order.turned)]
+        all_gates, all_new = (rows.new_empty(parts, num_kept, width) for width in (3 * size, size))
+        states = rows.new_empty(parts, len(rows), size)
+        read, of_state = order.turn(rows.expand(parts, -1, -1)), torch.stack(weights[parts : 2 * parts])
         for block in blocks:
             kept = block.rows if keeps else slice(block.rows.stop - block.rows.start)
-            gates, new = all_gates[kept], all_new[kept]
+            gates, new = all_gates[:, kept], all_new[:, kept]
             for one in range(parts):
-                _read(gates[:, one], new[:, one], read[one][block.rows], *weights[one::parts])
-            _advance(gates, new, states, block, order, weights[parts : 2 * parts])
+                _read(gates[one], new[one], read[one][block.rows], *weights[one::parts])
+            _advance(gates, new, states, block, order, of_state.transpose(1, 2))
         if keeps:
             context.order = order
             context.save_for_backward(rows, all_gates, all_new, states, *weights)
-        return order.turn(states).flatten(1)
+        return torch.cat(order.turn(states), dim=1)
 
     @staticmethod
     @once_differentiable
     def backward(context: Any, of_outputs: Tensor) -> tuple[Tensor | None, ...]:
         rows, gates, new, states, *weights = context.saved_tensors
-        order, parts = context.order, len(weights) // 4
-        of_states = order.turn(of_outputs.unflatten(1, (parts, -1)))
+        order, parts, size = context.order, len(weights) // 4, new.shape[-1]
+        of_states = torch.stack(order.turn(of_outputs.unflatten(1, (parts, -1)).transpose(0, 1)))
         of_weights = [torch.zeros_like(weight) for weight in weights]
-        read = [rows] if order.turned is None else [rows, rows.index_select(0, order.turned)]
-        of_read = [torch.empty_like(rows) for _ in read if context.needs_input_grad[0]]
+        read, of_state = order.turn(rows.expand(parts, -1, -1)), torch.stack(weights[parts : 2 * parts])
+        of_read = rows.new_empty(parts, *rows.shape) if context.needs_input_grad[0] else None
         for block in reversed(order.blocks()):
-            before = torch.cat([order.before(states, step) for step in block.steps])
-            kept = (gates[block.rows], new[block.rows])
-            of_gates, of_new = _go_back(*kept, before, of_states, block, order, weights[parts : 2 * parts])
+            before = torch.cat([order.before(states, step) for step in block.steps], dim=1)
+            kept = (gates[:, block.rows], new[:, block.rows])
+            of_gates, of_new = _go_back(*kept, before, of_states, block, order, of_state)
             for one in range(parts):
                 of_input, of_recurrent, of_bias, of_state_bias = of_weights[one::parts]
-                of_state_bias += of_gates[:, one].sum(0)
-                of_recurrent.addmm_(of_gates[:, one].t(), before[:, one])
-                of_gates[:, one, -new.shape[-1] :] = of_new[:, one]
-                of_bias += of_gates[:, one].sum(0)
-                of_input.addmm_(of_gates[:, one].t(), read[one][block.rows])
-                if of_read:
-                    torch.mm(of_gates[:, one], weights[one], out=of_read[one][block.rows])
-        return _both(of_read, order), None, None, *of_weights
-
-
-def _both(of_read: list[Tensor], order: Order) -> Tensor | None:
-    """The gradient of the rows, from that of what each direction read; None where none is wanted."""
-    if not of_read:
-        return None
-    return of_read[0] if order.turned is None else of_read[0] + of_read[1].index_select(0, order.turned)
+                of_state_bias += of_gates[one].sum(0)
+                of_recurrent.addmm_(of_gates[one].t(), before[one])
+                of_gates[one, :, 2 * size :] = of_new[one]
+                of_bias += of_gates[one].sum(0)
+                of_input.addmm_(of_gates[one].t(), read[one][block.rows])
+                if of_read is not None:
+                    torch.mm(of_gates[one], weights[one], out=of_read[one, block.rows])
+        of_rows = None if of_read is None else functools.reduce(torch.add, order.turn(of_read))
+        return of_rows, None, None, *of_weights
 
 
 def _read(
@@ -174,29 +166,22 @@ def _read(
     gates[:, two:] = state_bias[two:]
 
 
-def _advance(gates: Tensor, new: Tensor, states: Tensor, block: Block, order: Order, weights: Sequence[Tensor]) -> None:
-    """Makes the states of a block, step by step, with each direction's weight."""
-    sizes, size, transposed = order.sizes_of(block), new.shape[-1], [weight.t() for weight in weights]
-    of_block = states[block.rows]
-    reset, update, from_state = (part.split(sizes) for part in gates.split(size, -1))
-    both, news, made = gates[..., : 2 * size].split(sizes), new.split(sizes), of_block.split(sizes)
-    products, read = _of_directions(gates, sizes), _of_directions(of_block, sizes)
+def _advance(
+    gates: Tensor, new: Tensor, states: Tensor, block: Block, order: Order, weights: Float[Tensor, "D H G"]
+) -> None:
+    """Makes the states of a block, step by step."""
+    sizes, size = order.sizes_of(block), new.shape[-1]
+    reset, update, from_state = (part.split(sizes, dim=1) for part in gates.split(size, -1))
+    all_gates, both = gates.split(sizes, dim=1), gates[..., : 2 * size].split(sizes, dim=1)
+    news, made = new.split(sizes, dim=1), states[:, block.rows].split(sizes, dim=1)
     last = order.before(states, block.steps.start)
-    lasts = list(last.unbind(1))
     for step, num_rows in enumerate(sizes):
-        if len(last) > num_rows:
-            last, lasts = last[:num_rows], [state[:num_rows] for state in lasts]
-        for product, state, weight in zip(products, lasts, transposed, strict=True):
-            product[step].addmm_(state, weight)
+        if last.shape[1] > num_rows:
+            last = last[:, :num_rows]
+        all_gates[step].baddbmm_(last, weights)
         both[step].sigmoid_()
         news[step].addcmul_(reset[step], from_state[step]).tanh_()
-        torch.lerp(news[step], last, update[step], out=made[step])
-        last, lasts = made[step], [state[step] for state in read]
-
-
-def _of_directions(rows: Float[Tensor, "N D *X"], sizes: list[int]) -> list[tuple[Tensor, ...]]:
-    """What each direction has at each step."""
-    return [part.split(sizes) for part in rows.unbind(1)]
+        last = torch.lerp(news[step], last, update[step], out=made[step])
 
 
 def _go_back(
@@ -206,7 +191,7 @@ def _go_back(
     of_states: Tensor,
     block: Block,
     order: Order,
-    weights: Sequence[Tensor],
+    weights: Float[Tensor, "D G H"],
 ) -> tuple[Tensor, Tensor]:
     """The gradients of what a block's gates get from the state, and of what n gets from the inputs.
 
@@ -219,18 +204,16 @@ def _go_back(
         [slope_of_new * from_state * reset * (1 - reset), (before - new) * update * (1 - update), slope_of_new * reset],
         dim=-1,
     )
-    by_gate, updates = of_gates.unflatten(-1, (3, -1)).split(sizes), update.split(sizes)
-    products, made = _of_directions(of_gates, sizes), of_states[block.rows]
-    whole, one_by_one = (made.split(sizes), made.unsqueeze(2).split(sizes))
-    first = block.steps.start
+    made = of_states[:, block.rows]
+    all_gates, by_gate = of_gates.split(sizes, dim=1), of_gates.unflatten(-1, (3, -1)).split(sizes, dim=1)
+    whole, one_by_one = made.split(sizes, dim=1), made.unsqueeze(2).split(sizes, dim=1)
+    updates, first = update.split(sizes, dim=1), block.steps.start
     lasts = [order.before(of_states, first) if first else None, *whole[:-1]]
     for step in reversed(range(len(sizes))):
         by_gate[step].mul_(one_by_one[step])
         last = lasts[step]
         if last is None:
             break
-        last = last[: sizes[step]] if len(last) > sizes[step] else last
-        last.addcmul_(whole[step], updates[step])
-        for state, product, weight in zip(last.unbind(1), products, weights, strict=True):
-            state.addmm_(product[step], weight)
+        last = last[:, : sizes[step]] if last.shape[1] > sizes[step] else last
+        last.addcmul_(whole[step], updates[step]).baddbmm_(all_gates[step], weights)
     return of_gates, made * slope_of_new
