@@ -58,12 +58,12 @@ class Size:
 
 
 SIZES = (
-    Size("LSTM 512 x 512", "lstm", 512, 512),
     Size("parity", "rnn", 128, 128),
     Size("logic", "lstm", 128, 16),
     Size("addition", "lstm", 512, 32),
     Size("sort", "lstm", 512, 16),
     Size("text", "lstm", 1500, 16),
+    Size("LSTM 512 x 512", "lstm", 512, 512),
 )
 
 

@@ -5,7 +5,7 @@ The input of a step is projected once and serves all of its updates. Gates are o
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import torch
 from jaxtyping import Float
@@ -20,7 +20,7 @@ Update = Callable[[Float[Tensor, "R P"], State], State]
 """From a projected input and a state to the next state; any number of rows."""
 
 Factors = tuple[tuple[Tensor, Tensor], ...]
-"""For the last tensors of a state: two factors of the gradient that does not come through the recurrent product."""
+"""Two factors of the gradient that the last tensor of a state gets past the recurrent product; or none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,21 +35,6 @@ class Slopes:
 
     gates: Tensor
     parts: tuple[Tensor, ...]
-
-
-class ClosedForm(Protocol):
-    """A cell without autograd, and its gradients."""
-
-    def advance(
-        self, inputs: Float[Tensor, "R P"], before: State, columns: Float[Tensor, "H G"], bias: Float[Tensor, " G"]
-    ) -> tuple[State, State]:
-        """The next state, and what `slopes` needs beside the states; `inputs` are from `with_bias`."""
-
-    def slopes(self, before: State, after: State, kept: State, of_after: State) -> Slopes:
-        """Of many updates; `of_after` is where the gradients of the states behind them will be."""
-
-    def go_back(self, of_after: State, *parts: Tensor) -> Factors:
-        """Makes the gradients of the gates of one update from those of its states."""
 
 
 class TanhCell(nn.Module):
@@ -75,17 +60,24 @@ class TanhCell(nn.Module):
         """The gradients of projected inputs from those of the gates (... W)."""
         return of_gates
 
-    def advance(self, inputs: Tensor, before: State, columns: Tensor, _: Tensor) -> tuple[State, State]:
-        """As `ClosedForm`."""
+    def advance(self, inputs: Tensor, before: State, columns: Tensor, bias: Tensor) -> tuple[State, State]:
+        """The next state of R rows, and what `slopes` needs beside the states.
+
+        Args:
+            inputs: from `with_bias` (R P).
+            before: the state.
+            columns: the recurrent weight, transposed (H G).
+            bias: the recurrent one (G), for a cell whose `inputs` do not have it.
+        """
         return (torch.addmm(inputs, before[0], columns).tanh_(),), ()
 
     def slopes(self, before: State, after: State, kept: State, of_after: State) -> Slopes:
-        """As `ClosedForm`."""
+        """Of N updated rows; `of_after` is where the gradients of the states behind the updates will be."""
         gates = after[0].square().neg_().add_(1)
         return Slopes(gates, (gates,))
 
     def go_back(self, of_after: State, *parts: Tensor) -> Factors:
-        """As `ClosedForm`."""
+        """Turns `parts` of one update to the gradients of its gates; needs those of the states behind it."""
         parts[0].mul_(of_after[0])
         return ()
 
@@ -125,7 +117,7 @@ class GruCell(nn.Module):
         return torch.cat([reset, kept, new], dim=-1)
 
     def advance(self, inputs: Tensor, before: State, columns: Tensor, bias: Tensor) -> tuple[State, State]:
-        """As `ClosedForm`; keeps r and z, U's part of n, and n."""
+        """As `TanhCell.advance`; keeps r and z, U's part of n, and n."""
         size = len(columns)
         both, candidate = inputs.split((2 * size, size), dim=1)
         gates, from_state = torch.addmm(bias, before[0], columns).split((2 * size, size), dim=1)
@@ -135,7 +127,7 @@ class GruCell(nn.Module):
         return (torch.lerp(new, before[0], kept),), (gates, from_state, new)
 
     def slopes(self, before: State, after: State, kept: State, of_after: State) -> Slopes:
-        """As `ClosedForm`."""
+        """As `TanhCell.slopes`."""
         both, from_state, new = kept
         reset, keep = both.chunk(2, dim=1)
         of_new = (1 - keep) * (1 - new * new)
@@ -144,7 +136,7 @@ class GruCell(nn.Module):
         return Slopes(gates, (gates.unflatten(1, (4, -1)), of_after[0].unsqueeze(1), keep))
 
     def go_back(self, of_after: State, *parts: Tensor) -> Factors:
-        """As `ClosedForm`."""
+        """As `TanhCell.go_back`."""
         gates, of_hidden, keep = parts
         gates.mul_(of_hidden)
         return ((of_after[0], keep),)
@@ -180,8 +172,8 @@ class LstmCell(nn.Module):
         """The gradients of projected inputs from those of the gates (... W)."""
         return of_gates
 
-    def advance(self, inputs: Tensor, before: State, columns: Tensor, _: Tensor) -> tuple[State, State]:
-        """As `ClosedForm`; keeps i, f, a place for the gradient of g, o; tanh(g); tanh(c)."""
+    def advance(self, inputs: Tensor, before: State, columns: Tensor, bias: Tensor) -> tuple[State, State]:
+        """As `TanhCell.advance`; keeps i, f, a place for the gradient of g, o; tanh(g); tanh(c)."""
         gates = torch.addmm(inputs, before[0], columns)
         taken, kept, candidate, shown = gates.chunk(4, dim=1)
         new = candidate.tanh()
@@ -191,7 +183,7 @@ class LstmCell(nn.Module):
         return (shown * squashed, memory), (gates, new, squashed)
 
     def slopes(self, before: State, after: State, kept: State, of_after: State) -> Slopes:
-        """As `ClosedForm`."""
+        """As `TanhCell.slopes`."""
         gates, new, squashed = kept
         taken, keep, _, shown = gates.chunk(4, dim=1)
         slopes = gates.addcmul(gates, gates, value=-1).unflatten(1, (4, -1))
@@ -200,12 +192,10 @@ class LstmCell(nn.Module):
         torch.addcmul(taken, taken * new, new, value=-1, out=slopes[:, 2])
         slopes[:, 3].mul_(squashed)
         of_memory = torch.addcmul(shown, after[0], squashed, value=-1)
-        return Slopes(
-            slopes.flatten(1), (slopes[:, :3], slopes[:, 3], of_memory, of_after[1].unsqueeze(1), keep)
-        )
+        return Slopes(slopes.flatten(1), (slopes[:, :3], slopes[:, 3], of_memory, of_after[1].unsqueeze(1), keep))
 
     def go_back(self, of_after: State, *parts: Tensor) -> Factors:
-        """As `ClosedForm`."""
+        """As `TanhCell.go_back`."""
         gates, shown, through, of_memory_by_gate, keep = parts
         of_hidden, of_memory = of_after
         of_memory.addcmul_(of_hidden, through)
@@ -214,10 +204,12 @@ class LstmCell(nn.Module):
         return ((of_memory, keep),)
 
 
+Cell = TanhCell | GruCell | LstmCell
 CELLS: Final[dict[str, type[TanhCell] | type[GruCell] | type[LstmCell]]] = {
     "rnn": TanhCell,
     "gru": GruCell,
     "lstm": LstmCell,
 }
 """What Adaptive Computation Time can wrap: `begin` gives the update; a projected input is `num_gates` times as wide as
-a tensor of the state, of which there are `num_states`."""
+a tensor of the state, of which there are `num_states`. `advance`, `slopes` and `go_back` are the same update without
+autograd, and its gradients."""

@@ -10,30 +10,18 @@ slopes of the gates. The gradients of the weights are products over many updates
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from typing import Any, Final
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from trainables.act.cells import ClosedForm, Slopes, State
+from trainables.act.cells import Cell, Slopes, State
 
 PRODUCT_ROWS: Final = 256
 """Updated rows at least that one product with the weight's gradient takes in, if there are so many."""
-
-
-class PonderCell(ClosedForm, Protocol):
-    """A cell whose `recurrent` weights are U and c."""
-
-    recurrent: nn.Linear
-
-    def with_bias(self, projected: Tensor, bias: Tensor) -> Tensor:
-        """The input of `advance`."""
-
-    def of_inputs(self, of_gates: Tensor) -> Tensor:
-        """The gradients of projected inputs from those of the gates (... W)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +48,7 @@ class Ponder:
 
 
 def ponder(
-    cell: PonderCell,
+    cell: Cell,
     projected: Float[Tensor, "N P"],
     sizes: Sequence[int],
     first_flag: Float[Tensor, " P"],
@@ -86,53 +74,46 @@ def ponder(
     return Ponder(tuple(states), num_updates, remainder)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class _Step:
-    """The updates of one step: of each one its rows, and what came out of it.
+    """The updates of one step.
 
     Attributes:
-        rows: which of the step's.
-        came: which rows of the update before go on to it; None where all do.
-        before, after, kept: as in `ClosedForm`.
-        h: the halting probabilities (R 1).
-        spent: their sum before this update (R 1).
+        rows: of each update, which of the step's it has.
+        sizes: how many.
+        came: of each update, which rows of the one before it go on to it; None where all do.
+        before, after, kept: of each update, as in `Cell`.
+        all_rows: those of all updates, one update behind the other (N).
+        h: the halting probabilities (N 1).
+        p: how much of each state is mixed (N 1).
+        last: the place of each row's last update among the N.
     """
 
-    rows: list[Tensor] = field(default_factory=list)
-    came: list[Tensor | None] = field(default_factory=list)
-    before: list[State] = field(default_factory=list)
-    after: list[State] = field(default_factory=list)
-    kept: list[State] = field(default_factory=list)
-    h: list[Tensor] = field(default_factory=list)
-    spent: list[Tensor] = field(default_factory=list)
+    rows: list[Tensor]
+    sizes: list[int]
+    came: list[Tensor | None]
+    before: list[State]
+    after: list[State]
+    kept: list[State]
+    all_rows: Tensor
+    h: Tensor
+    p: Tensor
+    last: Tensor
 
-    def sum_by_row(self, values: Float[Tensor, "N X"], num_rows: int) -> Float[Tensor, "R X"]:
+    def sum_by_row(self, values: Float[Tensor, "N X"]) -> Float[Tensor, "R X"]:
         """Over all updates; one after the other where a GPU would add them in any order."""
-        total = values.new_zeros(num_rows, values.shape[1])
+        if self.sizes[-1] == self.sizes[0]:
+            return values.unflatten(0, (len(self.sizes), self.sizes[0])).sum(0)
+        total = values.new_zeros(self.sizes[0], values.shape[1])
         if not values.is_cuda:
-            return total.index_add_(0, torch.cat(self.rows), values)
-        for rows, part in zip(self.rows, values.split([len(rows) for rows in self.rows]), strict=True):
+            return total.index_add_(0, self.all_rows, values)
+        for rows, part in zip(self.rows, values.split_with_sizes(self.sizes), strict=True):
             total.index_add_(0, rows, part)
         return total
 
 
-@dataclass(frozen=True, eq=False)
-class _Mixing:
-    """How the states of a step's updates are mixed.
-
-    Attributes:
-        p: of each updated row (N 1).
-        last: the place of each row's last update among the N.
-        remainder: of each row.
-    """
-
-    p: Tensor
-    last: Tensor
-    remainder: Tensor
-
-
 def _run(
-    cell: PonderCell,
+    cell: Cell,
     base: Tensor,
     first: Tensor,
     before: State,
@@ -142,41 +123,49 @@ def _run(
 ) -> _Step:
     """All updates of a step."""
     weight, bias, halting_weight, halting_bias = weights
-    columns, column = weight.t(), halting_weight.t()
-    step, inputs = _Step(), first
-    rows, came, spent = torch.arange(len(base), device=base.device), None, base.new_zeros(len(base), 1)
+    columns, column, inputs = weight.t(), halting_weight.t(), first
+    size, came, spent = base.shape[0], None, base.new_zeros(base.shape[0], 1)
+    rows = torch.arange(size, device=base.device)
+    updates = []
     for n in range(1, limits.max_updates + 1):
         after, kept = cell.advance(inputs, before, columns, bias)
         h = torch.addmm(halting_bias, after[0], column).sigmoid_()
-        step.rows.append(rows)
-        step.came.append(came)
-        step.before.append(before)
-        step.after.append(after)
-        step.kept.append(kept)
-        step.h.append(h)
-        step.spent.append(spent)
-        if n == limits.max_updates:
-            break
+        updates.append((rows, size, came, before, after, kept, h, spent))
         before, spent, inputs, came = after, spent + h, base, None
-        if len(rows) and spent.max().item() < threshold:
+        if n == limits.max_updates or (size and spent.max().item() < threshold):
             continue
         came = (spent >= threshold).logical_not_().squeeze(1).nonzero().squeeze(1)
-        if not len(came):
+        size = came.shape[0]
+        if not size:
             break
         rows, base, spent = (one.index_select(0, came) for one in (rows, base, spent))
         before, inputs = tuple(part.index_select(0, came) for part in before), base
-    return step
+    return _noted(updates, limits, threshold)
 
 
-def _mix(step: _Step, num_rows: int, limits: Limits, threshold: float) -> _Mixing:
-    rows, h, spent = torch.cat(step.rows), torch.cat(step.h), torch.cat(step.spent)
-    left = 1 - spent
-    halts = (spent + h) >= threshold
-    if len(step.rows) == limits.max_updates:
-        halts[len(halts) - len(step.rows[-1]) :] = True
-    at = halts.squeeze(1).nonzero().squeeze(1)
-    last = torch.empty(num_rows, dtype=torch.long, device=rows.device).index_copy_(0, rows.index_select(0, at), at)
-    return _Mixing(torch.where(halts, left, h), last, left.squeeze(1).index_select(0, last))
+def _noted(updates: list[tuple[Any, ...]], limits: Limits, threshold: float) -> _Step:
+    rows, sizes, came, before, after, kept, h, spent = map(list, zip(*updates, strict=True))
+    all_rows = _joined(rows)
+    if sizes[-1] == sizes[0]:  # all halt at once
+        p = _joined([*h[:-1], 1 - spent[-1]])
+        last = torch.arange(p.shape[0] - sizes[-1], p.shape[0], device=p.device)
+    else:
+        halts = torch.cat(spent) + torch.cat(h) >= threshold
+        if len(sizes) == limits.max_updates:
+            halts[halts.shape[0] - sizes[-1] :] = True
+        p = torch.where(halts, 1 - torch.cat(spent), torch.cat(h))
+        at = halts.squeeze(1).nonzero().squeeze(1)
+        last = torch.empty_like(rows[0]).index_copy_(0, all_rows.index_select(0, at), at)
+    return _Step(rows, sizes, came, before, after, kept, all_rows, _joined(h), p, last)
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _joined_each(of_updates: list[State]) -> State:
+    """What belongs together of all updates."""
+    return tuple(map(_joined, zip(*of_updates, strict=True)))
 
 
 class _Ponder(torch.autograd.Function):
@@ -185,7 +174,7 @@ class _Ponder(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        cell: PonderCell,
+        cell: Cell,
         sizes: tuple[int, ...],
         limits: Limits,
         keeps: bool,
@@ -194,21 +183,21 @@ class _Ponder(torch.autograd.Function):
         *tensors: Tensor,
     ) -> tuple[Tensor, ...]:
         weights, state = tensors[:4], tensors[4:]
-        threshold = float(projected.new_tensor(1 - limits.epsilon))  # as it is rounded where it is compared
+        threshold = torch.tensor(1 - limits.epsilon, dtype=projected.dtype).item()  # rounded as where it is compared
         steps, found = [], []
-        for base in cell.with_bias(projected, weights[1]).split(sizes):
-            before = tuple(part[: len(base)] for part in state)
+        for base in cell.with_bias(projected, weights[1]).split_with_sizes(sizes):
+            num_rows = base.shape[0]
+            before = tuple(part[:num_rows] for part in state)
             step = _run(cell, base, base + flag, before, weights, limits, threshold)
-            mixing = _mix(step, len(base), limits, threshold)
-            state = tuple(step.sum_by_row(mixing.p * torch.cat(parts), len(base)) for parts in zip(*step.after, strict=True))
-            num_updates = torch.bincount(torch.cat(step.rows), minlength=len(base))
-            found.append((*state, num_updates, mixing.remainder))
+            state = tuple(step.sum_by_row(step.p * part) for part in _joined_each(step.after))
+            num_updates = torch.bincount(step.all_rows, minlength=num_rows)
+            found.append((*state, num_updates, step.p.squeeze(1).index_select(0, step.last)))
             if keeps:
-                steps.append((step, mixing))
+                steps.append(step)
         if keeps:
             ctx.cell, ctx.sizes, ctx.steps = cell, sizes, steps
             ctx.save_for_backward(*weights)
-        flat = tuple(torch.cat(parts) for parts in zip(*found, strict=True))
+        flat = _joined_each(found)
         ctx.mark_non_differentiable(flat[-2])
         return flat
 
@@ -218,7 +207,7 @@ class _Ponder(torch.autograd.Function):
         *of_states, _, of_remainder = gradients
         back = _Backward(ctx.cell, ctx.saved_tensors, of_states, ctx.sizes, any(ctx.needs_input_grad[10:]))
         for number in reversed(range(len(ctx.sizes))):
-            back.step(number, *ctx.steps[number], of_remainder)
+            back.step(number, ctx.steps[number], of_remainder)
         return None, None, None, None, *back.found()
 
 
@@ -227,7 +216,7 @@ class _Backward:
 
     def __init__(
         self,
-        cell: PonderCell,
+        cell: Cell,
         weights: Sequence[Tensor],
         of_states: Sequence[Tensor],
         sizes: tuple[int, ...],
@@ -235,91 +224,83 @@ class _Backward:
     ) -> None:
         self.cell, self.sizes = cell, sizes
         self.weight, _, self.halting_weight, _ = weights
+        self.num_gates = self.weight.shape[0]
         starts = [0, *itertools.accumulate(sizes)]
         self.rows = [slice(*ends) for ends in itertools.pairwise(starts)]
         self.of_states = [one.clone(memory_format=torch.contiguous_format) for one in of_states]
         self.of_first = [one.new_zeros(sizes[0], one.shape[1]) for one in of_states] if asks_for_first else []
-        self.of_weight, self.of_halting = torch.zeros_like(self.weight), torch.zeros_like(self.halting_weight)
-        self.of_halting_bias = self.weight.new_zeros(1)
+        self.of_weights: list[Tensor] = []
         self.of_gates: list[Tensor] = []
         self.of_flag: list[Tensor] = []
-        self.waiting: list[tuple[Tensor, Tensor]] = []
+        self.waiting: list[State] = []
 
-    def step(self, number: int, step: _Step, mixing: _Mixing, of_remainder: Tensor) -> None:
+    def step(self, number: int, step: _Step, of_remainder: Tensor) -> None:
         """The updates of one step."""
         size, rows = self.sizes[number], self.rows[number]
-        before, after, kept = (
-            tuple(torch.cat(parts) for parts in zip(*of_updates, strict=True))
-            for of_updates in (step.before, step.after, step.kept)
-        )
-        of_after = self._mixed(step, mixing, after, [one[rows] for one in self.of_states], of_remainder[rows])
+        before, after, kept = map(_joined_each, (step.before, step.after, step.kept))
+        of_after, of_logit = self._mixed(step, after, [one[rows] for one in self.of_states], of_remainder[rows])
         slopes = self.cell.slopes(before, after, kept, of_after)
         earlier = slice(self.rows[number - 1].start, self.rows[number - 1].start + size)
-        target = [one[earlier] for one in self.of_states] if number else self.of_first
-        self._updates(step, slopes, of_after, target)
-        self.of_gates.append(step.sum_by_row(slopes.gates, size))
+        self._updates(step, slopes, of_after, [one[earlier] for one in self.of_states] if number else self.of_first)
+        self.of_gates.append(step.sum_by_row(slopes.gates))
         self.of_flag.append(slopes.gates[:size].sum(0))
-        self.waiting.append((slopes.gates[:, : len(self.weight)], before[0]))
-        if sum(len(one) for one, _ in self.waiting) >= PRODUCT_ROWS:
+        self.waiting.append((slopes.gates[:, : self.num_gates], before[0], of_logit, after[0]))
+        if sum(one[0].shape[0] for one in self.waiting) >= PRODUCT_ROWS:
             self._multiply()
 
-    def _mixed(
-        self, step: _Step, mixing: _Mixing, after: State, of_mixture: list[Tensor], of_remainder: Tensor
-    ) -> State:
-        """The gradients of states that come from their mixture and from their halting units.
+    def _mixed(self, step: _Step, after: State, of_mixture: list[Tensor], of_remainder: Tensor) -> tuple[State, Tensor]:
+        """The gradients of states that come from their mixture and from their halting units, and those of the units.
 
         d s / d h^n = s^n - s^N and d R / d h^n = -1, for n < N.
         """
-        rows, h = torch.cat(step.rows), torch.cat(step.h)
-        of_after = tuple(one.index_select(0, rows) for one in of_mixture)
-        worth = sum(torch.linalg.vecdot(*both) for both in zip(of_after, after, strict=True))
-        assert isinstance(worth, Tensor)
-        worth.index_add_(0, mixing.last, of_remainder)
-        of_h = worth - worth.index_select(0, mixing.last.index_select(0, rows))
-        of_logit = torch.ops.aten.sigmoid_backward(of_h.unsqueeze(1), h)
-        self.of_halting.addmm_(of_logit.t(), after[0])
-        self.of_halting_bias += of_logit.sum()
+        of_after = tuple(one.index_select(0, step.all_rows) for one in of_mixture)
+        worth = torch.linalg.vecdot(of_after[0], after[0])
+        for both in zip(of_after[1:], after[1:], strict=True):
+            worth += torch.linalg.vecdot(*both)
+        worth.index_add_(0, step.last, of_remainder)
+        of_h = worth - worth.index_select(0, step.last.index_select(0, step.all_rows))
+        of_logit = torch.ops.aten.sigmoid_backward(of_h.unsqueeze(1), step.h)
         for one in of_after:
-            one.mul_(mixing.p)
+            one.mul_(step.p)
         of_after[0].addcmul_(of_logit, self.halting_weight)
-        return of_after
+        return of_after, of_logit
 
-    def _updates(self, step: _Step, slopes: Slopes, of_after: State, of_first: Sequence[Tensor]) -> None:
+    def _updates(self, step: _Step, slopes: Slopes, of_after: State, of_first: list[Tensor]) -> None:
         """From the last update to the first: turns slopes to gradients, and adds what goes to the states before."""
-        sizes = [len(rows) for rows in step.rows]
-        products = slopes.gates[:, : len(self.weight)].split_with_sizes(sizes)
-        parts = list(zip(*(one.split_with_sizes(sizes) for one in slopes.parts), strict=True))
-        states: list[State] = [tuple(of_first), *zip(*(one.split_with_sizes(sizes) for one in of_after), strict=True)]
-        for n in reversed(range(len(sizes))):
-            factors = self.cell.go_back(states[n + 1], *parts[n])
-            before, came = states[n], step.came[n]
+        products = slopes.gates[:, : self.num_gates].split_with_sizes(step.sizes)
+        parts = list(zip(*(one.split_with_sizes(step.sizes) for one in slopes.parts), strict=True))
+        states = list(zip(*(one.split_with_sizes(step.sizes) for one in of_after), strict=True))
+        for n in reversed(range(len(step.sizes))):
+            factors = self.cell.go_back(states[n], *parts[n])
+            before, came = states[n - 1] if n else of_first, step.came[n]
             if not before:
                 break
             if came is None:
                 before[0].addmm_(products[n], self.weight)
-                for target, pair in zip(reversed(before), factors, strict=False):
-                    target.addcmul_(*pair)
+                for one, other in factors:
+                    before[-1].addcmul_(one, other)
             else:
                 before[0].index_add_(0, came, products[n] @ self.weight)
-                for target, (one, other) in zip(reversed(before), factors, strict=False):
-                    target.index_add_(0, came, one * other)
+                for one, other in factors:
+                    before[-1].index_add_(0, came, one * other)
 
     def _multiply(self) -> None:
-        of_gates, before = (torch.cat(parts) for parts in zip(*self.waiting, strict=True))
-        self.of_weight.addmm_(of_gates.t(), before)
+        """The gradients of the weights so far."""
+        of_gates, before, of_logit, after = _joined_each(self.waiting)
         self.waiting.clear()
+        if self.of_weights:
+            self.of_weights[0].addmm_(of_gates.t(), before)
+            self.of_weights[1].addmm_(of_logit.t(), after)
+            self.of_weights[2].add_(of_logit.sum(0))
+        else:
+            self.of_weights = [of_gates.t() @ before, of_logit.t() @ after, of_logit.sum(0)]
 
     def found(self) -> tuple[Tensor | None, ...]:
         """In the order of `_Ponder`."""
         if self.waiting:
             self._multiply()
-        of_gates, of_flag = torch.cat(self.of_gates[::-1]), torch.stack(self.of_flag).sum(0)
-        return (
-            self.cell.of_inputs(of_gates),
-            self.cell.of_inputs(of_flag),
-            self.of_weight,
-            of_gates.sum(0)[: len(self.weight)],
-            self.of_halting,
-            self.of_halting_bias,
-            *(self.of_first or [None] * len(self.of_states)),
-        )
+        of_gates, (of_weight, *of_halting) = _joined(self.of_gates[::-1]), self.of_weights
+        of_flag = self.of_flag[0] if len(self.of_flag) == 1 else torch.stack(self.of_flag).sum(0)
+        of_bias = of_gates.sum(0)[: self.num_gates]
+        of_first = self.of_first or [None] * len(self.of_states)
+        return self.cell.of_inputs(of_gates), self.cell.of_inputs(of_flag), of_weight, of_bias, *of_halting, *of_first

@@ -4,13 +4,14 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainables.act.cells import CELLS, State
 from trainables.act.config import ActConfig, Adaptive, Fixed
 from trainables.act.halting import Limits, Ponder, ponder
+from trainables.act.order import Order
 from trainables.act.tasks.data import sizes
 
 
@@ -69,24 +70,15 @@ class Network(nn.Module):
             inputs: vectors (B T I) or symbols (B T).
             num_steps: of each sequence; 0 for one that has ended. Any number of sequences, also none.
         """
-        order = num_steps.argsort(descending=True, stable=True)
-        place = order.argsort()
-        state = tuple(part[order] for part in state) if state else self._zeros(inputs)
-        is_step = torch.arange(wanted.shape[1], device=num_steps.device)[:, None] < num_steps[order]
-        num_alive_at = is_step[: max(1, int(is_step.any(1).sum()))].sum(1).tolist()
-        projected = self._project(inputs[order].transpose(0, 1)[is_step])
-        done = self._steps(projected, num_alive_at, tuple(part[: num_alive_at[0]] for part in state))
-        rows, columns = wanted.nonzero(as_tuple=True)
-        starts = F.pad(is_step.sum(1).cumsum(0), (1, 0))
-        ends = starts[(num_steps - 1).clamp(min=0)] + place
+        order = Order(num_steps, wanted.shape[1])
+        state = state or self._zeros(inputs)
+        projected = self._project(order.by_row(inputs))
+        done = self._steps(projected, order.sizes, tuple(order.at_first(part) for part in state))
         return Run(
-            self._read_out(done.states[0][starts[columns] + place[rows]]),
-            _by_sequence(done.num_updates, is_step, place),
-            _by_sequence(done.remainder, is_step, place),
-            tuple(
-                torch.where((num_steps > 0)[:, None], after[ends], before[place])
-                for before, after in zip(state, done.states, strict=True)
-            ),
+            self._read_out(done.states[0].index_select(0, order.row_of[wanted])),
+            order.by_sequence(done.num_updates),
+            order.by_sequence(done.remainder),
+            order.behind(done.states, state),
         )
 
     def _zeros(self, inputs: Tensor) -> State:
@@ -120,12 +112,3 @@ class Network(nn.Module):
         if self.sizes.num_logits == 1:
             logits = F.pad(logits, (1, 0))
         return logits.log_softmax(-1)
-
-
-def _by_sequence(
-    values: Shaped[Tensor, " N"], is_step: Bool[Tensor, "T B"], place: Int[Tensor, " B"]
-) -> Shaped[Tensor, "B T"]:
-    """Values of all steps, one behind the other, by the sequences' own order; 0 where there is none."""
-    found = values.new_zeros(is_step.shape)
-    found[is_step] = values
-    return found.t()[place]
