@@ -6,8 +6,9 @@ One window of T = 35 steps and B = 64 streams, 2 layers, forward and backward in
 dropout. "fused" is `nn.LSTM` with two layers, `nn.Embedding` and `nn.Linear`; every ratio is over it. "autograd" takes
 the gradient of surprisal at every step with `torch.autograd.grad`, on a written-out `nn.LSTMCell`. "products" is the
 floor of surprisal: its matrix products and nothing else, in their sizes, those of a step one step after the other. All
-rows are timed in turns in one process with one torch thread, by the CPU's clock (on a GPU by the wall's); medians. "MACs" is the ratio of multiply-accumulates
-alone, no bound of time: "fused" multiplies all steps at once, and a step's 64 rows read all weights for little work.
+rows are timed in turns in one process with one torch thread, by the CPU's clock (on a GPU by the wall's); medians.
+"MACs" is the ratio of multiply-accumulates alone, no bound of time: "fused" multiplies all steps at once, and a step's
+64 rows read all weights for little work.
 The last line says what was found on one Intel and on one AMD machine of two cores at these sizes.
 """
 

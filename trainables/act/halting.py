@@ -103,7 +103,8 @@ class _Step:
     def sum_by_row(self, values: Float[Tensor, "N X"]) -> Float[Tensor, "R X"]:
         """Over all updates; one after the other where a GPU would add them in any order."""
         if self.sizes[-1] == self.sizes[0]:
-            return values.unflatten(0, (len(self.sizes), self.sizes[0])).sum(0)
+            by_update: Tensor = values.unflatten(0, (len(self.sizes), self.sizes[0]))
+            return by_update.sum(0)
         total = values.new_zeros(self.sizes[0], values.shape[1])
         if not values.is_cuda:
             return total.index_add_(0, self.all_rows, values)
@@ -126,7 +127,7 @@ def _run(
     columns, column, inputs = weight.t(), halting_weight.t(), first
     size, came, spent = base.shape[0], None, base.new_zeros(base.shape[0], 1)
     rows = torch.arange(size, device=base.device)
-    updates = []
+    updates: list[tuple[Any, ...]] = []
     for n in range(1, limits.max_updates + 1):
         after, kept = cell.advance(inputs, before, columns, bias)
         h = torch.addmm(halting_bias, after[0], column).sigmoid_()
@@ -159,7 +160,7 @@ def _noted(updates: list[tuple[Any, ...]], limits: Limits, threshold: float) -> 
     return _Step(rows, sizes, came, before, after, kept, all_rows, _joined(h), p, last)
 
 
-def _joined(parts: Sequence[Tensor]) -> Tensor:
+def _joined(parts: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
@@ -302,5 +303,5 @@ class _Backward:
         of_gates, (of_weight, *of_halting) = _joined(self.of_gates[::-1]), self.of_weights
         of_flag = self.of_flag[0] if len(self.of_flag) == 1 else torch.stack(self.of_flag).sum(0)
         of_bias = of_gates.sum(0)[: self.num_gates]
-        of_first = self.of_first or [None] * len(self.of_states)
+        of_first: Sequence[Tensor | None] = self.of_first or [None] * len(self.of_states)
         return self.cell.of_inputs(of_gates), self.cell.of_inputs(of_flag), of_weight, of_bias, *of_halting, *of_first

@@ -58,7 +58,8 @@ class SurprisalSignal:
             gradient = mean_weight - of_target
         else:
             assert slope is not None
-            gradient = slope[:, None] * (of_target if is_logit else of_target - mean_weight)
+            towards = of_target if is_logit or mean_weight is None else of_target - mean_weight
+            gradient = slope[:, None] * towards
         loss_gradient = None
         if keeps and mean_weight is not None:
             of_gold = of_target if target is gold else weight.index_select(0, gold)
