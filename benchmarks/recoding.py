@@ -6,8 +6,9 @@ One window of T = 35 steps and B = 64 streams, 2 layers, forward and backward in
 dropout. "fused" is `nn.LSTM` with two layers, `nn.Embedding` and `nn.Linear`; every ratio is over it. "autograd" takes
 the gradient of surprisal at every step with `torch.autograd.grad`, on a written-out `nn.LSTMCell`. "products" is the
 floor of surprisal: its matrix products and nothing else, in their sizes, those of a step one step after the other. All
-rows are timed in turns in one process with one torch thread; medians. "MACs" is the ratio of multiply-accumulates
-alone, no bound of time: "fused" multiplies all steps at once, and a step's 64 rows read all weights for little work.
+rows are timed in turns in one process with one torch thread, by the CPU's clock (on a GPU by the wall's); medians.
+"MACs" is the ratio of multiply-accumulates alone, no bound of time: "fused" multiplies all steps at once, and a step's
+64 rows read all weights for little work.
 The last line says what was found on one Intel and on one AMD machine of two cores at these sizes.
 """
 
@@ -178,13 +179,14 @@ def products(size: int, vocabulary: int, device: torch.device, is_training: bool
 
 
 def duration(step: Step, is_training: bool) -> float:
-    """Seconds of one window."""
-    started = time.perf_counter()
+    """Seconds of one window, by the CPU's clock; on a GPU by the wall's."""
+    clock = time.perf_counter if torch.cuda.is_available() else time.process_time
+    started = clock()
     with torch.set_grad_enabled(is_training):
         step()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return time.perf_counter() - started
+    return clock() - started
 
 
 def mac_ratios(name: str, size: int, vocabulary: int) -> tuple[float, float]:

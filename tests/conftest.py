@@ -26,7 +26,7 @@ TENSOR_MODULES = {
         "encoders", "evaluation", "frozen", "latency", "network", "pretraining", "recogniser", "recurrent", "released",
         "routing",
     ),
-    "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "tasks.batch"),
+    "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
     "lm": (
         "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
         "lstm", "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",

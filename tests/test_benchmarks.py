@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import io
+import json
 import math
 import runpy
 import subprocess
@@ -49,15 +50,19 @@ def test_a_step_of_the_recogniser_is_held_against_its_products():
     assert float(over) == pytest.approx(float(products) / float(step), abs=0.01)
 
 
-def test_halting_is_held_against_a_batch_that_never_leaves_and_against_masks():
-    (line,) = run_here("benchmarks/halting.py", "--repeats", "1", "--num-sizes", "1")[2:]
-    none, arithmetic, real, over_none, every, every_over_none, _ = [
-        float(x) for x in line.split("512 x 512")[1].split()
-    ]
-    assert arithmetic == pytest.approx(1.2, abs=0.01)
-    assert over_none == pytest.approx(real / none, abs=0.01) and every_over_none == pytest.approx(
-        every / none, abs=0.01
-    )
+def test_an_act_step_is_held_against_its_products_a_batch_that_never_leaves_masks_and_a_peer():
+    (printed,) = run_here("benchmarks/act_step.py", "--repeats", "1", "--num-sizes", "1", "--json")
+    found = json.loads(printed)
+    (row,) = found["halting"]
+    assert row["ratio_arithmetic"] == pytest.approx(1 + 8 * 6 / (2 * 128))  # of 128 rows, 6 take 8 updates more
+    assert row["ratio"] == pytest.approx(row["real_ms"] / row["none_ms"])
+    assert row["ratio_all_rows"] == pytest.approx(row["all_rows_ms"] / row["none_ms"])
+    untrained, spread = found["training"]
+    assert (untrained["mean_updates"], untrained["max_updates"]) == (2, 2)
+    assert spread["mean_updates"] < spread["max_updates"] / 2
+    for one in (untrained, spread):
+        assert one["peer_over_ours"] == pytest.approx(one["ours_steps_per_s"] / one["peer_steps_per_s"])
+        assert one["over_products"] == pytest.approx(one["products_steps_per_s"] / one["ours_steps_per_s"])
 
 
 def test_published_costs_are_met_to_the_digit_or_imply_a_rate():

@@ -8,9 +8,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainables.act.cells import CELLS, State, Update
+from trainables.act.cells import CELLS, State
 from trainables.act.config import ActConfig, Adaptive, Fixed
-from trainables.act.halting import Ponder, ponder
+from trainables.act.halting import Limits, Ponder, ponder
+from trainables.act.order import Order
 from trainables.act.tasks.data import sizes
 
 
@@ -69,30 +70,15 @@ class Network(nn.Module):
             inputs: vectors (B T I) or symbols (B T).
             num_steps: of each sequence; 0 for one that has ended. Any number of sequences, also none.
         """
-        update = self.cell.begin()
-        order = num_steps.argsort(descending=True, stable=True)
-        place = order.argsort()
-        state = tuple(part[order] for part in state) if state else self._zeros(inputs)
-        is_step = torch.arange(wanted.shape[1], device=num_steps.device)[:, None] < num_steps[order]
-        num_alive_at = is_step[: max(1, int(is_step.any(1).sum()))].sum(1).tolist()
-        projected = self._project(inputs[order].transpose(0, 1)[is_step]).split(num_alive_at)
-        visible, updates, remainders = [], [], []
-        for num_alive, alive in zip(num_alive_at, projected, strict=True):
-            done = self._step(update, alive, tuple(part[:num_alive] for part in state))
-            if num_alive < len(order):
-                old = tuple(part[num_alive:] for part in state)
-                done = _with_ended(done, old)
-            state = done.state
-            visible.append(state[0])
-            updates.append(done.num_updates)
-            remainders.append(done.remainder)
-        rows, columns = wanted.nonzero(as_tuple=True)
-        missing = (0, wanted.shape[1] - len(updates))
+        order = Order(num_steps, wanted.shape[1])
+        state = state or self._zeros(inputs)
+        projected = self._project(order.by_row(inputs))
+        done = self._steps(projected, order.sizes, tuple(order.at_first(part) for part in state))
         return Run(
-            self._read_out(torch.stack(visible)[columns, place[rows]]),
-            F.pad(torch.stack(updates, 1)[place], missing),
-            F.pad(torch.stack(remainders, 1)[place], missing),
-            tuple(part[place] for part in state),
+            self._read_out(done.states[0].index_select(0, order.row_of[wanted])),
+            order.by_sequence(done.num_updates),
+            order.by_sequence(done.remainder),
+            order.behind(done.states, state),
         )
 
     def _zeros(self, inputs: Tensor) -> State:
@@ -104,16 +90,21 @@ class Network(nn.Module):
             return F.embedding(inputs, self.input_weight.t().contiguous()) + self.input_bias
         return F.linear(inputs, self.input_weight, self.input_bias)
 
-    def _step(self, update: Update, projected: Float[Tensor, "R P"], state: State) -> Ponder:
+    def _steps(self, projected: Float[Tensor, "N P"], sizes: list[int], state: State) -> Ponder:
         halting = self.config.halting
         if isinstance(halting, Adaptive):
-            limits = (halting.epsilon, halting.max_updates)
-            return ponder(update, projected, self.first_flag, state, self.halting, *limits)
-        for n in range(halting.num_updates):
-            is_flagged = n == 0 and self.tells_first_from_later
-            state = update(projected + self.first_flag if is_flagged else projected, state)
+            limits = Limits(halting.epsilon, halting.max_updates)
+            return ponder(self.cell, projected, sizes, self.first_flag, state, self.halting, limits)
+        update, found = self.cell.begin(), []
+        for alive in projected.split(sizes):
+            state = tuple(part[: len(alive)] for part in state)
+            for n in range(halting.num_updates):
+                is_flagged = n == 0 and self.tells_first_from_later
+                state = update(alive + self.first_flag if is_flagged else alive, state)
+            found.append(state)
         ones = projected.new_ones(len(projected))
-        return Ponder(state, ones.long() * halting.num_updates, ones)
+        states = tuple(torch.cat(parts) for parts in zip(*found, strict=True))
+        return Ponder(states, ones.long() * halting.num_updates, ones)
 
     def _read_out(self, visible: Float[Tensor, "W H"]) -> Float[Tensor, "W K C"]:
         shape = (len(visible), self.sizes.num_outputs, self.sizes.num_logits)
@@ -121,13 +112,3 @@ class Network(nn.Module):
         if self.sizes.num_logits == 1:
             logits = F.pad(logits, (1, 0))
         return logits.log_softmax(-1)
-
-
-def _with_ended(done: Ponder, ended: State) -> Ponder:
-    """`done` with the states of sequences that have ended behind it."""
-    missing = (0, len(ended[0]))
-    return Ponder(
-        tuple(torch.cat(parts) for parts in zip(done.state, ended, strict=True)),
-        F.pad(done.num_updates, missing),
-        F.pad(done.remainder, missing),
-    )

@@ -33,10 +33,14 @@ class Cell:
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`rows` times the transposed `weight`, plus `bias`, in the precision of `rows` whatever multiplies them."""
     if bias is None:
-        return (rows @ weight.t()).to(rows.dtype)
+        return _as(rows, rows @ weight.t())
     if rows.ndim > 2:
-        return (rows @ weight.t()).to(rows.dtype) + bias
-    return torch.addmm(bias, rows, weight.t()).to(rows.dtype)
+        return _as(rows, rows @ weight.t()) + bias
+    return _as(rows, torch.addmm(bias, rows, weight.t()))
+
+
+def _as(rows: Tensor, found: Tensor) -> Tensor:
+    return found if found.dtype == rows.dtype else found.to(rows.dtype)  # most have it, and to ask takes time too
 
 
 def cell(gates: Float[Tensor, "R G"], old_memory: Float[Tensor, "R H"]) -> Cell:

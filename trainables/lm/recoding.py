@@ -5,6 +5,7 @@ weight's gradient over the window is one product. Activations of L layers are on
 the first layer, h and c of the second, and so on.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import torch
@@ -144,8 +145,8 @@ def _gradient(
     config = recoding.recoder.gradient
     if isinstance(config, FiniteDifference):
         return reading, finite_differences(config, recoding.signal, recoding.noise, step, cells, layers, state)
-    zeros = torch.zeros_like(reading.gradient)
-    found = [zeros, zeros] * (len(cells) - 1 - reading.layer)
+    num_above = len(cells) - 1 - reading.layer
+    found = [torch.zeros_like(reading.gradient)] * (2 * num_above) if num_above else []
     hidden = reading.gradient
     for number in range(reading.layer, -1, -1):
         memory = memory_gradient(cells[number], hidden)
@@ -161,7 +162,7 @@ def _finite(recoder: Recoder, gradient: Tensor) -> tuple[Tensor, Tensor]:
     norms = torch.linalg.vector_norm(gradient, dim=-1)
     if recoder.not_finite == "one":
         return torch.where(gradient.isfinite(), gradient, 1.0), norms
-    if not norms.is_cuda and norms.isfinite().all():  # a look costs less than a copy, where it makes none wait
+    if not norms.is_cuda and math.isfinite(norms.sum().item()):  # a look costs less than a copy, where none waits
         return gradient, norms
     return torch.where(norms.isfinite()[:, :, None], gradient, 0.0), norms
 
@@ -220,4 +221,4 @@ def _gates(recoding: Recoding, step: int, reading: Reading) -> Float[Tensor, " R
         gates = gates * recoding.noise.gates[step]
     if isinstance(recoding.recoder.gate, Threshold):
         gates = gates * (reading.delta > recoding.recoder.gate.min_delta)
-    return gates.repeat(recoding.num_copies)
+    return gates if recoding.num_copies == 1 else gates.repeat(recoding.num_copies)

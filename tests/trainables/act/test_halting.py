@@ -8,12 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from benchmarks.halting import run_all_rows
+from benchmarks.act_step import run_all_rows
 from tests.trainables.act.scalar_reference import Weights, run
-from trainables.act.cells import CELLS
+from trainables.act.cells import CELLS, Slopes, TanhCell
 from trainables.act.config import ActConfig, Adaptive, Fixed, Parity
-from trainables.act.halting import ponder
+from trainables.act.halting import PRODUCT_ROWS, Limits, ponder
 from trainables.act.network import Network
 from trainables.act.tasks.batch import Batch
 
@@ -163,44 +164,76 @@ def test_ties_and_the_edge_of_epsilon_halt_as_the_definition_says(kind, bias, ep
     assert set(itertools.chain(*found)) == {num_updates}
 
 
-def pondered(h_logits: list[float], max_updates: int = 6, epsilon: float = 0.01):
-    """One row whose halting probabilities are given, in a cell whose state counts its updates from 1."""
-    h = torch.tensor(h_logits, dtype=torch.float64, requires_grad=True)
-    count = iter(range(len(h_logits)))
+class Counting(TanhCell):
+    """A cell whose state is which update it is, as one of `NUM_COUNTED` units, and in the last unit its number."""
 
-    class Given(nn.Module):
-        def forward(self, visible):
-            return h[next(count)].reshape(1, 1)
+    def __init__(self):
+        super().__init__(1)
+        self.recurrent = nn.Linear(NUM_COUNTED + 1, 1).double()
 
-    zeros = torch.zeros(1, 1, dtype=torch.float64)
-    done = ponder(lambda projected, state: (state[0] + 1,), zeros, zeros[0], (zeros,), Given(), epsilon, max_updates)
-    return h, done
+    def with_bias(self, projected, bias):
+        return projected
+
+    def of_inputs(self, of_gates):
+        return of_gates
+
+    def advance(self, inputs, before, columns, bias):
+        number = int(before[0][0, -1]) + 1
+        state = torch.zeros_like(before[0])
+        state[:, number - 1], state[:, -1] = 1, number
+        return (state,), ()
+
+    def slopes(self, before, after, kept, of_after):
+        gates = torch.zeros(len(after[0]), 1, dtype=torch.float64)
+        return Slopes(gates, (gates,))
+
+    def go_back(self, of_after, *parts):
+        return ()
+
+
+NUM_COUNTED = 6
+
+
+def pondered(h_logits: list[float]):
+    """One row whose halting probabilities are given by the weights of its halting unit: those, and what came out."""
+    halting = nn.Linear(NUM_COUNTED + 1, 1).double()
+    nn.init.zeros_(halting.bias)
+    with torch.no_grad():
+        halting.weight.zero_()
+        halting.weight[0, : len(h_logits)] = torch.tensor(h_logits)
+    zeros = torch.zeros(1, NUM_COUNTED + 1, dtype=torch.float64)
+    flag = torch.zeros(1, dtype=torch.float64)
+    done = ponder(Counting(), zeros[:, :1], [1], flag, (zeros,), halting, Limits(0.01, NUM_COUNTED))
+    return halting.weight, done
+
+
+def slopes_of(weight: torch.Tensor, num_updates: int) -> torch.Tensor:
+    """The gradients of the halting probabilities of the first updates."""
+    probabilities = torch.sigmoid(weight.detach()[0, :num_updates])
+    return weight.grad[0, :num_updates] / (probabilities * (1 - probabilities))
 
 
 def test_the_gradient_of_the_ponder_cost_is_minus_one_before_n_and_zero_at_n():
     """rho = N + R and R = 1 - h^1 - ... - h^{N-1}."""
-    h, done = pondered([-1.0, -1.0, 0.5, 3.0, 9.0])
+    weight, done = pondered([-1.0, -1.0, 0.5, 3.0, 9.0])
     assert done.num_updates.item() == 3
     done.remainder.backward()
-    probabilities = torch.sigmoid(h.detach())
-    slope = probabilities * (1 - probabilities)
-    torch.testing.assert_close(h.grad / slope, torch.tensor([-1.0, -1.0, 0.0, 0.0, 0.0], dtype=torch.float64))
+    torch.testing.assert_close(slopes_of(weight, 5), torch.tensor([-1.0, -1.0, 0.0, 0.0, 0.0], dtype=torch.float64))
 
 
 def test_the_gradient_of_the_mixture_is_the_difference_to_the_last_state():
     """d s / d h^n = s^n - s^N; the states are 1, 2, 3, so h^1 has 1 - 3 and h^2 has 2 - 3."""
-    h, done = pondered([-1.0, -1.0, 0.5, 3.0])
-    done.state[0].sum().backward()
-    probabilities = torch.sigmoid(h.detach())
-    slope = probabilities * (1 - probabilities)
-    torch.testing.assert_close(h.grad / slope, torch.tensor([-2.0, -1.0, 0.0, 0.0], dtype=torch.float64))
-    p = [*probabilities[:2].tolist(), 1 - probabilities[:2].sum().item()]
-    assert done.state[0].item() == pytest.approx(p[0] * 1 + p[1] * 2 + p[2] * 3, abs=1e-14)
+    weight, done = pondered([-1.0, -1.0, 0.5, 3.0])
+    done.states[0][:, -1].sum().backward()
+    torch.testing.assert_close(slopes_of(weight, 4), torch.tensor([-2.0, -1.0, 0.0, 0.0], dtype=torch.float64))
+    h = torch.sigmoid(weight.detach()[0])
+    p = [*h[:2].tolist(), 1 - h[:2].sum().item()]
+    assert done.states[0][0, -1].item() == pytest.approx(p[0] * 1 + p[1] * 2 + p[2] * 3, abs=1e-14)
 
 
 def test_a_row_that_halts_at_once_has_remainder_one():
     _, done = pondered([5.0, 0.0])
-    assert (done.num_updates.item(), done.remainder.item(), done.state[0].item()) == (1, 1.0, 1.0)
+    assert (done.num_updates.item(), done.remainder.item(), done.states[0][0, -1].item()) == (1, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -237,25 +270,121 @@ def test_what_else_is_in_the_batch_changes_no_row(kind, halting):
             torch.testing.assert_close(part[0], all_rows[row], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_real_halting_agrees_with_running_all_rows_in_values_and_gradients(kind):
-    torch.manual_seed(4)
-    cell = CELLS[kind](HIDDEN).double()
-    halting = nn.Linear(HIDDEN, 1).double()
+def by_autograd(cell, projected, sizes, flag, state, halting, limits):
+    """As `ponder`, by autograd: every row is updated until the last one of its step halts."""
+    update, found = cell.begin(), []
+    for rows in projected.split(sizes):
+        state = tuple(part[: len(rows)] for part in state)
+        found.append(run_all_rows(update, rows, flag, state, halting, limits))
+        state = found[-1].states
+    states = tuple(torch.cat(parts) for parts in zip(*(done.states for done in found), strict=True))
+    return states, *(torch.cat([getattr(one, name) for one in found]) for name in ("num_updates", "remainder"))
+
+
+def in_closed_form(*arguments):
+    done = ponder(*arguments)
+    return done.states, done.num_updates, done.remainder
+
+
+def outcomes(ways, kind: str, seed: int, sizes: list[int], limits: Limits, device: str = "cpu", dtype=torch.float64):
+    """Of each way: the states, the numbers of updates and the remainders, and the gradients of all that it reads."""
+    torch.manual_seed(seed)
+    cell = CELLS[kind](HIDDEN).to(device, dtype)
+    halting = nn.Linear(HIDDEN, 1).to(device, dtype)
     nn.init.constant_(halting.bias, -1.0)
     nn.init.normal_(halting.weight, std=2.0)
-    results = []
-    for way in (ponder, run_all_rows):
-        torch.manual_seed(5)
-        projected = torch.randn(40, cell.num_gates * HIDDEN, dtype=torch.float64, requires_grad=True)
-        flag = torch.randn(cell.num_gates * HIDDEN, dtype=torch.float64, requires_grad=True)
-        state = tuple(torch.randn(40, HIDDEN, dtype=torch.float64, requires_grad=True) for _ in range(cell.num_states))
-        done = way(cell.begin(), projected, flag, state, halting, 0.01, 8)
-        loss = (done.state[0] * projected[:, :HIDDEN]).sum() + done.state[-1].sum() + done.remainder.sum()
-        gradients = torch.autograd.grad(loss, [projected, flag, *state, *cell.parameters(), *halting.parameters()])
-        results.append((done.num_updates, done.remainder, done.state, gradients))
-    assert len(results[0][0].unique()) > 3
-    torch.testing.assert_close(*results, rtol=0, atol=1e-12)
+    shapes = [(sum(sizes), cell.num_gates * HIDDEN), (cell.num_gates * HIDDEN,)]
+    shapes += [(sizes[0], HIDDEN)] * cell.num_states
+    leaves = [torch.randn(shape, device=device, dtype=dtype, requires_grad=True) for shape in shapes]
+    weights = [torch.randn(sum(sizes), HIDDEN, device=device, dtype=dtype) for _ in range(cell.num_states)]
+    found = []
+    for way in ways:
+        states, num_updates, remainder = way(cell, leaves[0], sizes, leaves[1], tuple(leaves[2:]), halting, limits)
+        loss = sum((part * weight).sum() for part, weight in zip(states, weights, strict=True))
+        loss = loss + (remainder * weights[0][:, 0]).sum()
+        gradients = torch.autograd.grad(loss, [*leaves, *cell.parameters(), *halting.parameters()])
+        found.append((num_updates, remainder, states, gradients))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    seed=st.integers(0, 10_000),
+    epsilon=st.sampled_from((0.01, 0.1, 0.3)),
+    max_updates=st.integers(1, 9),
+    sizes=st.lists(st.integers(1, 20), min_size=1, max_size=4),
+)
+def test_closed_form_agrees_with_autograd_on_all_rows_in_values_and_gradients(kind, seed, epsilon, max_updates, sizes):
+    limits = Limits(epsilon, max_updates)
+    found, expected = outcomes((in_closed_form, by_autograd), kind, seed, sorted(sizes, reverse=True), limits)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_closed_form_agrees_with_autograd_where_rows_leave_at_many_updates_and_products_are_made_in_parts(kind):
+    sizes = [90, 90, 70, 1]
+    found, expected = outcomes((in_closed_form, by_autograd), kind, 4, sizes, Limits(0.01, 8))
+    assert len(found[0].unique()) > 3 and found[0].sum() > 2 * PRODUCT_ROWS
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_single_precision_the_numbers_of_updates_are_those_of_autograd(kind):
+    found, expected = outcomes(
+        (in_closed_form, by_autograd), kind, 5, [60, 40, 20], Limits(0.01, 8), dtype=torch.float32
+    )
+    assert torch.equal(found[0], expected[0])
+    torch.testing.assert_close(found[1:], expected[1:], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gpu_finds_the_same_and_always_the_same(kind):
+    ways = (in_closed_form, in_closed_form, by_autograd)
+    found, again, expected = outcomes(ways, kind, 4, [40, 30, 30, 1], Limits(0.01, 8), device="cuda")
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(found, again, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_second_backward_pass_adds_the_same_again(kind):
+    made = network(kind, 2)
+    inputs, num_steps = sequences(2, [3, 1, 2])
+    result = made(inputs, num_steps, torch.arange(3) < num_steps[:, None])
+    loss = result.log_probs.square().sum() + result.remainder.sum()
+    loss.backward(retain_graph=True)
+    once = [parameter.grad.clone() for parameter in made.parameters()]
+    loss.backward()
+    torch.testing.assert_close([p.grad for p in made.parameters()], [2 * one for one in once])
+
+
+class Operations(TorchDispatchMode):
+    """Counts what torch is asked to do while it is on."""
+
+    def __init__(self):
+        super().__init__()
+        self.number = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.number += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(("kind", "most"), [("rnn", 12), ("gru", 20), ("lstm", 21)])
+def test_a_further_update_asks_torch_for_few_operations(kind, most):
+    """Forward and backward together; each takes about as long for one row as for many."""
+    numbers = []
+    for max_updates in (10, 20):
+        made = network(kind, 1, Adaptive(max_updates=max_updates))
+        with torch.no_grad():
+            made.halting.weight.zero_()
+            made.halting.bias.fill_(-40.0)
+        inputs, num_steps = sequences(1, [1, 1])
+        with Operations() as counted:
+            made(inputs, num_steps, torch.ones(2, 1, dtype=torch.bool)).log_probs.sum().backward()
+        numbers.append(counted.number)
+    assert (numbers[1] - numbers[0]) / 10 <= most
 
 
 TORCH_CELLS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}

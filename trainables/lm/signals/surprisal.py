@@ -45,18 +45,27 @@ class SurprisalSignal:
         top, logits = self._logits(step, hidden)
         largest = logits.amax(-1)
         target = self.chosen.setdefault(step, gold if self.config.target == "gold" else logits.argmax(-1))
-        gold_logit, logit = (logits.gather(1, which[:, None])[:, 0] for which in (gold, target))
+        gold_logit = logits.gather(1, gold[:, None])[:, 0]
+        logit = gold_logit if target is gold else logits.gather(1, target[:, None])[:, 0]
         probs = softmax(logits)
         normaliser = largest - probs.amax(-1).log()  # logsumexp, without exponentials of its own
         is_logit = self.config.variant == "sigmoid"
         mean_weight = None if is_logit and not keeps else product(probs, weight.t())
         delta, slope = self._delta(logit, normaliser)
-        towards = weight[target] if is_logit or mean_weight is None else weight[target] - mean_weight
+        of_target = weight.index_select(0, target)
+        if self.config.variant == "nll":
+            assert mean_weight is not None and slope is None
+            gradient = mean_weight - of_target
+        else:
+            assert slope is not None
+            towards = of_target if is_logit or mean_weight is None else of_target - mean_weight
+            gradient = slope[:, None] * towards
         loss_gradient = None
         if keeps and mean_weight is not None:
-            loss_gradient = self.noise.mask_decoded(step, mean_weight - weight[gold])
+            of_gold = of_target if target is gold else weight.index_select(0, gold)
+            loss_gradient = self.noise.mask_decoded(step, mean_weight - of_gold)
         output = Output(normaliser - gold_logit, loss_gradient, top)
-        return Reading(delta, self.noise.mask_decoded(step, slope[:, None] * towards), len(hidden) - 1, probs, output)
+        return Reading(delta, self.noise.mask_decoded(step, gradient), len(hidden) - 1, probs, output)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
@@ -74,10 +83,10 @@ class SurprisalSignal:
             return top, torch.addmm(bias, top, weight.t(), out=self.kept[step])
         return top, product(top, weight, bias) if self.keeps else self.workspace.product(bias, top, weight)
 
-    def _delta(self, logit: Tensor, normaliser: Tensor) -> tuple[Tensor, Tensor]:
-        """Delta, and its derivative with respect to log p (nll and eq44) or to the logit (sigmoid)."""
+    def _delta(self, logit: Tensor, normaliser: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Delta, and its derivative with respect to log p (eq44; None for nll, where it is -1) or to the logit."""
         if self.config.variant == "nll":
-            return normaliser - logit, -torch.ones_like(logit)
+            return normaliser - logit, None
         log_p = F.logsigmoid(logit) if self.config.variant == "sigmoid" else logit - normaliser
         p = log_p.exp()
         power = (-p * log_p).exp()
