@@ -23,6 +23,7 @@ from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
 from orchestrator.tracking import condition_metrics, names
 from orchestrator.tracking.damage import is_damage
+from orchestrator.tracking.empty_store import make_store
 from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX, database_of
 from orchestrator.tracking.mlflow_reader import RecordedSweep, read_configs, read_study, recorded_sweeps
@@ -38,6 +39,7 @@ from orchestrator.tracking.store import (
     made_once,
     not_run,
     reason_of,
+    sqlite_file,
     store_kind,
     unusable,
 )
@@ -83,6 +85,8 @@ class Tracking:
         check_file(settings.tracking_uri)
         try:
             with made_once(uri, settings.runs / "mlflow.lock"):
+                if store_kind(uri) == "sqlite" and "?" not in uri:
+                    make_store(sqlite_file(uri))
                 self._client = MlflowClient(tracking_uri=uri)
                 self._client.search_experiments(max_results=1)
         except (MlflowException, SQLAlchemyError, ImportError, ValueError, CommandError) as error:  # or no driver
