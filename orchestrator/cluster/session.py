@@ -36,10 +36,13 @@ RAY_SETTINGS: Final = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_gcs_server_request_timeout_seconds": "30",
     "TUNE_STATE_REFRESH_PERIOD": "1e9",
+    "TUNE_MAX_PENDING_TRIALS_PG": "1000",
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S_AUTOSCALER": "1e9",
 }
-"""With the last four the driver waits for a head that is gone in no call, deaf to signals, or half a minute at most."""
+"""Of trials that wait Tune else takes one at a time, so that each process starts after the one before; the scheduler
+hands out no more than there is room for. With `RAY_gcs_server_request_timeout_seconds`, `TUNE_STATE_REFRESH_PERIOD` and
+the last two the driver waits for a head that is gone in no call, deaf to signals, or half a minute at most."""
 
 HEAD_AWAY: Final = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400"}
 """Else Ray ends this process when the head of a cluster has been away for a minute; Ponderay itself watches that."""
