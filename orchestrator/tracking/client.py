@@ -101,7 +101,7 @@ class Tracking:
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """A block of one thread, whose writes of runs a database has all at its end, or none; a server has each at once.
+        """A block of one thread: a database has all its writes of runs at its end, or none; a server has each at once.
 
         If it fails, runs that were opened in it have to be opened again.
         """

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from orchestrator.tracking.row_batch import RowBatch
 
 
-def write_summaries(client: "MlflowClient | RowBatch", run_id: str, replicates: Sequence[Replicate], now_ms: int) -> None:
+def write_summaries(
+    client: "MlflowClient | RowBatch", run_id: str, replicates: Sequence[Replicate], now_ms: int
+) -> None:
     """Writes mean, standard deviation, number and 95 % t interval of every metric over the complete replicates.
 
     The number is also the step, so that a summary of more replicates is the later one. A number that does not exist,

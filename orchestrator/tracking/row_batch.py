@@ -45,7 +45,8 @@ class RowBatch:
     def create_run(self, experiment_id: str, tags: Mapping[str, str], run_name: str) -> str:
         """The id of a new run."""
         if experiment_id not in self._places:
-            self._places[experiment_id] = str(self._store.get_experiment(experiment_id).artifact_location)
+            found = self._store.get_experiment(experiment_id)  # type: ignore[no-untyped-call]
+            self._places[experiment_id] = str(found.artifact_location)
         run_id = uuid.uuid4().hex
         place = internals.artifacts_of(self._places[experiment_id], run_id)
         self._runs[run_id] = internals.new_run_row(run_id, int(experiment_id), run_name, place, _now_ms())
@@ -71,7 +72,7 @@ class RowBatch:
             self._add_metric(run_id, metric)
 
     def _add_metric(self, run_id: str, metric: Metric) -> None:
-        is_nan, value = self._store.sanitize_metric_value(metric.value)  # type: ignore[no-untyped-call]
+        is_nan, value = self._store.sanitize_metric_value(metric.value)
         row = {"run_uuid": run_id, "key": metric.key, "value": value, "is_nan": is_nan}
         row |= {"timestamp": metric.timestamp, "step": metric.step}
         self._metrics.setdefault(tuple(row.values()), row)

@@ -43,7 +43,9 @@ def test_with_another_mlflow_nothing_is_made(tmp_path, monkeypatch):
 
 
 def test_what_a_store_holds_stays(tmp_path):
-    client = MlflowClient(tracking_uri=Tracking(Settings(tmp_path, f"sqlite:///{tmp_path / 's.db'}"))._client.tracking_uri)
+    client = MlflowClient(
+        tracking_uri=Tracking(Settings(tmp_path, f"sqlite:///{tmp_path / 's.db'}"))._client.tracking_uri
+    )
     client.create_experiment("mine")
     before = content(tmp_path / "s.db")
     empty_store.make_store(tmp_path / "s.db")
