@@ -1,53 +1,111 @@
 """What a sweep costs beside its replicates' own work: no-op replicates against plain Ray Tune's no-op trials.
 
-python benchmarks/overhead.py [--replicates 200] [--workers 4]
+python benchmarks/overhead.py [--replicates 200 1000] [--workers 4] [--start] [--as-it-comes] [--json]
 
-All of it on one Ray instance of two CPUs, started before. Plain Tune is measured as it comes (a new process for each
-trial) and with `reuse_actors=True`, which is what Ponderay uses; it records nothing but Tune's own files, Ponderay also
-a journal, a checkpoint, MLflow's runs, metrics and parameters. Then the start-up of replicates in Ray Train workers.
+On one Ray instance of two CPUs, started before. The peer is plain Tune with `reuse_actors=True`, which is what Ponderay
+uses; it records nothing but Tune's own files, Ponderay also a journal, a checkpoint, MLflow's runs, metrics and
+parameters. Then the start-up of replicates in Ray Train workers beside that of a plain TorchTrainer. `--start` measures
+the command `ponderay run` until its first replicate is at work, on a Ray and a store of its own.
 """
 
 import argparse
+import json
 import logging
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+ROOT = Path(__file__).parent.parent
 REPEATED_CONDITIONS = 5
+Row = dict[str, Any]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicates", type=int, default=200)
+    parser.add_argument("--replicates", type=int, nargs="*", default=[200], help="One comparison for each number.")
     parser.add_argument("--workers", type=int, default=4, help="Replicates in Ray Train workers.")
+    parser.add_argument("--start", action="store_true", help="Measure the start of `ponderay run` too.")
+    parser.add_argument("--as-it-comes", action="store_true", help="Also Tune with a new process for each trial: slow.")
+    parser.add_argument("--json", action="store_true", help="Print one JSON object instead of lines.")
     arguments = parser.parse_args()
+    found = measure(arguments.replicates, arguments.workers, arguments.start, arguments.as_it_comes)
+    print(json.dumps(found) if arguments.json else "\n".join(_lines(found)))
+
+
+def measure(sizes: list[int], num_in_workers: int, has_start: bool, is_slow_too: bool) -> Row:
+    """Seconds and ratios, by what was measured."""
+    found: Row = {"start": _start_of_run()} if has_start else {}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PONDERAY_RUNS"] = folder
         _start_ray()
-        measure(arguments.replicates, arguments.workers, Path(folder))
+        if sizes:
+            _plain_tune(4, True, Path(folder))  # what this process loads once is nobody's cost
+            _sweep(4, 0)
+            found["pieces"] = [_pieces(size, Path(folder), is_slow_too) for size in sizes]
+        if num_in_workers:
+            plain, ours = _plain_train(Path(folder)), _sweep(num_in_workers, 1)[0] / num_in_workers
+            found["train_worker"] = {"plain_s": plain, "ponderay_s": ours, "ratio": ours / plain}
+    return found
 
 
-def measure(num_replicates: int, num_in_workers: int, folder: Path) -> None:
-    """Prints seconds and ratios."""
-    _plain_tune(4, True, folder)  # what is loaded once is nobody's cost
-    new = _plain_tune(num_replicates, False, folder)
-    reused = _plain_tune(num_replicates, True, folder)
-    ours = _sweep(num_replicates, 0)
-    print(f"{num_replicates} no-op pieces of work on two CPUs, seconds:")
-    print(f"  plain Ray Tune, as it comes          {new:7.1f}  ({1000 * new / num_replicates:.0f} ms each)")
-    print(f"  plain Ray Tune, reuse_actors=True    {reused:7.1f}  ({1000 * reused / num_replicates:.0f} ms each)")
-    print(f"  ponderay, everything recorded        {ours:7.1f}  ({1000 * ours / num_replicates:.0f} ms each)")
-    print(
-        f"  ponderay / plain as it comes {ours / new:.2f} (expected: below 1.3); / reusing actors {ours / reused:.2f}"
-    )
-    if num_in_workers:
-        trainer = _plain_train(folder)
-        in_workers = _sweep(num_in_workers, 1) / num_in_workers
-        seconds = f"plain TorchTrainer {trainer:.1f} s, ponderay {in_workers:.1f} s"
-        print(f"one no-op in a Ray Train worker: {seconds}, ponderay / plain {in_workers / trainer:.2f}")
+def _pieces(size: int, folder: Path, is_slow_too: bool) -> Row:
+    plain, plain_cpu = _timed(lambda: _plain_tune(size, True, folder))
+    ours, ours_cpu = _sweep(size, 0)
+    row = {"pieces": size, "plain_reusing_s": plain, "ponderay_s": ours, "ratio_to_reusing": ours / plain}
+    row |= {"plain_driver_cpu_s": plain_cpu, "ponderay_driver_cpu_s": ours_cpu}
+    if is_slow_too:
+        new = _plain_tune(size, False, folder)
+        row |= {"plain_as_it_comes_s": new, "ratio_to_as_it_comes": ours / new}
+    return row
+
+
+def _lines(found: Row) -> list[str]:
+    lines = []
+    if start := found.get("start"):
+        seconds = f"{start['first_replicate_s']:.1f} s, {start['driver_cpu_s']:.1f} s of the driver's CPU in all"
+        lines.append(f"`ponderay run` to its first replicate at work: {seconds}")
+    for row in found.get("pieces", []):
+        size, plain, ours = row["pieces"], row["plain_reusing_s"], row["ponderay_s"]
+        each = f"{1000 * plain / size:.0f} and {1000 * ours / size:.0f} ms each"
+        cpu = f"driver's CPU {row['plain_driver_cpu_s']:.1f} and {row['ponderay_driver_cpu_s']:.1f} s"
+        lines.append(
+            f"{size} no-op pieces: plain Tune reusing actors {plain:.1f} s, ponderay {ours:.1f} s ({each}; {cpu})"
+        )
+        lines.append(f"  ponderay / reusing actors {row['ratio_to_reusing']:.2f} (wanted: at most 1.3)")
+        if "ratio_to_as_it_comes" in row:
+            lines.append(f"  ponderay / plain as it comes {row['ratio_to_as_it_comes']:.2f}")
+    if worker := found.get("train_worker"):
+        seconds = f"plain TorchTrainer {worker['plain_s']:.1f} s, ponderay {worker['ponderay_s']:.1f} s"
+        lines.append(f"one no-op in a Ray Train worker: {seconds}, ponderay / plain {worker['ratio']:.2f}")
+    return lines
+
+
+def _start_of_run() -> Row:
+    """From the start of the command to the first line of the first journal, by the clock of this machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"PONDERAY_RUNS": folder, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", "orchestrator", "run", "benchmarks/noop_sweep.py:four"]
+        began = time.time()
+        before = os.times()
+        subprocess.run(command, check=True, capture_output=True, cwd=ROOT, env=environment)  # noqa: S603
+        after = os.times()
+        journals = [path.read_text().splitlines()[0] for path in Path(folder).rglob("journal.jsonl")]
+    first_s = min(json.loads(line)["time_ms"] for line in journals) / 1000 - began
+    cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"first_replicate_s": first_s, "driver_cpu_s": cpu_s}
+
+
+def _timed(work: Any) -> tuple[float, float]:
+    """Seconds, and those of this process's CPU."""
+    began, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - began, time.process_time() - cpu
 
 
 def _start_ray() -> None:
@@ -64,7 +122,7 @@ def _start_ray() -> None:
         address="local",
         num_cpus=2,
         include_dashboard=False,
-        runtime_env=runtime_environment() | {"env_vars": {"PYTHONPATH": str(Path(__file__).parent.parent)}},
+        runtime_env=runtime_environment() | {"env_vars": {"PYTHONPATH": str(ROOT)}},
         logging_level=logging.ERROR,
         log_to_driver=False,
     )
@@ -102,33 +160,22 @@ def _plain_train(folder: Path) -> float:
     return time.perf_counter() - began
 
 
-def _sweep(num_replicates: int, num_workers: int) -> float:
-    from benchmarks.noop import NoopConfig
+def _sweep(num_replicates: int, num_workers: int) -> tuple[float, float]:
+    from benchmarks.noop_sweep import noops
     from orchestrator.driver import run_on_ray
     from orchestrator.environment.settings import read_settings
     from orchestrator.scheduler.task_factory import TaskFactory
-    from search_spaces.sweep import Condition, Objective, Resources, Sweep
 
     seeds = REPEATED_CONDITIONS if num_replicates % REPEATED_CONDITIONS == 0 else 1
-    sweep = Sweep(
-        name=f"noop.workers_{num_workers}",
-        description="Does nothing.",
-        trainable="benchmarks.noop",
-        base=NoopConfig(),
-        objectives=(Objective("error"),),
-        conditions=tuple(Condition(f"c{i}", {"number": i}) for i in range(num_replicates // seeds)),
-        seeds=tuple(range(1, seeds + 1)),
-        resources=Resources(num_workers=num_workers),
-    )
-    began = time.perf_counter()
-    outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
-    seconds = time.perf_counter() - began
-    assert [replicate.state for replicate in outcome.replicates] == ["complete"] * num_replicates, outcome
-    return seconds
+    sweep = noops(f"noop.{num_replicates}_in_{num_workers}_workers", num_replicates // seeds, seeds, num_workers)
+
+    def run() -> None:
+        outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
+        assert [replicate.state for replicate in outcome.replicates] == ["complete"] * num_replicates, outcome
+
+    return _timed(run)
 
 
 if __name__ == "__main__":
-    import sys
-
-    sys.path.insert(0, str(Path(__file__).parent.parent))
+    sys.path.insert(0, str(ROOT))
     main()

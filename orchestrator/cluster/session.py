@@ -29,6 +29,8 @@ from trainables.errors import InputError
 RAY_SETTINGS: Final = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
+    "TUNE_GLOBAL_CHECKPOINT_S": "1e9",
+    "TUNE_MAX_PENDING_TRIALS_PG": "1000",
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
     "RAY_AIR_NEW_OUTPUT": "0",
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
@@ -39,7 +41,11 @@ RAY_SETTINGS: Final = {
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S_AUTOSCALER": "1e9",
 }
-"""With the last four the driver waits for a head that is gone in no call, deaf to signals, or half a minute at most."""
+"""With the last four the driver waits for a head that is gone in no call, deaf to signals, or half a minute at most.
+
+Tune's own checkpoints are thrown away in any case. Of the trials that wait it else takes one at a time, so that each
+process starts after the one before; the scheduler hands out no more than there is room for.
+"""
 
 HEAD_AWAY: Final = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400"}
 """Else Ray ends this process when the head of a cluster has been away for a minute; Ponderay itself watches that."""

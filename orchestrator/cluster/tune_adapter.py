@@ -80,6 +80,7 @@ class SchedulerSearcher(Searcher):
         super().__init__()
         self._live_scheduler, self._is_gone = scheduler, is_gone
         self._keys: dict[str, str] = {}
+        self._heard: dict[str, int] = {}
         self._lost: set[str] = set()
         self._fault: Exception | None = None
 
@@ -104,15 +105,17 @@ class SchedulerSearcher(Searcher):
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Records on their way."""
+        self._heard[trial_id] = result.get("training_iteration", 0)
         with self._keeping_faults():
             for record in json.loads(result.get("records", "[]")):
                 self._scheduler.reported(self._keys[trial_id], record)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """The end of a trial, its last record with it."""
+        """The end of a trial, its last record with it, which Tune may have passed on before."""
         if trial_id not in self._keys:
             return
-        if result:
+        heard = self._heard.pop(trial_id, 0)
+        if result and result.get("training_iteration", 0) != heard:
             self.on_trial_result(trial_id, result)
         if error:
             self._lost.add(trial_id)  # Ray tells why right after, in a callback

@@ -4,9 +4,10 @@ Every write brings something up to date with the journals and can be made again 
 go through the queue, so a scheduler never waits for the store.
 """
 
+import contextlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Final
@@ -31,6 +32,9 @@ from trainables.config import Config, content_hash, flatten
 from trainables.errors import InputError
 
 PREREQUISITES: Final = "prerequisites"
+MOST_TOGETHER: Final = 200
+"""So many writes reach a database in one transaction, which takes some tenths of a second."""
+
 MOST_AWAY: Final = 2
 """So many requests to a bucket fail before a driver that stops asks for no more."""
 
@@ -52,7 +56,9 @@ class Recorder:
         self._conditions: dict[str, str] = {}
         self._live: dict[str, Task] = {}
         self._unwritten: dict[str, dict[int, Replicate]] = {}
+        self._written: list[Replicate] = []
         self._lock = threading.Lock()
+        queue.do_together(self._together, MOST_TOGETHER if tracking.writes_together else 1)
         queue.put("description", self._describe_sweep)
         diff = checkout.git_diff(checkout.source_of(factory.sweep.trainable))
         queue.put("diff", partial(tracking.store_diff, factory.sweep.name, factory.attempt, diff))
@@ -110,6 +116,23 @@ class Recorder:
             return self._queue.drain(timeout_s)
         finally:
             self._queue.close()
+
+    @contextlib.contextmanager
+    def _together(self) -> Iterator[None]:
+        """A block of writes that are all in the store at its end; where they are not, each brings up all again."""
+        self._written.clear()
+        try:
+            with self._tracking.together():
+                yield
+        except BaseException:
+            for known in (self._run_ids, self._offsets, self._conditions):
+                known.clear()
+            raise
+        with self._lock:
+            for replicate in self._written:
+                states = self._unwritten[replicate.condition]
+                if states.get(replicate.seed) is replicate:
+                    del states[replicate.seed]
 
     def _hear_last(self, live: Sequence[Task]) -> None:
         """What their journals say; where that cannot be read now, what was last heard stands."""
@@ -175,11 +198,7 @@ class Recorder:
         for replicate in replicates.values():
             tags |= encode(replace(replicate, run_id=self._run_of(replicate)))
         self._tracking.write_replicates(self._experiment, run_id, tags)
-        with self._lock:
-            states = self._unwritten[condition.name]
-            for seed, replicate in replicates.items():
-                if states.get(seed) is replicate:
-                    del states[seed]
+        self._written += replicates.values()
 
     def _end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
         run_id = self._condition_run(condition)

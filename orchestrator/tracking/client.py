@@ -3,6 +3,7 @@
 A run is found by its key through a registry (`registry`), never by tags.
 """
 
+import contextlib
 import logging
 import os
 import time
@@ -22,12 +23,14 @@ from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
 from orchestrator.tracking import condition_metrics, names
 from orchestrator.tracking.damage import is_damage
+from orchestrator.tracking.empty_store import make_store
 from orchestrator.tracking.lease_holder import Holder, find_holder
-from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX
+from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX, database_of
 from orchestrator.tracking.mlflow_reader import RecordedSweep, read_configs, read_study, recorded_sweeps
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, find_registry, open_registry
+from orchestrator.tracking.row_batch import RowBatch
 from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, plain, write
 from orchestrator.tracking.store import (
     address,
@@ -36,6 +39,7 @@ from orchestrator.tracking.store import (
     made_once,
     not_run,
     reason_of,
+    sqlite_file,
     store_kind,
     unusable,
 )
@@ -81,11 +85,47 @@ class Tracking:
         check_file(settings.tracking_uri)
         try:
             with made_once(uri, settings.runs / "mlflow.lock"):
+                if store_kind(uri) == "sqlite" and "?" not in uri:
+                    make_store(sqlite_file(uri))
                 self._client = MlflowClient(tracking_uri=uri)
                 self._client.search_experiments(max_results=1)
         except (MlflowException, SQLAlchemyError, ImportError, ValueError, CommandError) as error:  # or no driver
             raise InputError(unusable(settings.tracking_uri, error)) from None
         self._runs = KeyedRuns(self._client, self.registry)
+        self._database = database_of(self._client)
+
+    @property
+    def writes_together(self) -> bool:
+        """Whether the store is a database that takes what is written `together` in one transaction."""
+        return self._database is not None
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """A block of one thread: a database has all its writes of runs at its end, or none; a server has each at once.
+
+        If it fails, runs that were opened in it have to be opened again.
+        """
+        if self._database is None:
+            yield
+            return
+        batch = self._runs.batch = RowBatch(self._database)
+        try:
+            yield
+            batch.flush()
+        except BaseException:
+            self._runs.forget()
+            raise
+        finally:
+            self._runs.batch = None
+
+    @property
+    def _writer(self) -> MlflowClient | RowBatch:
+        return self._runs.batch or self._client
+
+    def _settle(self) -> None:
+        """Writes what waits, before MLflow's client is to find it."""
+        if self._runs.batch:
+            self._runs.batch.flush()
 
     @staticmethod
     def is_unavailable(error: Exception) -> bool:
@@ -186,7 +226,7 @@ class Tracking:
             for record in records
             for name, value in _metrics(record).items()
         ]
-        write(self._client, run_id, metrics, tags, self._new_params(run_id, params or {}))
+        write(self._writer, run_id, metrics, tags, self._new_params(run_id, params or {}))
 
     def _new_params(self, run_id: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if not params or self._runs.is_new(run_id):
@@ -196,18 +236,21 @@ class Tracking:
 
     def finish(self, run_id: str, state: str, traceback: str = "", artifacts: Path | None = None) -> None:
         """Ends a run, complete, failed or stopped, with its files; a traceback becomes an artifact."""
+        has_artifacts = artifacts is not None and artifacts.is_dir()
+        if traceback or has_artifacts:
+            self._settle()
         if traceback:
             self._client.log_text(run_id, plain(traceback), "traceback.txt")
-        if artifacts and artifacts.is_dir():
+        if has_artifacts:
             self._client.log_artifacts(run_id, str(artifacts))
-        self._client.set_tag(run_id, names.STATE, state)
-        self._client.set_terminated(run_id, ENDED[state])
+        self._writer.set_tag(run_id, names.STATE, state)
+        self._writer.set_terminated(run_id, ENDED[state])
 
     def write_replicates(self, experiment_id: str, run_id: str, tags: Mapping[str, str]) -> None:
         """Writes states of replicates into their condition's run, and then that this was done: readers look for it."""
         self.log(run_id, tags=tags)
         revision = self._next_revision(experiment_id)
-        self._client.log_batch(
+        self._writer.log_batch(
             run_id, [Metric(names.UPDATED, revision, revision, 0)]
         )  # MLflow takes the latest by its time
 
@@ -223,13 +266,13 @@ class Tracking:
 
     def summarise_condition(self, run_id: str, replicates: Sequence[Replicate]) -> None:
         """Writes what its replicates come to, as `condition_metrics` says, and ends the condition's run."""
-        condition_metrics.write_summaries(self._client, run_id, replicates, _now_ms())
+        condition_metrics.write_summaries(self._writer, run_id, replicates, _now_ms())
         complete = all(replicate.state == "complete" for replicate in replicates)
         self.finish(run_id, "complete" if complete else "failed")
 
     def write_curves(self, run_id: str, curves: Sequence[Curve]) -> None:
         """Writes learning curves into the run of their condition; twice is as good as once."""
-        condition_metrics.write_curves(self._client, run_id, curves)
+        condition_metrics.write_curves(self._writer, run_id, curves)
 
     def read_curves(self, sweep: str, conditions: Sequence[str]) -> tuple[Curve, ...]:
         """The learning curves of these conditions, each over the most replicates for which there are any.
@@ -262,16 +305,18 @@ class Tracking:
         self, sweep: str, folder: str, files: Iterable[Path], metrics: Mapping[str, float], tags: Mapping[str, str]
     ) -> None:
         run_id, now_ms = self.sweep_run(sweep), _now_ms()
+        self._settle()
         for file in files:
             self._client.log_artifact(run_id, str(file), folder)
         logged = [Metric(stored_name(name), value, now_ms, 0) for name, value in metrics.items()]
-        write(self._client, run_id, logged, tags)
+        write(self._writer, run_id, logged, tags)
         self.finish(run_id, "complete")
 
     def store_diff(self, sweep: str, name: str, diff: str) -> None:
         """Stores what was changed and not committed when the driver `name` started."""
         if diff:
             run_id = self.sweep_run(sweep)
+            self._settle()
             self._client.log_text(run_id, plain(diff), f"uncommitted/{name}.diff")
             self.finish(run_id, "complete")
 
@@ -282,6 +327,7 @@ class Tracking:
 
     def stop_running(self, experiment_id: str) -> None:
         """Leaves no run of an experiment RUNNING; for the holder of the lease."""
+        self._settle()
         self.remove_orphans(experiment_id)
         for run in list(matching(self._client, experiment_id, RUNNING)):
             self.finish(run.info.run_id, "stopped")

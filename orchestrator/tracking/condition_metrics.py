@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
+    from orchestrator.tracking.row_batch import RowBatch
 
-def write_summaries(client: "MlflowClient", run_id: str, replicates: Sequence[Replicate], now_ms: int) -> None:
+
+def write_summaries(
+    client: "MlflowClient | RowBatch", run_id: str, replicates: Sequence[Replicate], now_ms: int
+) -> None:
     """Writes mean, standard deviation, number and 95 % t interval of every metric over the complete replicates.
 
     The number is also the step, so that a summary of more replicates is the later one. A number that does not exist,
@@ -55,7 +59,7 @@ def _numbers(values: Sequence[float]) -> dict[str, float]:
     }
 
 
-def write_curves(client: "MlflowClient", run_id: str, curves: Sequence[Curve]) -> None:
+def write_curves(client: "MlflowClient | RowBatch", run_id: str, curves: Sequence[Curve]) -> None:
     """Writes means and standard deviations by step; twice is as good as once.
 
     A mean over runs has no time of its own: its step stands in for it. A metric whose name would become too long for

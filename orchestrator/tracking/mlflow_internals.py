@@ -3,19 +3,29 @@
 `tests/orchestrator/tracking/test_mlflow_internals.py` fails where a later MLflow has moved one, and names it.
 """
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
     from flask import Flask
-    from sqlalchemy import Engine
+    from mlflow import MlflowClient
+    from mlflow.entities import Metric, Param, RunTag
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    from sqlalchemy import Connection, Engine
 
 PARENT: Final = "mlflow.parentRunId"
 """Tag of a nested run: the run it lies under."""
 
 NOTE: Final = "mlflow.note.content"
 """Tag of a run or an experiment: its description."""
+
+RUN_NAME: Final = "mlflow.runName"
+"""Tag of a run: its name, once more."""
+
+INVALID: Final = 1000
+"""The code of MLflow's errors that trying again does not mend."""
 
 VIEW_PREFIX: Final = "mlflow.sharedViewState."
 """Tags of an experiment that begin so hold one saved view each."""
@@ -118,6 +128,122 @@ def upgrade_tables(engine: "Engine") -> None:
     from mlflow.store.db import utils
 
     utils._upgrade_db(engine)  # type: ignore[no-untyped-call]
+
+
+ROWS: Final = {
+    "SqlRun": (
+        "run_uuid name source_type source_name entry_point_name user_id status start_time end_time deleted_time "
+        "source_version lifecycle_stage artifact_uri experiment_id"
+    ),
+    "SqlTag": "key value run_uuid",
+    "SqlParam": "key value run_uuid",
+    "SqlMetric": "key value timestamp step is_nan run_uuid",
+    "SqlLatestMetric": "key value timestamp step is_nan run_uuid",
+}
+"""The columns of the tables of runs, by the class that stands for each."""
+
+WRITTEN: Final = ("sqlite", "postgresql")
+"""Databases whose rows `RowStatements` writes."""
+
+
+def database_of(client: "MlflowClient") -> "SqlAlchemyStore | None":
+    """The store behind a client, where it is a database and its tables are those known here."""
+    store = client._tracking_client.store
+    if f"{type(store).__module__}.{type(store).__name__}" != "mlflow.store.tracking.sqlalchemy_store.SqlAlchemyStore":
+        return None
+    is_known = all(table.columns.keys() == ROWS[name].split() for name, table in _tables().items())
+    return store if is_known and store.db_type in WRITTEN else None
+
+
+def _tables() -> dict[str, Any]:
+    from mlflow.store.tracking.dbmodels import models
+
+    return {name: getattr(models, name).__table__ for name in ROWS}
+
+
+def artifacts_of(experiment_place: str, run_id: str) -> str:
+    """Where the files of a run are."""
+    from mlflow.utils.uri import append_to_uri_path
+
+    return str(append_to_uri_path(experiment_place, run_id, "artifacts"))  # type: ignore[no-untyped-call]
+
+
+def new_run_row(run_id: str, experiment_id: int, name: str, artifact_uri: str, now_ms: int) -> dict[str, Any]:
+    """A run that begins, as a client's `create_run` leaves it."""
+    empty = {"source_name": "", "entry_point_name": "", "source_version": "", "end_time": None, "deleted_time": None}
+    return empty | {
+        "run_uuid": run_id,
+        "name": name,
+        "source_type": "UNKNOWN",
+        "user_id": "unknown",
+        "status": "RUNNING",
+        "start_time": now_ms,
+        "lifecycle_stage": "active",
+        "artifact_uri": artifact_uri,
+        "experiment_id": experiment_id,
+    }
+
+
+def checked_batch(
+    metrics: "Sequence[Metric]", params: "Sequence[Param]", tags: "Sequence[RunTag]"
+) -> "tuple[Sequence[Metric], Sequence[Param], Sequence[RunTag]]":
+    """What a client's `log_batch` makes of these, too long texts cut.
+
+    Raises:
+        MlflowException: if it would refuse them.
+    """
+    from mlflow.utils.validation import _validate_batch_log_data
+
+    return _validate_batch_log_data(metrics, params, tags)  # type: ignore[no-untyped-call,no-any-return]
+
+
+def are_active(connection: "Connection", run_ids: Collection[str], experiment_ids: Collection[int]) -> bool:
+    """Whether all these runs and experiments are there and not deleted."""
+    from mlflow.store.tracking.dbmodels.models import SqlExperiment, SqlRun
+    from sqlalchemy import select
+
+    tables: list[tuple[Any, str, Collection[Any]]] = [
+        (SqlRun.__table__, "run_uuid", run_ids),
+        (SqlExperiment.__table__, "experiment_id", experiment_ids),
+    ]
+    for table, key, wanted in tables:
+        is_one = table.c[key].in_(wanted), table.c.lifecycle_stage == "active"
+        if len(connection.execute(select(table.c[key]).where(*is_one)).all()) < len(wanted):
+            return False
+    return True
+
+
+class RowStatements:
+    """How rows of runs are written into a database of one kind; each leaves what a client would.
+
+    Attributes:
+        new_runs: rows of runs.
+        entries: parameters, of which none may be there.
+        params: parameters; those that are there stay.
+        tags: tags, over those that are there.
+        metrics: values of metrics; those that are there stay.
+        latest: the last value of each metric, where it is later than the one that is there.
+        ends: status and end of the runs `ended`.
+    """
+
+    def __init__(self, kind: str) -> None:
+        from sqlalchemy import bindparam, tuple_
+        from sqlalchemy.dialects import postgresql, sqlite
+
+        insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[kind]
+        runs, tags, params, metrics, latest = _tables().values()
+        self.new_runs, self.entries = runs.insert(), params.insert()
+        self.params, self.metrics = insert(params).on_conflict_do_nothing(), insert(metrics).on_conflict_do_nothing()
+        new = insert(tags)
+        self.tags = new.on_conflict_do_update(index_elements=["key", "run_uuid"], set_={"value": new.excluded.value})
+        new = insert(latest)
+        order, values = ("step", "timestamp", "value"), ("value", "timestamp", "step", "is_nan")
+        self.latest = new.on_conflict_do_update(
+            index_elements=["key", "run_uuid"],
+            set_={name: new.excluded[name] for name in values},
+            where=tuple_(*(new.excluded[name] for name in order)) > tuple_(*(latest.c[name] for name in order)),
+        )
+        self.ends = runs.update().where(runs.c.run_uuid == bindparam("ended"))
 
 
 def flask_app() -> "Flask":

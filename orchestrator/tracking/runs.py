@@ -10,6 +10,7 @@ from mlflow.store.entities.paged_list import PagedList
 from orchestrator.tracking import names
 from orchestrator.tracking.names import storable
 from orchestrator.tracking.registry import Registry
+from orchestrator.tracking.row_batch import RowBatch
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -42,13 +43,23 @@ def matching(client: "MlflowClient", experiment_id: str, wanted: str) -> Iterato
 
 
 class KeyedRuns:
-    """The runs that this process knows of, and those that others enter into the registry."""
+    """The runs that this process knows of, and those that others enter into the registry.
+
+    Attributes:
+        batch: what takes new runs for a while, instead of the store.
+    """
 
     def __init__(self, client: "MlflowClient", registry: Callable[[str], Registry]) -> None:
         self._client, self._registry = client, registry
         self._runs: dict[str, dict[str, str]] = {}
         self._new: set[str] = set()
         self._begun: set[tuple[str, str]] = set()
+        self.batch: RowBatch | None = None
+
+    def forget(self) -> None:
+        """What this process knows of runs may not have come into the store."""
+        self._runs.clear()
+        self._new.clear()
 
     def open(self, experiment_id: str, kind: str, key: str, name: str, tags: Mapping[str, str]) -> str:
         """The id of the one run with this kind and key, set RUNNING; made where it is not there.
@@ -57,14 +68,22 @@ class KeyedRuns:
         """
         runs, claim = self.known(experiment_id), storable(f"{kind} {key}")
         while claim in runs:
+            if self.batch and self.batch.has_made(runs[claim]):
+                self.batch.flush()
             if self._reopen(runs[claim]):
                 return runs[claim]
             claim += " again"  # that run was removed for good
         identity = {names.KEY: key, names.KIND: kind}
+        given = {tag: plain(value) for tag, value in tags.items()} | identity | {names.STATE: "running"}
+        name = plain(name)[:NAME_LIMIT]
+        if self.batch and kind != SHARED:
+            runs[claim] = self.batch.create_run(experiment_id, given, name)
+            self.batch.enter(self._registry_of(experiment_id).run_id, claim, runs[claim])
+            self._new.add(runs[claim])
+            return runs[claim]
         may_be_left = kind == SHARED or (experiment_id, claim) in self._begun
         self._begun.add((experiment_id, claim))  # a store may go away when it has made the run and not yet said so
-        given = {tag: plain(value) for tag, value in tags.items()} | identity | {names.STATE: "running"}
-        made = self._client.create_run(experiment_id, tags=given, run_name=plain(name)[:NAME_LIMIT])
+        made = self._client.create_run(experiment_id, tags=given, run_name=name)
         mine = str(made.info.run_id)
         runs[claim] = self._registry_of(experiment_id).enter(claim, mine)
         self._begun.discard((experiment_id, claim))
@@ -136,7 +155,7 @@ def plain(text: str) -> str:
 
 
 def write(
-    client: "MlflowClient",
+    client: "MlflowClient | RowBatch",
     run_id: str,
     metrics: Sequence[Metric] = (),
     tags: Mapping[str, str] | None = None,

@@ -4,9 +4,13 @@ What waits here is only *what* has to be brought up to date; the facts themselve
 disk. So nothing is lost when the driver dies meanwhile: the next one reads the journals.
 """
 
+import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
+from itertools import islice
 from typing import Final
 
 from orchestrator.environment.redaction import redacted_text
@@ -16,8 +20,11 @@ from orchestrator.tracking.store import telling_line
 from trainables.errors import InputError
 
 WAITS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
-GATHER_S: Final = 0.1
-"""Changes of one thing within this time are written at once."""
+GATHER_S: Final = 1.0
+"""Once all is written, this time passes before the next writes: changes of one thing within it are written at once."""
+
+Job = Callable[[], None]
+Jobs = dict[Hashable, Job]
 
 
 class WriteQueue:
@@ -37,15 +44,23 @@ class WriteQueue:
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._is_unavailable, self._tell, self._may_write = is_unavailable, tell, may_write
-        self._jobs: dict[Hashable, Callable[[], None]] = {}
+        self._together: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+        self._most = 1
+        self._jobs: Jobs = {}
+        self._num_in_hand = 0
+        self._gathered_s = -math.inf
         self._changed = threading.Condition()
-        self._is_writing = self._is_closed = False
+        self._is_awaited = self._is_closed = False
         self._error: Exception | None = None
         self._away_since: float | None = None
         self._thread = threading.Thread(target=self._run, name="tracking", daemon=True)
         self._thread.start()
 
-    def put(self, name: Hashable, job: Callable[[], None]) -> None:
+    def do_together(self, together: Callable[[], AbstractContextManager[None]], most: int) -> None:
+        """Has several jobs, `most` at most, done within one block `together`, all of them again where it fails."""
+        self._together, self._most = together, most
+
+    def put(self, name: Hashable, job: Job) -> None:
         """Has `job` done after all that waits already; it takes the place of one of the same name.
 
         Raises:
@@ -60,9 +75,12 @@ class WriteQueue:
     def drain(self, timeout_s: float) -> int:
         """Waits until all is written, `timeout_s` at most; returns how much is not."""
         with self._changed:
+            self._is_awaited = True
+            self._changed.notify_all()
             self._changed.wait_for(self._is_idle, timeout_s)
+            self._is_awaited = False
             self._raise_error()
-            return len(self._jobs) + self._is_writing
+            return len(self._jobs) + self._num_in_hand
 
     def close(self) -> None:
         """Ends the thread after the job at hand; `drain` first."""
@@ -77,7 +95,7 @@ class WriteQueue:
         return self._away_since is not None
 
     def _is_idle(self) -> bool:
-        return self._error is not None or not (self._jobs or self._is_writing)
+        return self._error is not None or not (self._jobs or self._num_in_hand)
 
     def _raise_error(self) -> None:
         if isinstance(self._error, InputError):  # of the bucket, where the journals are
@@ -94,32 +112,35 @@ class WriteQueue:
             ) from self._error
 
     def _run(self) -> None:
-        while job := self._take():
-            self._do(*job)
+        while jobs := self._take():
+            self._do(jobs)
             with self._changed:
-                self._is_writing = False
+                self._num_in_hand = 0
                 self._changed.notify_all()
 
-    def _take(self) -> tuple[Hashable, Callable[[], None]] | None:
+    def _take(self) -> Jobs:
+        """What is to be done next; nothing once the queue is closed."""
         with self._changed:
-            while not self._jobs and not self._is_closed:
-                self._changed.wait()
-                self._changed.wait_for(lambda: self._is_closed, GATHER_S)
+            self._changed.wait_for(lambda: self._jobs or self._is_closed)
+            left_s = self._gathered_s + GATHER_S - time.monotonic()
+            self._changed.wait_for(lambda: self._is_awaited or self._is_closed, max(0.0, left_s))
             if self._is_closed:
-                return None
-            name = next(iter(self._jobs))
-            self._is_writing = True
-            return name, self._jobs.pop(name)
+                return {}
+            jobs = {name: self._jobs.pop(name) for name in list(islice(self._jobs, self._most))}
+            self._num_in_hand = len(jobs)
+            if not self._jobs:
+                self._gathered_s = time.monotonic()
+            return jobs
 
-    def _do(self, name: Hashable, job: Callable[[], None]) -> None:
-        """Does one job, again and again while the store is away; gives up only when it is asked to close."""
+    def _do(self, jobs: Jobs) -> None:
+        """Does jobs, again and again while the store is away; gives up only when it is asked to close."""
         tries = 0
         while not self._is_closed:
             try:
-                self._do_or_drop(job)
+                self._do_or_drop(jobs)
             except Exception as error:
                 if not self._is_unavailable(error):
-                    self._error = error
+                    self._do_each(jobs, error)
                     return
                 self._say_away(error)
                 with self._changed:
@@ -129,13 +150,23 @@ class WriteQueue:
                 self._say_back()
                 return
         with self._changed:
-            self._jobs = {name: job} | self._jobs
+            self._jobs = jobs | self._jobs
 
-    def _do_or_drop(self, job: Callable[[], None]) -> None:
-        """Drops all that waits where another may write by now: before the job, or when it is refused for that."""
+    def _do_each(self, jobs: Jobs, error: Exception) -> None:
+        """Does jobs of which one was refused one by one, so that the others are done; one alone is refused for good."""
+        if len(jobs) == 1:
+            self._error = error
+            return
+        for name, job in jobs.items():
+            self._do({name: job})
+
+    def _do_or_drop(self, jobs: Jobs) -> None:
+        """Drops all that waits where another may write by now: before jobs, or when one is refused for that."""
         try:
             if self._may_write():
-                job()
+                with self._together():
+                    for job in jobs.values():
+                        job()
                 return
         except Exception as error:
             if self._is_unavailable(error) or self._may_write():

@@ -1,5 +1,6 @@
 """What a sweep costs beside plain Tune: the benchmark runs and says both ratios."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,11 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_a_sweep_of_nothing_is_held_against_plain_tune():
-    command = [sys.executable, "benchmarks/overhead.py", "--replicates", "5", "--workers", "0"]
+    command = [sys.executable, "benchmarks/overhead.py", "--replicates", "5", "--workers", "0", "--start", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603
     assert done.returncode == 0, done.stderr
-    (line,) = [line for line in done.stdout.splitlines() if "ponderay / plain as it comes" in line]
-    assert "/ reusing actors" in line
+    found = json.loads(done.stdout.splitlines()[-1])
+    (row,) = found["pieces"]
+    assert row["pieces"] == 5
+    assert row["ratio_to_reusing"] == row["ponderay_s"] / row["plain_reusing_s"]
+    assert found["start"]["first_replicate_s"] > 0

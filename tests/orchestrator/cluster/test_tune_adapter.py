@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from ray.tune import RunConfig, TuneError
 
-from orchestrator.cluster.tune_adapter import cause_of, run_by_tune, telling_what_stops_it
+from orchestrator.cluster.tune_adapter import SchedulerSearcher, cause_of, run_by_tune, telling_what_stops_it
 from orchestrator.scheduler.stop_request import StoppedError
 
 DIED = """The actor died unexpectedly before finishing this task.
@@ -58,3 +58,22 @@ def test_the_folder_for_runs_is_made_where_it_is_not_there(tmp_path, monkeypatch
 def test_what_is_a_fault_of_the_program_is_not_hidden():
     with pytest.raises(ZeroDivisionError), telling_what_stops_it():
         raise ZeroDivisionError
+
+
+def test_a_trials_last_records_which_tune_passes_on_twice_count_once():
+    reported, ended = [], []
+    work = SimpleNamespace(key="k", model_dump_json=lambda: "{}")
+    scheduler = SimpleNamespace(
+        next=lambda: work,
+        reported=lambda key, record: reported.append((key, record["step"])),
+        ended=lambda key: ended.append(key),
+    )
+    searcher = SchedulerSearcher(scheduler, bool)
+    for trial in ("a", "b"):
+        searcher.suggest(trial)
+    searcher.on_trial_result("a", {"records": '[{"step": 1}]', "training_iteration": 1})
+    searcher.on_trial_result("a", {"records": '[{"step": 2}]', "training_iteration": 2})
+    searcher.on_trial_complete("a", {"records": '[{"step": 2}]', "training_iteration": 2})
+    searcher.on_trial_complete("b", {"records": '[{"step": 9}]', "training_iteration": 1})
+    assert reported == [("k", 1), ("k", 2), ("k", 9)]
+    assert ended == ["k", "k"]

@@ -6,9 +6,11 @@ import shutil
 from statistics import fmean, stdev
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.row_batch import RowBatch
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import DESCRIPTION, drive, driven, new_settings
 
@@ -108,3 +110,28 @@ def test_the_load_of_the_machine_is_in_replicates_runs_only_and_changes_no_resul
     ]
     kinds = [record["kind"] for record in journals(study, "tiny.watched", "a")[0]]
     assert kinds == ["started", *["system", "metrics"] * 4, "evaluation", "state"]
+
+
+@pytest.mark.parametrize("num_failures", [1, 3])
+def test_what_a_broken_connection_took_back_is_written_again(tmp_path, monkeypatch, num_failures):
+    """All of a study is there though whole transactions failed, as if there had been none; each run stands once."""
+    failures, flush = [], RowBatch.flush
+
+    def failing(batch):
+        if batch._runs and len(failures) < num_failures:
+            failures.append(1)
+            raise OperationalError("INSERT", {}, Exception("connection refused"))
+        flush(batch)
+
+    monkeypatch.setattr(RowBatch, "flush", failing)
+    monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.02,))
+    study = drive(tiny({"a": {}, "b": {"x": 0.75}}, seeds=(1, 2)), new_settings(tmp_path))
+    assert len(failures) == num_failures and study.outcome.num_unwritten == 0
+    found = Tracking(study.settings).read_study("tiny.sweep").replicates
+    assert [(one.condition, one.seed, one.state) for one in found] == [
+        (name, seed, "complete") for name in "ab" for seed in (1, 2)
+    ]
+    runs = study.client.search_runs([study.experiment_id], "tags.`ponderay.kind` != 'sweep'")
+    assert sorted(run.info.run_name for run in runs) == ["a", "a seed 1", "a seed 2", "b", "b seed 1", "b seed 2"]
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    assert len(study.client.get_metric_history(study.run("a seed 1").info.run_id, "total")) == 4

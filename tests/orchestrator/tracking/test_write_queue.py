@@ -1,5 +1,6 @@
 """The queue: order, one write for many changes, and patience while the store is away."""
 
+import contextlib
 import threading
 
 import pytest
@@ -147,3 +148,63 @@ def test_it_is_said_what_the_store_lacks_and_not_what_sqlalchemy_was_about(queue
     until(lambda: told)
     is_back.set()
     assert told[0].endswith(" keep all results ((builtins.Exception) database or disk is full).")
+
+
+@pytest.fixture
+def blocks(queue):
+    """What each block of jobs did that are done together, and how it ended; all begin when `gate` is set."""
+    ended, gate = [], threading.Event()
+
+    @contextlib.contextmanager
+    def together():
+        done = []
+        ended.append((done, "begun"))
+        queue.done = done
+        yield
+        ended[-1] = (done, "kept")
+
+    queue.do_together(together, 3)
+    queue.put("gate", gate.wait)
+    until(lambda: ended)
+    return ended, gate
+
+
+def test_jobs_that_wait_are_done_together_so_many_at_most(queue, blocks):
+    ended, gate = blocks
+    for number in range(5):
+        queue.put(number, lambda number=number: queue.done.append(number))
+    gate.set()
+    assert queue.drain(5) == 0
+    assert ended[1:] == [([0, 1, 2], "kept"), ([3, 4], "kept")]
+
+
+def test_while_the_store_is_away_all_that_were_to_be_done_together_are_done_again(queue, blocks):
+    ended, gate = blocks
+    tries = []
+
+    def away_once():
+        tries.append(1)
+        if len(tries) == 1:
+            raise UnavailableError("connection refused")
+
+    queue.put("a", lambda: queue.done.append("a"))
+    queue.put("b", away_once)
+    gate.set()
+    assert queue.drain(5) == 0
+    assert ended[1:] == [(["a"], "begun"), (["a"], "kept")]
+
+
+def test_of_jobs_done_together_the_one_that_is_refused_keeps_no_other_from_being_done(queue, blocks):
+    ended, gate = blocks
+
+    def refused():
+        raise ValueError("no such run")
+
+    queue.put("a", lambda: queue.done.append("a"))
+    queue.put("b", refused)
+    queue.put("c", lambda: queue.done.append("c"))
+    gate.set()
+    with pytest.raises(InputError, match="no such run"):
+        queue.drain(5)
+    queue._thread.join(0.2)
+    assert ended[1:] == [(["a"], "begun"), (["a"], "kept"), ([], "begun"), (["c"], "kept")]
