@@ -23,7 +23,7 @@ FIXED_MARGIN: Final = 0.02, "the last digit printed, and 41 labels for 39, which
 EXACT_MARGIN: Final = 0.5, "an exact count"
 HALF_MARGIN: Final = 0.01e6, "a routing rate that is drawn within .005 of one half"
 SAVING_MARGIN: Final = 0.01, "printed as whole per cent"
-LOSS_MARGIN: Final = 0.02, "2 % of the number; no spread is printed, and the rows of one table differ by up to 5 %"
+LOSS_MARGIN: Final = 0.02, "2 % of the number; the printed standard deviations over seeds are .4 to 2.1 % of theirs"
 """A share of the number."""
 
 PADDED: Final = "The printed FLOPs of routed models count padding frames."
@@ -86,19 +86,20 @@ APPENDIX_A: Final = {
     ),
 }
 
-# stochastic in training, in testing (y or n): training loss, test loss, PER, its standard deviation
+# stochastic in training, in testing (y or n): training loss and test loss, each with its standard deviation; PER, its
+# standard deviation, FLOPs
 APPENDIX_C: Final = {
     "timit": (
-        ("nn", 16.19, 24.61, 21.00, 0.19),
-        ("ny", 16.21, 25.11, 20.81, 0.24),
-        ("yn", 17.58, 23.88, 20.08, 0.22),
-        ("yy", 17.55, 24.04, 20.00, 0.15),
+        ("nn", (16.19, 0.14), (24.61, 0.52), (21.00, 0.19, 6.41)),
+        ("ny", (16.21, 0.08), (25.11, 0.24), (20.81, 0.24, 6.41)),
+        ("yn", (17.58, 0.20), (23.88, 0.31), (20.08, 0.22, 6.41)),
+        ("yy", (17.55, 0.26), (24.04, 0.22), (20.00, 0.15, 6.41)),
     ),
     "mini_librispeech": (
-        ("nn", 69.96, 62.80, 26.45, 0.23),
-        ("ny", 69.72, 63.69, 26.48, 0.14),
-        ("yn", 73.76, 62.15, 25.98, 0.26),
-        ("yy", 74.30, 62.18, 25.80, 0.10),
+        ("nn", (69.96, 0.41), (62.80, 0.76), (26.45, 0.23, 6.43)),
+        ("ny", (69.72, 0.43), (63.69, 0.36), (26.48, 0.14, 6.43)),
+        ("yn", (73.76, 0.31), (62.15, 0.60), (25.98, 0.26, 6.43)),
+        ("yy", (74.30, 0.52), (62.18, 0.64), (25.80, 0.10, 6.43)),
     ),
 }
 
@@ -125,7 +126,11 @@ ELSEWHERE: Final = {
         ("controller_bias", False, "surprisal", "bias_0"),
         ("ar_corpus", False, "larger_corpus,surprisal", "stochastic"),
     ),
-    "big only": (("ablation", True, "always_big", "stochastic"), ("budget", False, "always_big", "stochastic")),
+    "big only": (
+        ("ablation", True, "always_big", "stochastic"),
+        ("budget", False, "always_big", "stochastic"),
+        ("controller_bias", False, "always_big", "stochastic"),
+    ),
     "small only": (("ablation", True, "always_small", "stochastic"), ("budget", False, "always_small", "stochastic")),
 }
 
@@ -142,10 +147,10 @@ def numbers() -> Iterator[NumberClaim]:
         for flags, columns in rows:
             source, at = Source(PAPER, f"Appendix A, Model {model[-1]}, {flags}"), of_flags(flags)
             identity = f"asr.appendix_a.{model}.{flags}"
-            yield from _row(identity, f"asr.{model}", at, columns, source, MINI_LIBRISPEECH, model)
+            yield from _row(identity, f"asr.{model}", at, columns, source, TIMIT, model)
     for corpus in CORPORA:
         yield from _appendix_c(corpus)
-    source, at = Source(PAPER, "Appendix D, TIMIT, lambda .0001"), ("released,lambda=0.0001", "stochastic")
+    source, at = Source(PAPER, "Section 4.3, TIMIT, lambda .0001"), ("released,lambda=0.0001", "stochastic")
     yield from _row("asr.appendix_d.1e-4", "asr.lambda_grid_timit", at, (23.97, None, 6.99), source, TIMIT)
     yield from _sizes()
     yield from _costs_on_valid_frames()
@@ -154,7 +159,7 @@ def numbers() -> Iterator[NumberClaim]:
 def _table_2() -> Iterator[NumberClaim]:
     for name, condition, *columns in TABLE_2:
         for corpus, printed in zip(CORPORA, columns, strict=True):
-            table = "Tables 2 to 4" if name == "small only" else "Table 2"
+            table = corpus.ablation if name == "small only" else "Table 2"
             source = Source(PAPER, f"{table}, {corpus.title}, {name}")
             identity, at = f"asr.table2.{corpus.key}.{name.replace(' ', '_')}", (condition, "stochastic")
             for claim in _row(identity, corpus.sweep("table2"), at, printed, source, corpus):
@@ -186,7 +191,19 @@ def _row(
 ) -> Iterator[NumberClaim]:
     """PER and FLOPs of a row, measured at a condition and evaluation."""
     condition, evaluation = at
-    error = _error(identity, sweep, at, printed, source, corpus, network)
+    error = NumberClaim(
+        id=f"{identity}.per",
+        sweeps=(sweep,),
+        place=Place(condition, "released_per", evaluation, scale=100),
+        published=Published(printed[0], printed[1], NUM_SEEDS if printed[1] is not None else None),
+        margin=PER_MARGIN[0],
+        margin_reason=PER_MARGIN[1],
+        source=source,
+        setting=corpus.setting(network, of_errors=True),
+        objective="per",
+        row=source.place,
+        note=_joined(corpus.note, _of_the_fit(at)),
+    )
     yield error
     is_fixed = condition.startswith("always_")
     margin, reason = FIXED_MARGIN if is_fixed else ROUTED_MARGIN
@@ -204,31 +221,6 @@ def _row(
     )
 
 
-def _error(
-    identity: str,
-    sweep: str,
-    at: tuple[str, str],
-    printed: Printed,
-    source: Source,
-    corpus: Corpus,
-    network: str = "recurrent",
-) -> NumberClaim:
-    condition, evaluation = at
-    return NumberClaim(
-        id=f"{identity}.per",
-        sweeps=(sweep,),
-        place=Place(condition, "released_per", evaluation, scale=100),
-        published=Published(printed[0], printed[1], NUM_SEEDS if printed[1] is not None else None),
-        margin=PER_MARGIN[0],
-        margin_reason=PER_MARGIN[1],
-        source=source,
-        setting=corpus.setting(network, with_phones=True),
-        objective="per",
-        row=source.place,
-        note=_joined(corpus.note, _of_the_fit(at)),
-    )
-
-
 def _of_the_fit(at: tuple[str, str]) -> str:
     return FITTED if any("surprisal" in part for part in at) or at[0].startswith("train_") else ""
 
@@ -239,24 +231,25 @@ def _joined(*notes: str) -> str:
 
 def _appendix_c(corpus: Corpus) -> Iterator[NumberClaim]:
     kinds = {"y": "stochastic", "n": "deterministic"}
-    for flags, train_nats, test_nats, per, std in APPENDIX_C[corpus.key]:
+    for flags, train_nats, test_nats, columns in APPENDIX_C[corpus.key]:
         condition, evaluation = f"train_{kinds[flags[0]]}", kinds[flags[1]]
         source = Source(PAPER, f"Appendix C, {corpus.title}, stochastic in training and testing: {flags}")
         identity, sweep = f"asr.appendix_c.{corpus.key}.{flags}", corpus.bare_sweep("deterministic")
-        error = _error(identity, sweep, (condition, "stochastic"), (per, std, 0.0), source, corpus)
-        yield replace(error, note=_joined(DECODED, error.note)) if flags[1] == "n" else error
+        error, cost = _row(identity, sweep, (condition, "stochastic"), columns, source, corpus)
+        for claim in (error, cost):
+            yield replace(claim, note=_joined(DECODED, claim.note)) if flags[1] == "n" else claim
         yield _loss(error, f"{identity}.test_loss", Place(condition, "test_loss_nats", evaluation), test_nats)
         train = _loss(error, f"{identity}.train_loss", Place(condition, "train_loss_nats"), train_nats)
         yield replace(train, bar="the paper does not say of which epoch the training loss is; ours is of the last")
 
 
-def _loss(error: NumberClaim, identity: str, place: Place, nats: float) -> NumberClaim:
-    share, reason = LOSS_MARGIN
+def _loss(error: NumberClaim, identity: str, place: Place, printed: tuple[float, float]) -> NumberClaim:
+    (nats, std), (share, reason) = printed, LOSS_MARGIN
     return replace(
         error,
         id=identity,
         place=place,
-        published=Published(nats),
+        published=Published(nats, std, NUM_SEEDS),
         margin=share * nats,
         margin_reason=reason,
         objective="",
@@ -268,7 +261,7 @@ def _sizes() -> Iterator[NumberClaim]:
         margin, reason = HALF_MARGIN if "random" in condition else EXACT_MARGIN
         yield NumberClaim(
             id=f"asr.sizes.{sweep}.{condition}",
-            sweeps=(TIMIT.sweep(sweep),),
+            sweeps=(f"asr.{sweep}" if sweep.startswith("model") else TIMIT.sweep(sweep),),
             place=Place(condition, "paper_flops_per_frame", evaluation),
             published=Published(size),
             margin=margin,
@@ -300,7 +293,7 @@ def _costs_on_valid_frames() -> Iterator[NumberClaim]:
         id="asr.saving.timit.printed",
         place=replace(on_valid_frames, metric="released_flops_per_frame"),
         published=Published(0.85),
-        source=Source(PAPER, "text: 15 % below big only on TIMIT"),
+        source=Source(PAPER, "abstract: 15 % fewer FLOPs than big only, on TIMIT"),
         note=f"Counts padding, 43 % of the frames of TIMIT's test; on valid frames it is 12 %. {FITTED}",
     )
     for corpus, cost in ((TIMIT, 6.62), (MINI_LIBRISPEECH, 6.90)):

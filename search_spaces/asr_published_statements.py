@@ -17,7 +17,7 @@ class Line(NamedTuple):
 
     text: str
     left: str
-    relation: Literal["below", "above"]
+    relation: Literal["below", "above", "same"]
     right: str
     is_no_more: bool = False
 
@@ -26,8 +26,8 @@ TABLE_2: Final = (
     Line("surprisal routing errs less than random routing", "surprisal", "below", "random"),
     Line("surprisal routing errs no more than big only", "surprisal", "below", "always_big", is_no_more=True),
     Line("random routing errs more than big only", "random", "above", "always_big"),
-    Line("small only errs more than big only", "always_small", "above", "always_big"),
 )
+OF_FIXED: Final = Line("small only errs more than big only", "always_small", "above", "always_big")
 CHEAPER_THAN_BIG: Final = Line("surprisal routing costs less than big only", "surprisal", "below", "always_big")
 CHEAPER_THAN_RANDOM: Final = Line(
     "surprisal routing costs less than random routing, as printed", "surprisal", "below", "random"
@@ -36,23 +36,39 @@ UNDER_SURPRISAL: Final = Line(
     "trained with surprisal, testing with random routing errs more than with surprisal", "yy-", "above", "yyy"
 )
 ALONE: Final = Line(
-    "trained with random routing, testing with surprisal errs no more than with random", "y-y", "below", "y--", True
+    "trained with random routing, testing with surprisal errs less than with random", "y-y", "below", "y--"
+)
+ALONE_ON_TIMIT: Final = (
+    Line("trained with random routing, testing with surprisal errs as much as with random", "y-y", "same", "y--"),
+    Line("without AR features, trained with random routing, it errs less than with random", "--y", "below", "---"),
 )
 IN_BOTH: Final = Line("surprisal in training and testing errs less than random routing in both", "yyy", "below", "y--")
 SMALL_AND_BIG: Final = Line("small only errs more than big only", "small", "above", "big")
 FEATURES: Final = (
     Line("under random routing AR features lower the error", "y--", "below", "---"),
+    Line("trained with random routing, tested with surprisal, AR features lower the error", "y-y", "below", "--y"),
+    Line("trained with surprisal, tested with random routing, AR features lower the error", "yy-", "below", "-y-"),
     Line("under surprisal routing AR features lower the error", "yyy", "below", "-yy"),
 )
+VALIDATION: Final = Line("in validation, too, surprisal routing errs less than random routing", "yyy", "below", "y--")
 ABLATIONS: Final = (
-    ("Table 3", TIMIT.sweep("ablation"), TIMIT, "recurrent", (IN_BOTH, UNDER_SURPRISAL, ALONE, *FEATURES)),
+    ("Table 3", TIMIT.sweep("ablation"), TIMIT, "recurrent", (IN_BOTH, UNDER_SURPRISAL, *ALONE_ON_TIMIT, *FEATURES)),
     ("Table 4", MINI_LIBRISPEECH.sweep("ablation"), MINI_LIBRISPEECH, "recurrent", (IN_BOTH, UNDER_SURPRISAL, ALONE)),
-    ("Appendix A, Model 1", "asr.model1", MINI_LIBRISPEECH, "model1", (UNDER_SURPRISAL, ALONE, SMALL_AND_BIG)),
-    ("Appendix A, Model 2", "asr.model2", MINI_LIBRISPEECH, "model2", (UNDER_SURPRISAL, ALONE, SMALL_AND_BIG)),
-    ("Appendix A, Model 3", "asr.model3", MINI_LIBRISPEECH, "model3", (IN_BOTH, UNDER_SURPRISAL, ALONE, SMALL_AND_BIG)),
+    ("Appendix A, Model 1", "asr.model1", TIMIT, "model1", (UNDER_SURPRISAL, ALONE, SMALL_AND_BIG)),
+    ("Appendix A, Model 2", "asr.model2", TIMIT, "model2", (UNDER_SURPRISAL, ALONE, SMALL_AND_BIG)),
+    ("Appendix A, Model 3", "asr.model3", TIMIT, "model3", (IN_BOTH, UNDER_SURPRISAL, ALONE, SMALL_AND_BIG)),
 )
 
-NO_MORE: Final = f"no more is {PER_MARGIN[1]}"
+# evaluations of the sweep: the fitted bias b, b + 1.8 and b + 4
+FITTED, HALFWAY, RAISED = "bias_0", "bias_4", "bias_9"
+BIAS: Final = (
+    (Line("raising the bias uses the big network more", RAISED, "above", FITTED), "routing_rate"),
+    (Line("using the big network more lowers the error up to a point", HALFWAY, "below", FITTED), "per"),
+    (Line("where the bias is raised by 4, the error has begun to increase", RAISED, "above", HALFWAY), "per"),
+)
+TURN: Final = "The paper names no such point; it is taken near the middle of the raise, at +1.8."
+
+MARGIN_REASON: Final = f"no more, or as much, is {PER_MARGIN[1]}"
 
 
 def statements() -> Iterator[StatementClaim]:
@@ -63,6 +79,10 @@ def statements() -> Iterator[StatementClaim]:
         for line in lines:
             yield _line(line, table, (sweep,), corpus, (_of_row(line.left), _of_row(line.right)), network)
     for corpus in CORPORA:
+        sides = _of_row(VALIDATION.left, "valid_per"), _of_row(VALIDATION.right, "valid_per")
+        yield _line(VALIDATION, f"Figure 2, {corpus.title}", (corpus.sweep("ablation"),), corpus, sides)
+    yield from _of_appendix_b()
+    for corpus in CORPORA:
         yield from _of_appendix_c(corpus)
     yield from _of_appendix_d()
 
@@ -71,11 +91,23 @@ def _of_table_2(corpus: Corpus) -> Iterator[StatementClaim]:
     table, sweeps = f"Table 2, {corpus.title}", (corpus.sweep("table2"), corpus.laptop)
     for line in TABLE_2:
         yield _line(line, table, sweeps, corpus, (_per(line.left), _per(line.right)))
+    fixed = _per(OF_FIXED.left), _per(OF_FIXED.right)
+    yield _line(OF_FIXED, f"{corpus.ablation}, {corpus.title}", sweeps, corpus, fixed)
     costs = flops("surprisal"), flops("always_big")
     yield _line(CHEAPER_THAN_BIG, table, sweeps, corpus, costs)
     printed = flops("surprisal", "released_flops_per_frame"), flops("random", "released_flops_per_frame")
     note = f"{PADDED} Counted on valid frames, surprisal does not cost less."
     yield _line(CHEAPER_THAN_RANDOM, table, sweeps, corpus, printed, note=note)
+
+
+def _of_appendix_b() -> Iterator[StatementClaim]:
+    table, sweeps, corpus = "Appendix B and Figure 3, Mini-LibriSpeech", ("asr.controller_bias",), MINI_LIBRISPEECH
+    for line, metric in BIAS:
+        sides = (Place("surprisal", metric, name, 100) for name in (line.left, line.right))
+        yield _line(line, table, sweeps, corpus, sides, note=TURN if HALFWAY in line else "")
+    text = "where the bias is raised by 4, the model errs more than one that only ever has the big network"
+    ends = Place("surprisal", "per", RAISED, 100), _per("always_big")
+    yield _line(Line(text, RAISED, "above", "always_big"), table, sweeps, corpus, ends)
 
 
 def _of_appendix_c(corpus: Corpus) -> Iterator[StatementClaim]:
@@ -94,7 +126,7 @@ def _of_appendix_c(corpus: Corpus) -> Iterator[StatementClaim]:
 
 
 def _of_appendix_d() -> Iterator[StatementClaim]:
-    table, sweeps = "Appendix D and Table 2, TIMIT", ("asr.lambda_grid_timit",)
+    table, sweeps = "Section 4.3, TIMIT", ("asr.lambda_grid_timit",)
     low, published = "released,lambda=0.0001", "released,lambda=0.001"
     worse = Line("the learned controller errs more with lambda .0001 than with .001", low, "above", published)
     yield _line(worse, table, sweeps, TIMIT, (_per(low), _per(published)))
@@ -113,6 +145,7 @@ def _line(
     note: str = "",
 ) -> StatementClaim:
     left, right = places
+    has_margin = line.is_no_more or line.relation == "same"
     return StatementClaim(
         id=f"{sweeps[0]}.{line.left}.{line.relation}.{line.right}.{left.metric}",
         sweeps=sweeps,
@@ -122,8 +155,8 @@ def _line(
         right=right,
         source=Source(PAPER, table),
         setting=corpus.setting(network),
-        margin=PER_MARGIN[0] if line.is_no_more else 0.0,
-        margin_reason=NO_MORE if line.is_no_more else "",
+        margin=PER_MARGIN[0] if has_margin else 0.0,
+        margin_reason=MARGIN_REASON if has_margin else "",
         note=note,
     )
 
@@ -132,5 +165,6 @@ def _per(condition: str, evaluation: str = "stochastic") -> Place:
     return Place(condition, "per", evaluation, scale=100)
 
 
-def _of_row(flags: str) -> Place:
-    return _per(*of_flags(flags))
+def _of_row(flags: str, metric: str = "per") -> Place:
+    condition, evaluation = of_flags(flags)
+    return Place(condition, metric, evaluation, scale=100)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from search_spaces.size import Size
-from trainables.asr.config import AsrConfig, Optimisation, Pretraining, Recurrent, Surprisal
+from trainables.asr.config import AsrConfig, Decoding, Optimisation, Pretraining, Recurrent, Surprisal
 from trainables.asr.data.config import Data, Features, HeldOutSpeakers, LibriSpeech, Timit
 
 LIBRISPEECH_960 = LibriSpeech(
@@ -44,12 +44,15 @@ MINI_LIBRISPEECH = Task(
 
 
 def base(task: Task, size: Size) -> AsrConfig:
-    """The paper's sizes and its 960 hours for the autoregressive model; small, a laptop's on the excerpt alone."""
+    """The paper's sizes and its 960 hours for the autoregressive model; small, a laptop's on the excerpt alone.
+
+    Validation decodes as the paper's does, with a beam search of its width.
+    """
     if size == "smoke":
         config = laptop(task.excerpt, num_epochs=3, num_pretraining_epochs=2, keep_every=4)
     else:
         config = AsrConfig(data=task.data, ar=Pretraining(data=LIBRISPEECH_960))
-    return config.with_value("controller", Surprisal(mu=task.mu))
+    return config.with_value("controller", Surprisal(mu=task.mu)).with_value("validation_decoding", Decoding())
 
 
 def laptop(data: Data, num_epochs: int, num_pretraining_epochs: int, keep_every: int = 2) -> AsrConfig:

@@ -122,12 +122,14 @@ class Setting:
         free: paths that may be overridden with any value; an override of any other, not required one makes another
             setting of it.
         fact: what must have been measured besides.
+        any_of: as `requires`, where one of several values will do.
     """
 
     title: str
     requires: Mapping[str, str] = field(default_factory=dict)
     free: tuple[str, ...] = ()
     fact: Fact | None = None
+    any_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

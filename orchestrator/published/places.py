@@ -41,16 +41,16 @@ def obstacle(claim: Claim, study: Study, question: Question) -> str:
 
 
 def _differences(setting: Setting, configs: list[Mapping[str, str]]) -> Iterator[str]:
-    for path, wanted in setting.requires.items():
-        others = dict.fromkeys(config.get(path, "") for config in configs)
-        others.pop(wanted, None)
-        for other in others:
-            yield f"{path} is {other}, not {wanted}" if other else f"there is no {path}, which is {wanted} there"
+    for path, allowed in ({path: (one,) for path, one in setting.requires.items()} | dict(setting.any_of)).items():
+        wanted = " or ".join(allowed)
+        for other in dict.fromkeys(config.get(path, "") for config in configs):
+            if other not in allowed:
+                yield f"{path} is {other}, not {wanted}" if other else f"there is no {path}, which is {wanted} there"
 
 
 def _overrides(setting: Setting, named: Iterable[str], question: Question) -> Iterator[str]:
     """Settings that the sweep was given by hand, and that are neither required nor free."""
-    allowed = {*setting.requires, *setting.free}
+    allowed = {*setting.requires, *setting.any_of, *setting.free}
     changes = dict.fromkeys(change for name in named for change in question.settings.get(name, {}).items())
     for path, text in changes:
         if path not in allowed:

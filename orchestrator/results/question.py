@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Literal
 
 from orchestrator.results.reference import find_reference, with_settings
@@ -64,7 +65,8 @@ class Question:
     ) -> "Question":
         """What `sweep` asks of what is recorded in `study`, with the reference of `find_reference`.
 
-        A listed condition that is not recorded itself, but with settings, is there under those names.
+        A listed condition that is not recorded itself, but with settings, is there under those names. What was
+        recorded under an older declaration counts as it was recorded, not as it is declared now.
 
         Args:
             recorded: gives the config of each recorded condition; asked only where it is needed.
@@ -75,11 +77,15 @@ class Question:
         """
         plain, found = cls.of(sweep), find_reference(sweep, study, reference)
         configs, settings = dict(plain.configs), dict(plain.settings)
-        for condition in (c for c in sweep.conditions if c.name not in study.conditions):
-            if given := with_settings(condition, sweep, study):
-                configs.pop(condition.name)
-                settings.pop(condition.name, None)
-                configs |= {name: _texts(recorded().get(name, {})) for name in given}
+        logged = cache(lambda: {name: _texts(config) for name, config in recorded().items()})
+        for condition in sweep.conditions:
+            name = condition.name
+            if name in study.conditions:
+                configs[name] = {**configs[name], **(logged().get(name, {}) if plain.claims else {})}
+            elif given := with_settings(condition, sweep, study):
+                configs.pop(name)
+                settings.pop(name, None)
+                configs |= {one: logged().get(one, {}) for one in given}
                 settings |= given
         return replace(plain, reference=found.name, configs=configs, settings=settings, reference_note=found.note)
 

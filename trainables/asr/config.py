@@ -197,7 +197,9 @@ class Evaluation(Config):
     routing: Routing = Field("stochastic", description="deterministic: big iff p > .5")
     controller: TestController | None = Field(None, description="default: the one of training")
     decoding: Decoding = Decoding()
-    bias_raise: Probability = Field(0.0, description="share of the way from the fitted bias (0) to +4 (1)")
+    bias_raise: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="added to the fitted bias; the paper's appendix B goes up to 4"
+    )
     checkpoint_of: str | None = Field(
         None, description="the evaluation whose best checkpoint is tested; default: its own, chosen on validation"
     )

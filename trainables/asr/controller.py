@@ -1,7 +1,7 @@
 """Which frames take the big network: p_big of each frame, the choice, and the learned gate's gradient."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,9 +19,6 @@ from trainables.asr.config import (
 )
 from trainables.asr.data.batches import valid_frames
 
-RAISED_BIAS: Final = 4.0
-"""Where appendix B of the paper raises the controller's bias to."""
-
 
 @dataclass(frozen=True)
 class SurprisalFit:
@@ -38,9 +35,9 @@ class SurprisalFit:
     mean_p: float
     var_p: float
 
-    def raised(self, share: float) -> "SurprisalFit":
-        """With its bias moved by `share` in [0, 1] of the way to +4 (Lugosch et al. 2020, arXiv:2006.01659, app. B)."""
-        return replace(self, b=self.b + share * (RAISED_BIAS - self.b))
+    def raised(self, by: float) -> "SurprisalFit":
+        """With `by` added to its bias (Lugosch et al. 2020, arXiv:2006.01659, appendix B: b to b + 4)."""
+        return replace(self, b=self.b + by)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ def test_a_row_with_every_objective_is_a_point_in_our_units():
 
 
 def test_a_row_without_one_of_them_is_none():
-    assert marks_of("asr.deterministic_timit", "per", "macs_per_frame") == {}
+    assert marks_of("asr.deterministic_timit", "per", "test_loss_nats") == {}
+    assert len(marks_of("asr.deterministic_timit", "per", "macs_per_frame")) == 4
     assert marks_of("lm.step_size", "perplexity", "macs_per_token") == {}
     assert len(marks_of("lm.step_size", "perplexity")) == 1 + 5 + 6 + 6

@@ -99,10 +99,11 @@ def test_draws_at_the_ends_are_certain_and_decisions_strict():
     assert choose(torch.tensor([[0.5, 0.50001]]), uniform[:, :2], "deterministic").tolist() == [[False, True]]
 
 
-def test_a_bias_is_raised_in_uniform_steps_to_four():
+def test_a_bias_is_raised_from_where_it_was_fitted_to_that_plus_four():
+    """Appendix B: from b to b + 4, not to 4."""
     fit = SurprisalFit(w=0.5, b=-2.0, mean_p=0.4, var_p=0.04)
-    assert [fit.raised(share).b for share in (0.0, 0.25, 0.5, 1.0)] == [-2.0, -0.5, 1.0, 4.0]
-    assert fit.raised(1.0).w == 0.5
+    assert [fit.raised(by).b for by in (0.0, 1.0, 2.0, 4.0)] == [-2.0, -1.0, 0.0, 2.0]
+    assert fit.raised(4.0).w == 0.5
 
 
 def test_threshold_passes_its_gradient_straight_through():

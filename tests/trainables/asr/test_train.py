@@ -163,7 +163,9 @@ def test_a_cut_off_run_goes_on_with_an_evaluation_that_came_later(tmp_path, ar):
 
 
 def test_raised_biases_share_a_checkpoint_and_use_the_big_network_more(tmp_path, ar):
-    raised = [Evaluation(name=f"bias_{k}", bias_raise=k / 3, checkpoint_of="bias_0" if k else None) for k in range(4)]
+    raised = [
+        Evaluation(name=f"bias_{k}", bias_raise=4 * k / 3, checkpoint_of="bias_0" if k else None) for k in range(4)
+    ]
     config = CONFIG.with_value("evaluations", tuple(raised)).with_value("training.num_epochs", 1)
     assert set(train.selection(config).values()) == {"valid_per@bias_0"}
     trial = FolderTrial(tmp_path, ar)
