@@ -19,11 +19,12 @@ from torch import Tensor
 
 from trainables import checkpoint
 from trainables.lm import corpus, train
-from trainables.lm.config import Data, LmConfig, McDropout, OneFile, Optimisation, Vocabulary
+from trainables.lm.config import LmConfig, McDropout, Optimisation
 from trainables.lm.network import Network
 from trainables.lm.noise import Noise
 from trainables.lm.signals.uncertainty import DropoutSignal, MomentsSignal
 from trainables.lm.streams import Streams
+from trainables.lm.text_config import Data, OneFile, Vocabulary
 
 RATES, NUM_SAMPLES, NUM_DRAWS, BATCH = (0.15, 0.42, 0.6), (5, 10, 50), 5, 64
 

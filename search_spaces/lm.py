@@ -3,7 +3,9 @@
 All are on WikiText-2 (below PONDERAY_DATA) at the thesis's sizes, unless another text is set; `laptop` is smaller.
 """
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -15,12 +17,13 @@ from search_spaces.lm_sizes import (
     EQ44,
     MC_DROPOUT,
     SURPRISAL,
+    VARIATIONAL,
     WEIGHT_DECAY,
     Scale,
     base,
 )
 from search_spaces.size import Size, sized_name
-from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
+from search_spaces.sweep import Condition, Objective, Prerequisite, Search, Sweep, SweepFunction
 from trainables.config import Config
 from trainables.lm.config import (
     AnchoredEnsemble,
@@ -39,17 +42,34 @@ from trainables.lm.config import (
 CLAIMS: Final = "search_spaces.lm_published:claims"
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
 BASELINE: Final = Condition("baseline", {"recoder": None})
+BASELINE_WEIGHTS: Final = Prerequisite("baseline", "trainables.lm.train", "baseline")
+"""One baseline, which every trained recoder is tested on."""
+
 RECODERS: Final = {"surprisal": SURPRISAL, "eq44": EQ44, "mc_dropout": MC_DROPOUT, "ensemble": ENSEMBLE}
 STEP_SIZES: Final = (1e-4, 1e-3, 1e-2, 0.1, 1.0, 5.0, 10.0, 25.0)
 NUM_SAMPLES: Final = (1, 5, 10, 25, 50)
 RATES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+UNCERTAINTIES: Final[Mapping[str, McDropout | AnchoredEnsemble | Variational]] = {
+    "mc_dropout,units": McDropout(num_samples=10),
+    "mc_dropout,weights": McDropout(num_samples=10, masks="weights"),
+    "mc_dropout,printed": McDropout(num_samples=10, masks="weights", scaling="none"),
+    "mc_dropout,moments": McDropout(estimator="moments"),
+    "ensemble,corrected": AnchoredEnsemble(num_members=5),
+    "ensemble,shared_anchor": AnchoredEnsemble(num_members=5, anchors="shared"),
+    "ensemble,printed_pull": AnchoredEnsemble(num_members=5, penalty="norm"),
+    "ensemble,released": AnchoredEnsemble(
+        num_members=5, entropy="batch", loss="mean_logits", anchors="shared", penalty="norm"
+    ),
+    "variational": Variational(),
+}
+"""Signals of uncertainty: corrected, as Equations 4.7 and 3.37 are printed, and as released."""
 
 
 def step_size(size: Size = "full") -> Sweep:
     """Table 5.1: eight fixed step sizes for each error signal."""
     steps = STEP_SIZES[1::4] if size == "smoke" else STEP_SIZES
     conditions = [
-        Condition(f"{name},step={step:g}", {"recoder": _with(recoder, "step.size", step)})
+        Condition(f"{name},step={step:g}", _values(_with(recoder, "step.size", step)))
         for name, recoder in RECODERS.items()
         for step in steps
     ]
@@ -60,11 +80,11 @@ def samples(size: Size = "full") -> Sweep:
     """Table 5.2: how many samples of MC dropout, or members of an ensemble; and moments in place of samples."""
     counts = NUM_SAMPLES[:2] if size == "smoke" else NUM_SAMPLES
     conditions = [
-        Condition(f"{name},K={count}", {"recoder": _with(RECODERS[name], f"signal.{path}", count)})
+        Condition(f"{name},K={count}", _values(_with(RECODERS[name], f"signal.{path}", count)))
         for name, path in (("mc_dropout", "num_samples"), ("ensemble", "num_members"))
         for count in counts
     ]
-    moments = Condition("mc_dropout,moments", {"recoder": _with(MC_DROPOUT, "signal.estimator", "moments")})
+    moments = Condition("mc_dropout,moments", _values(_with(MC_DROPOUT, "signal.estimator", "moments")))
     about = "Table 5.2: samples of MC dropout and members of ensembles; moments beside."
     return _sweep("samples", about, (BASELINE, moments, *conditions), size)
 
@@ -72,14 +92,14 @@ def samples(size: Size = "full") -> Sweep:
 def mc_dropout_rate(size: Size = "full") -> Sweep:
     """Figure 5.4: the rate of MC dropout."""
     rates = RATES[::3] if size == "smoke" else RATES
-    conditions = (Condition(f"rate={rate}", {"recoder": _with(MC_DROPOUT, "signal.rate", rate)}) for rate in rates)
+    conditions = (Condition(f"rate={rate}", _values(_with(MC_DROPOUT, "signal.rate", rate))) for rate in rates)
     return _sweep("mc_dropout_rate", "Fig. 5.4: rates of MC dropout.", (BASELINE, *conditions), size)
 
 
 def dynamic_step(size: Size = "full") -> Sweep:
     """Figure 5.5: step sizes fixed, learned, predicted, or bounded by the gradient's Lipschitz constant."""
     conditions = [
-        Condition(f"{name},{kind}", {"recoder": recoder.model_copy(update={"step": step})})
+        Condition(f"{name},{kind}", _values(recoder.model_copy(update={"step": step})))
         for name, recoder in RECODERS.items()
         for kind, step in _steps(recoder).items()
     ]
@@ -88,18 +108,29 @@ def dynamic_step(size: Size = "full") -> Sweep:
 
 
 def ablation(size: Size = "full") -> Sweep:
-    """Figure 5.6: tested without the recoder it was trained with, and the baseline with recoders it was not."""
+    """Figure 5.6: tested without the recoder it was trained with, and the baseline with recoders it was not.
+
+    A fixed step size has nothing to learn: every replicate of the baseline is tested with it. Step sizes that are
+    learnt or predicted are those of a trained model, as in the thesis: each of its replicates is tested on the weights
+    of one baseline (`added`), beside that baseline as it is (`baseline`).
+    """
     added, trained = [Evaluation()], []
+    tests = (Evaluation(), Evaluation(name="without", recoder="none"))
+    on_baseline = (
+        Evaluation(name="baseline", recoder="none", weights="baseline"),
+        Evaluation(name="added", weights="baseline"),
+    )
     for name, recoder in RECODERS.items():
+        added.append(Evaluation(name=f"{name}_fixed", recoder=recoder))
         for kind in ("fixed", "learned", "predicted"):
+            evaluations = tests if kind == "fixed" else (*tests, *on_baseline)
             equipped = recoder.model_copy(update={"step": _steps(recoder)[kind]})
-            added.append(Evaluation(name=f"{name}_{kind}", recoder=equipped))
-            own = (Evaluation(), Evaluation(name="without", recoder="none"))
-            trained.append(Condition(f"{name},{kind}", {"recoder": equipped, "evaluations": own}))
-    every, every_trained = (6, 3) if size == "smoke" else (1, 1)
-    baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(added[::every])})
+            trained.append(Condition(f"{name},{kind}", _values(equipped) | {"evaluations": evaluations}))
+    if size == "smoke":
+        added, trained = added[::2], [trained[i] for i in (0, 4, 6, 11)]
+    baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(added)})
     about = "Fig. 5.6: tested without the recoder trained with; the baseline tested with each."
-    return _sweep("ablation", about, (baseline, *trained[::every_trained]), size)
+    return replace(_sweep("ablation", about, (baseline, *trained), size), prerequisites=(BASELINE_WEIGHTS,))
 
 
 def confounds(size: Size = "full") -> Sweep:
@@ -108,7 +139,7 @@ def confounds(size: Size = "full") -> Sweep:
     decay: dict[str, Any] = {"training.weight_decay": WEIGHT_DECAY}
     rates: dict[str, dict[str, Any]] = {name: {"dropout.rate": rate} for name, rate in DROPOUT.items()}
     mc_dropout = decoder | decay | rates["others"]
-    of_prior = _with(ENSEMBLE, "signal.prior_std", DECODER_STD)
+    of_prior = _with(ENSEMBLE, "signal.prior_variance", DECODER_STD**2)
     conditions = (
         Condition("baseline", rates["baseline"]),
         Condition("dropout_of_surprisal", rates["surprisal"]),
@@ -135,19 +166,12 @@ def signals(size: Size = "full") -> Sweep:
     targets: tuple[Literal["gold", "argmax"], ...] = ("gold", "argmax")
     for variant in variants:
         for target in targets:
-            found[f"surprisal,{variant},{target}"] = Recoder(signal=Surprisal(variant=variant, target=target))
-    small = FixedStep(size=0.001)
-    for name, signal in {
-        "mc_dropout,units": McDropout(num_samples=10),
-        "mc_dropout,weights": McDropout(num_samples=10, masks="weights"),
-        "mc_dropout,moments": McDropout(estimator="moments"),
-        "ensemble,corrected": AnchoredEnsemble(num_members=5),
-        "ensemble,shared_anchor": AnchoredEnsemble(num_members=5, anchors="shared"),
-        "ensemble,released": AnchoredEnsemble(num_members=5, entropy="batch", loss="mean_logits"),
-        "variational": Variational(),
-    }.items():
-        found[name] = Recoder(signal=signal, step=small)
-    conditions = [Condition(name, {"recoder": recoder}) for name, recoder in found.items()]
+            step = SURPRISAL.step if variant == "nll" else EQ44.step
+            signal = Surprisal(variant=variant, target=target)
+            found[f"surprisal,{variant},{target}"] = Recoder(signal=signal, step=step)
+    for name, signal in UNCERTAINTIES.items():
+        found[name] = Recoder(signal=signal, step=FixedStep(size=0.001))
+    conditions = [Condition(name, _values(recoder)) for name, recoder in found.items()]
     return _sweep("signals", "Variants of each error signal.", (BASELINE, *conditions), size)
 
 
@@ -175,7 +199,7 @@ def search_pareto(size: Size = "full") -> Sweep:
         name=sized_name("lm.search_pareto", size),
         description="Optuna: MC dropout's K, rate, step size, and width; perplexity against cost.",
         trainable="trainables.lm.train",
-        base=base("thesis", size).with_value("recoder", MC_DROPOUT),
+        base=base("thesis", size).with_value("recoder", MC_DROPOUT).with_value("training.weight_decay", WEIGHT_DECAY),
         search=Search(space, num_trials=3 if is_smoke else 60),
         objectives=OBJECTIVES,
         seeds=(1,) if is_smoke else (1, 2, 3),
@@ -185,7 +209,7 @@ def search_pareto(size: Size = "full") -> Sweep:
 def laptop(size: Size = "full") -> Sweep:
     """Surprisal, corrected and as in the thesis, at two step sizes, on 500,000 words of WikiText-2."""
     conditions = [
-        Condition(f"{name},step={step:g}", {"recoder": _with(RECODERS[name], "step.size", step)})
+        Condition(f"{name},step={step:g}", _values(_with(RECODERS[name], "step.size", step)))
         for name in ("surprisal", "eq44")
         for step in (1.0, 5.0)
     ]
@@ -207,6 +231,12 @@ def _steps(recoder: Recoder) -> dict[str, Config]:
 
 def _with(recoder: Recoder, path: str, value: object) -> Recoder:
     return recoder.with_value(path, value)
+
+
+def _values(recoder: Recoder) -> dict[str, Any]:
+    """A recoder, and the weight decay that the thesis gives to models with dropout as their signal (table B.1b)."""
+    decays = isinstance(recoder.signal, McDropout | Variational)
+    return {"recoder": recoder} | ({"training.weight_decay": WEIGHT_DECAY} if decays else {})
 
 
 def _sweep(
@@ -239,34 +269,43 @@ def _search(name: str, title: str, recoder: Recoder, space: Mapping[str, Distrib
         description=f"Appendix B.3: random search for {title}, 64 samples, 4 epochs.",
         trainable="trainables.lm.train",
         base=config,
-        search=Search({**space, "dropout.rate": Real(0.1, 0.6)}, num_trials=3 if is_smoke else 64, sampler="random"),
+        search=Search(space, num_trials=3 if is_smoke else 64, sampler="random"),
         objectives=(Objective("valid_perplexity"), Objective("macs_per_token")),
         seeds=(1,),
     )
 
 
+STEP: Final[Mapping[str, Distribution]] = {"recoder.step.size": Exponential(0.5, 75.0)}
+RATE: Final[Mapping[str, Distribution]] = {"dropout.rate": Real(0.1, 0.6)}
+OF_DROPOUT: Final[Mapping[str, Distribution]] = {
+    "recoder.signal.num_samples": Integer(2, 50),
+    "recoder.signal.rate": Real(0.1, 0.6),
+    "training.weight_decay": Exponential(1e-4, 1e-2),
+    "decoder_std": Real(math.sqrt(0.1), math.sqrt(0.4)),
+}
+
 SEARCHES: Final[Mapping[str, tuple[str, Recoder, Mapping[str, Distribution]]]] = {
-    "search": ("surprisal", SURPRISAL, {"recoder.step.size": Exponential(0.5, 75.0)}),
-    "search_mc_dropout": (
-        "MC dropout",
-        MC_DROPOUT,
-        {
-            "recoder.signal.num_samples": Integer(2, 50),
-            "recoder.signal.rate": Real(0.1, 0.6),
-            "training.weight_decay": Exponential(1e-4, 1e-2),
-        },
-    ),
+    "search": ("surprisal", SURPRISAL, {**STEP, **RATE}),
+    "search_mc_dropout": ("MC dropout", MC_DROPOUT, {**STEP, **RATE, **OF_DROPOUT}),
+    "search_variational": ("variational dropout", VARIATIONAL, {**STEP, **OF_DROPOUT}),
     "search_ensemble": (
         "anchored ensembles",
         ENSEMBLE,
         {
+            **STEP,
+            **RATE,
             "recoder.signal.num_members": Integer(2, 50),
-            "recoder.signal.prior_std": Real(0.1, 0.4),
+            "recoder.signal.prior_variance": Real(0.1, 0.4),
             "recoder.signal.pull": Exponential(1e-4, 1e-2),
         },
     ),
 }
-"""Appendix B.3's random searches: the title, the recoder, and the space beside dropout's rate."""
+"""Appendix B.3's random searches: the title, the recoder, and the space (tables B.1b and B.2a).
+
+The prior scale is a variance. Of an ensemble it is drawn as such; of dropout it is that of the decoder's start, whose
+standard deviation is drawn. Variational dropout has one rate for all connections. Table B.1b also names the learning
+rate of surprisal, for which table B.2a has no range.
+"""
 
 FIRST: Final = "laptop"
 """What to begin with."""

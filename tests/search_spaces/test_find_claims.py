@@ -46,7 +46,7 @@ def test_the_small_size_has_the_claims_of_the_whole() -> None:
             "above",
             "mean_updates_letter@test of tau=0.001",
         ),
-        ("lm.step_size", "perplexity@test of eq44,step=5", "below", "perplexity@test of baseline"),
+        ("lm.step_size", "perplexity@test of eq44,step=5", "above", "perplexity@test of baseline"),
         ("lm.step_size", "perplexity@test of mc_dropout,step=0.0001", "above", "perplexity@test of baseline"),
         ("lm.samples", "perplexity@test of ensemble,K=25", "above", "perplexity@test of ensemble,K=10"),
         (
@@ -55,7 +55,7 @@ def test_the_small_size_has_the_claims_of_the_whole() -> None:
             "below",
             "eval_tokens_per_s@test of mc_dropout,K=25",
         ),
-        ("lm.ablation", "perplexity@ensemble_fixed of baseline", "below", "perplexity@test of baseline"),
+        ("lm.ablation", "perplexity@ensemble_fixed of baseline", "above", "perplexity@test of baseline"),
     ],
 )
 def test_a_statement_is_there(sweep: str, left: str, relation: str, right: str | float) -> None:

@@ -7,10 +7,11 @@ import pytest
 from scipy import stats
 
 from search_spaces import lm
-from search_spaces.distributions import Exponential
+from search_spaces.distributions import Exponential, Integer, Real
 from search_spaces.find import find_sweep
-from search_spaces.lm_sizes import base
-from trainables.lm.config import AnchoredEnsemble, McDropout
+from search_spaces.lm_sizes import DECODER_STD, base
+from trainables.config import content_hash
+from trainables.lm.config import AnchoredEnsemble, LearnedStep, McDropout, Recoder
 
 
 def recoders(name):
@@ -26,7 +27,7 @@ def test_the_thesis_sizes():
     assert (training.window, training.num_epochs, training.schedule.factor) == (35, 8, 0.5)
     mc_dropout, ensemble = McDropout(), AnchoredEnsemble()
     assert (mc_dropout.num_samples, mc_dropout.rate) == (15, 0.42)
-    assert (ensemble.num_members, ensemble.prior_std, ensemble.pull) == (15, 0.29, 4.82e-5)
+    assert (ensemble.num_members, ensemble.prior_variance, ensemble.pull) == (15, 0.29, 4.82e-5)
 
 
 def test_table_5_1_has_eight_steps_for_each_signal():
@@ -46,11 +47,61 @@ def test_table_5_2_has_five_counts_for_samples_and_members():
 def test_the_ablation_tests_without_the_recoder_and_the_baseline_with_each():
     sweep = find_sweep("lm.ablation")
     evaluations = {one.name: sweep.config(one, 1).evaluations for one in sweep.conditions}
-    assert [one.name for one in evaluations["surprisal,learned"]] == ["test", "without"]
-    assert evaluations["surprisal,learned"][1].recoder == "none"
-    assert {f"{s}_{k}" for s in lm.RECODERS for k in ("fixed", "learned", "predicted")} < {
-        one.name for one in evaluations["baseline"]
-    }
+    for name in lm.RECODERS:
+        own = {
+            kind: {one.name: one for one in evaluations[f"{name},{kind}"]} for kind in ("fixed", "learned", "predicted")
+        }
+        assert list(own["fixed"]) == ["test", "without"]
+        for kind in ("learned", "predicted"):
+            assert list(own[kind]) == ["test", "without", "baseline", "added"]
+            assert (own[kind]["added"].recoder, own[kind]["added"].weights) == ("own", "baseline")
+            assert (own[kind]["baseline"].recoder, own[kind]["baseline"].weights) == ("none", "baseline")
+            assert own[kind]["without"].recoder == "none"
+    assert [one.name for one in evaluations["baseline"]] == ["test", *(f"{name}_fixed" for name in lm.RECODERS)]
+
+
+@pytest.mark.parametrize("name", [f"lm.{name}" for name in lm.SWEEPS])
+def test_no_recoder_is_added_with_step_sizes_that_no_one_trained(name):
+    sweep = find_sweep(name)
+    for condition in sweep.conditions:
+        for evaluation in sweep.config(condition, 1).evaluations:
+            recoder = evaluation.recoder
+            assert isinstance(recoder, str) or recoder.step.kind in ("fixed", "lipschitz"), condition.name
+
+
+def test_the_baseline_behind_every_condition_of_the_ablation_is_one_and_is_trained_as_it_is():
+    sweep = find_sweep("lm.ablation")
+    assert [one.config_path for one in sweep.prerequisites] == ["baseline"]
+    keys = {content_hash(sweep.config(one, 1).baseline) for one in sweep.conditions}
+    assert keys == {content_hash(sweep.config(sweep.condition("baseline"), 1))}
+
+
+def test_weight_decay_is_on_where_table_b_1b_has_it():
+    """MC dropout and variational dropout, 4.82e-5 of table B.2b; no other."""
+    for name in ("step_size", "samples", "mc_dropout_rate", "dynamic_step", "ablation", "signals"):
+        sweep = find_sweep(f"lm.{name}")
+        for condition in sweep.conditions:
+            config = sweep.config(condition, 1)
+            has_dropout = config.recoder is not None and config.recoder.signal.kind in ("mc_dropout", "variational")
+            assert config.training.weight_decay == (4.82e-5 if has_dropout else 0), condition.name
+    assert find_sweep("lm.search_pareto").base.training.weight_decay == 4.82e-5
+
+
+def test_the_corrected_surprisal_takes_a_step_of_1_and_that_of_the_thesis_5():
+    """On a part of WikiText-2 -log p has 119.5 at 1 and 130.4 at 5 (RESULTS.md)."""
+    assert (lm.SURPRISAL.step.size, lm.EQ44.step.size) == (1, 5)
+    assert (Recoder().step.size, LearnedStep().start) == (1, 1)
+    assert recoders("lm.dynamic_step")["surprisal,learned"].step.start == 1
+    found = recoders("lm.signals")
+    assert [found[f"surprisal,{name},gold"].step.size for name in ("nll", "eq44", "sigmoid")] == [1, 5, 5]
+
+
+def test_equations_4_7_and_3_37_are_there_as_printed_beside_the_corrected_ones():
+    found = {name: recoder.signal for name, recoder in recoders("lm.signals").items() if recoder}
+    assert (found["mc_dropout,printed"].masks, found["mc_dropout,printed"].scaling) == ("weights", "none")
+    assert (found["mc_dropout,weights"].masks, found["mc_dropout,weights"].scaling) == ("weights", "inverted")
+    assert (found["ensemble,printed_pull"].penalty, found["ensemble,corrected"].penalty) == ("norm", "squared")
+    assert (found["ensemble,shared_anchor"].anchors, found["ensemble,corrected"].anchors) == ("shared", "own")
 
 
 def test_every_confound_is_a_condition_without_its_recoder():
@@ -58,17 +109,53 @@ def test_every_confound_is_a_condition_without_its_recoder():
     configs = {one.name: sweep.config(one, 1) for one in sweep.conditions}
     as_released = configs["as_mc_dropout_without"]
     assert as_released.recoder is None and as_released.decoder_std == 0.534
-    assert (as_released.training.weight_decay, as_released.dropout.rate) == (4.8e-5, 0.155)
+    assert (as_released.training.weight_decay, as_released.dropout.rate) == (4.82e-5, 0.155)
     assert configs["mc_dropout"].model_copy(update={"recoder": None}) == as_released
     assert (configs["baseline"].dropout.rate, configs["dropout_of_surprisal"].dropout.rate) == (0.2, 0.169)
 
 
-def test_the_searches_of_appendix_b_3():
-    search = find_sweep("lm.search").search
-    assert (search.num_trials, search.sampler) == (64, "random")
-    assert search.space["recoder.step.size"] == Exponential(0.5, 75.0)
-    assert find_sweep("lm.search").base.training.num_epochs == 4
-    assert find_sweep("lm.search_ensemble").search.space["recoder.signal.pull"] == Exponential(1e-4, 1e-2)
+# of table B.2a, and of table B.1b which model has which
+STEP, COUNT, RATE = Exponential(0.5, 75.0), Integer(2, 50), Real(0.1, 0.6)
+SPACES = {
+    "search": {"recoder.step.size": STEP, "dropout.rate": RATE},
+    "search_mc_dropout": {
+        "recoder.step.size": STEP,
+        "recoder.signal.num_samples": COUNT,
+        "recoder.signal.rate": RATE,
+        "training.weight_decay": Exponential(1e-4, 1e-2),
+        "decoder_std": Real(math.sqrt(0.1), math.sqrt(0.4)),
+        "dropout.rate": RATE,
+    },
+    "search_variational": {
+        "recoder.step.size": STEP,
+        "recoder.signal.num_samples": COUNT,
+        "recoder.signal.rate": RATE,
+        "training.weight_decay": Exponential(1e-4, 1e-2),
+        "decoder_std": Real(math.sqrt(0.1), math.sqrt(0.4)),
+    },
+    "search_ensemble": {
+        "recoder.step.size": STEP,
+        "recoder.signal.num_members": COUNT,
+        "recoder.signal.prior_variance": Real(0.1, 0.4),
+        "recoder.signal.pull": Exponential(1e-4, 1e-2),
+        "dropout.rate": RATE,
+    },
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_the_searches_of_appendix_b_3_have_all_its_dimensions(name):
+    sweep = find_sweep(f"lm.{name}")
+    assert (sweep.search.num_trials, sweep.search.sampler) == (64, "random")
+    assert sweep.base.training.num_epochs == 4
+    assert sweep.search.space == SPACES[name]
+    kind = {"search": "surprisal", "search_ensemble": "anchored_ensemble"}.get(name, name.removeprefix("search_"))
+    assert sweep.base.recoder.signal.kind == kind
+
+
+def test_the_released_decoders_start_is_the_root_of_the_prior_scale():
+    """So the thesis's .29, printed with two digits, is a variance."""
+    assert round(DECODER_STD**2, 2) == 0.29
 
 
 def test_exponential_quantiles_are_those_of_the_distribution_cut_at_both_ends():

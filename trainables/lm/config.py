@@ -1,56 +1,16 @@
 """What can be set of a recoding language model (Ulmer 2019, "Recoding latent sentence representations")."""
 
-from typing import Annotated, Literal, Self
+import math
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from trainables.config import NOT_IN_KEY, Config, Count, Name, Place, Positive, names_differ
+from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, names_differ
+from trainables.lm.text_config import Data
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
-Share = Annotated[float, Field(gt=0, lt=0.5)]
-Tokens = Literal["spaces", "words"]
-
-
-class Files(Config):
-    """Three text files, such as WikiText-2 or Mikolov's Penn Treebank, as they are; every line ends in `<eos>`."""
-
-    kind: Literal["files"] = "files"
-    root: Place = Field(None, description="default: the setting PONDERAY_DATA")
-    train: str = Field("wikitext2/train.txt", description="path below the root")
-    validation: str = "wikitext2/valid.txt"
-    test: str = "wikitext2/test.txt"
-    tokens: Tokens = Field(
-        "spaces", description="spaces: what stands between blanks; words: words and signs of punctuation, for raw text"
-    )
-
-
-class OneFile(Config):
-    """One text file; its last lines are for validation and test."""
-
-    kind: Literal["one_file"] = "one_file"
-    path: Place = Field(
-        None, description="any text; default: the documentation of Python's language that comes with Python"
-    )
-    validation_share: Share = Field(0.05, description="of the lines")
-    test_share: Share = 0.05
-    tokens: Tokens = "words"
-
-
-class Vocabulary(Config):
-    """Which words of the training text have a number of their own; all others are `<unk>`."""
-
-    max_size: Annotated[int, Field(ge=2)] | None = Field(None, description="with `<eos>` and `<unk>`; default: all")
-    min_count: Count = 1
-
-
-class Data(Config):
-    """A text in three parts, and its vocabulary."""
-
-    text: Annotated[Files | OneFile, Field(discriminator="kind")] = OneFile()
-    vocabulary: Vocabulary = Vocabulary()
-    num_train_tokens: Annotated[int, Field(ge=2)] | None = Field(None, description="the first so many; default: all")
-    num_validation_tokens: Annotated[int, Field(ge=2)] | None = None
-    num_test_tokens: Annotated[int, Field(ge=2)] | None = None
+MOST_POWER: Final = math.exp(1 / math.e) - 1
+"""The largest p^-p - 1, at p = 1/e: .4447."""
 
 
 class Surprisal(Config):
@@ -66,13 +26,21 @@ class Surprisal(Config):
 
 
 class McDropout(Config):
-    """Entropy in nats of the mean of K softmaxes under K dropout masks (thesis Eq. 4.5 to 4.7)."""
+    """Entropy in nats of the mean of K softmaxes under K dropout masks (thesis Eq. 4.6 to 4.9).
+
+    Eq. 4.7 is printed without scaling, so that every sample's logits are smaller than the model's own by the factor
+    1 - rate in the mean, and the entropy is higher for that alone. The default scales, as dropout in training does.
+    Eq. 4.6 prints Bernoulli(p), which keeps with p; Eq. 3.28 and section 5.3.3 call p the probability of dropping.
+    """
 
     kind: Literal["mc_dropout"] = "mc_dropout"
     num_samples: Count = Field(15, description="K")
     rate: Rate = Field(0.42, description="probability of dropping")
     masks: Literal["units", "weights"] = Field(
         "units", description="units: of the hidden vector, each row its own; weights: of the decoder (thesis Eq. 4.6)"
+    )
+    scaling: Literal["inverted", "none"] = Field(
+        "inverted", description="of what is kept, inverted: by 1 / (1 - rate); none: as Eq. 4.7 is printed"
     )
     estimator: Literal["samples", "moments"] = Field(
         "samples", description="moments: from mean and variance of the logits under masks of units, without samples"
@@ -82,25 +50,43 @@ class McDropout(Config):
     def _moments_are_of_units(self) -> Self:
         if self.estimator == "moments" and self.masks != "units":
             raise ValueError(f"masks must be units where the estimator is moments, but got {self.masks}")
+        if self.estimator == "moments" and self.scaling != "inverted":
+            raise ValueError(f"scaling must be inverted where the estimator is moments, but got {self.scaling}")
         return self
+
+    @property
+    def kept_scale(self) -> float:
+        """What is kept is multiplied by it."""
+        return 1 / (1 - self.rate) if self.scaling == "inverted" else 1.0
 
 
 class AnchoredEnsemble(Config):
-    """Entropy in nats of the mean of K decoders' softmaxes; they start at, and are pulled to, draws from a prior.
+    """Entropy in nats of the mean of K decoders' softmaxes, which are pulled to anchors.
 
-    Pearce, Zaki, Brintrup and Neely 2018 (arXiv:1805.11324); thesis Eq. 4.8 to 4.11.
+    Pearce, Zaki, Brintrup and Neely 2018 (arXiv:1805.11324); thesis Eq. 4.8 to 4.11. The first weights of every member
+    and its anchor are two draws from the prior (figure B.3). The penalty of a member at the distance d from its anchor
+    is lambda d^2 / N, which is what the logarithm of a normal prior gives (MAP; section 3.3.3). Eq. 3.37 prints the
+    norm without its square, sqrt(lambda) d / N, whose pull is as strong near the anchor as far from it.
     """
 
     kind: Literal["anchored_ensemble"] = "anchored_ensemble"
     num_members: Count = Field(15, description="K")
-    prior_std: Positive = 0.29
-    pull: Annotated[float, Field(ge=0)] = Field(4.82e-5, description="lambda of Eq. 4.11")
+    prior_variance: Positive = Field(
+        0.29,
+        description="of weights and biases; the thesis's prior scale, of which the released code takes the square root",
+    )
+    pull: Annotated[float, Field(ge=0)] = Field(4.82e-5, description="lambda, the weight decay of Eq. 3.37")
+    penalty: Literal["squared", "norm"] = Field(
+        "squared", description="of the distance to the anchor; norm: as Eq. 3.37 is printed, and as released"
+    )
     entropy: Literal["members", "batch"] = Field(
         "members",
         description="batch: of the mean of the distributions of the members' mean logits over the rows that a process "
         "reads at once (released)",
     )
-    anchors: Literal["own", "shared"] = Field("own", description="shared: one for all members (thesis)")
+    anchors: Literal["own", "shared"] = Field(
+        "own", description="own: one for each member (figure B.3); shared: one for all (section 4.3.4)"
+    )
     loss: Literal["mean_loss", "mean_logits"] = Field(
         "mean_loss", description="mean_logits: cross-entropy of the members' mean logits (released)"
     )
@@ -137,7 +123,7 @@ class FixedStep(Config):
     """The same size for every activation."""
 
     kind: Literal["fixed"] = "fixed"
-    size: Annotated[float, Field(ge=0)] = 5.0
+    size: Annotated[float, Field(ge=0)] = 1.0
 
 
 class LearnedStep(Config):
@@ -145,7 +131,7 @@ class LearnedStep(Config):
 
     kind: Literal["learned"] = "learned"
     start: Positive | Literal["released"] = Field(
-        5.0, description="the size at the start; released: softplus of a draw from U[0, 1)"
+        1.0, description="the size at the start; released: softplus of a draw from U[0, 1)"
     )
 
 
@@ -181,7 +167,7 @@ class Always(Config):
 
 
 class Threshold(Config):
-    """Tokens whose delta exceeds a bound are recoded."""
+    """Tokens whose delta exceeds a bound are recoded; the bound must be one that delta can exceed."""
 
     kind: Literal["threshold"] = "threshold"
     min_delta: float = 5.0
@@ -242,6 +228,32 @@ class Recoder(Config):
             raise ValueError("step.source must be activation with a probe, which has no output, but got output")
         return self
 
+    @model_validator(mode="after")
+    def _the_gate_can_open(self) -> Self:
+        check_gate(self)
+        return self
+
+
+def check_gate(recoder: Recoder, vocabulary_size: int | None = None) -> None:
+    """Refuses a threshold that delta never exceeds.
+
+    Args:
+        recoder: with or without a threshold.
+        vocabulary_size: words at most; None where it is not known, so that an entropy has no bound.
+
+    Raises:
+        ValueError: with the bound of delta.
+    """
+    if not isinstance(recoder.gate, Threshold):
+        return
+    signal, most, why = recoder.signal, math.inf, ""
+    if isinstance(signal, Surprisal) and signal.variant != "nll":
+        most, why = MOST_POWER, f"e^(1/e) - 1, the most that delta of {signal.variant} can be"
+    elif isinstance(signal, McDropout | AnchoredEnsemble | Variational) and vocabulary_size:
+        most, why = math.log(vocabulary_size), f"the most that an entropy over {vocabulary_size:,} words can be"
+    if recoder.gate.min_delta >= most:
+        raise ValueError(f"gate.min_delta must be below {most:.4f}, {why}, but got {recoder.gate.min_delta:g}")
+
 
 class Dropout(Config):
     """On the embeddings and on what is decoded, and between the layers as well (released: not)."""
@@ -283,14 +295,35 @@ class Optimisation(Config):
 
 
 class Evaluation(Config):
-    """One test of a trained model, with its own recoder, another one or none."""
+    """One test of a trained model, with its own recoder, another one or none.
+
+    With `weights` of the baseline, the trained recoder is tested on a model that was trained without (figure 5.6b).
+    """
 
     name: Name = "test"
     recoder: Recoder | Literal["own", "none"] = "own"
+    weights: Literal["own", "baseline"] = Field(
+        "own", description="baseline: those of the prerequisite `baseline`, with this model's step sizes"
+    )
     batch_size: Count = Field(64, description="streams")
     seed: int = Field(
-        1, description="of its masks, and of what an added recoder starts with; each replicate has its own"
+        1, description="of its masks, and of the members of an added ensemble; each replicate has its own"
     )
+
+    @model_validator(mode="after")
+    def _its_step_sizes_are_trained(self) -> Self:
+        """A step size that is learnt or predicted comes from a training."""
+        if not isinstance(self.recoder, Recoder):
+            return self
+        if self.weights == "baseline":
+            raise ValueError("recoder must be own or none where weights is baseline, but got another one")
+        if isinstance(self.recoder.step, LearnedStep | PredictedStep):
+            raise ValueError(
+                "step.kind of a recoder that is added in a test must be fixed or lipschitz, because no one has "
+                f"trained its step sizes, but got {self.recoder.step.kind}; train a model with it and test that with "
+                "weights: baseline"
+            )
+        return self
 
 
 class LmConfig(Config):
@@ -311,13 +344,26 @@ class LmConfig(Config):
     )
     seed: Annotated[int, NOT_IN_KEY] = 1
 
+    @property
+    def baseline(self) -> Self:
+        """The model without a recoder, and without the weight decay that comes with one."""
+        training = self.training.model_copy(update={"weight_decay": 0.0})
+        return self.model_copy(update={"recoder": None, "training": training, "evaluations": (Evaluation(),)})
+
+    @model_validator(mode="after")
+    def _gates_can_open(self) -> Self:
+        for recoder in (self.recoder, *(one.recoder for one in self.evaluations)):
+            if isinstance(recoder, Recoder):
+                check_gate(recoder, self.data.vocabulary.max_size)
+        return self
+
     @model_validator(mode="after")
     def _recoders_fit(self) -> Self:
         """Probes need a layer to read, and error signals the decoders that they are of."""
         own = self.recoder.signal if self.recoder else None
         if isinstance(own, AnchoredEnsemble) and self.decoder_std is not None:
             raise ValueError(
-                f"decoder_std must be unset with an ensemble, whose members start with signal.prior_std, "
+                f"decoder_std must be unset with an ensemble, whose members start with signal.prior_variance, "
                 f"but got {self.decoder_std:g}"
             )
         recoders = [self.recoder, *(one.recoder for one in self.evaluations)]

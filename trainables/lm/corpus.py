@@ -9,8 +9,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from trainables.lm import numbered_text
-from trainables.lm.config import Data
 from trainables.lm.numbered_text import PARTS, UNK, NumberedText
+from trainables.lm.text_config import Data
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,6 @@ from trainables.lm.network import AttachedRecoder, Network, Run
 from trainables.lm.noise import Noise
 from trainables.lm.streams import NO_TARGET, Streams, Window
 
-NUM_MEASURED_WINDOWS = 20
-"""Windows at the beginning of all streams of which delta is measured before and after recoding."""
-
 
 @dataclass(frozen=True)
 class Score:
@@ -29,7 +26,7 @@ class Score:
         loss_nats: mean of -log p.
         tokens_per_s: read, from inputs to losses, in all processes together.
         num_not_finite: recoding gradients that were not finite, of one activation in one row.
-        before, after: mean delta; None without a recoder.
+        before, after: mean delta over the same tokens; None without a recoder, or where it was not asked for.
     """
 
     loss_nats: float
@@ -64,11 +61,10 @@ def windows_with_noise(
     attached: AttachedRecoder | None,
     vocabulary_size: int,
     seed: int,
-    num_windows: int,
 ) -> Iterator[tuple[Window, Noise]]:
-    """The first windows of a text, each with the noise of a test, on this process's device."""
+    """The windows of a text, each with the noise of a test, on this process's device."""
     device = distributed.device()
-    for index in range(num_windows):
+    for index in range(streams.num_windows):
         window = streams.window(index).to(device)
         generator = torch.Generator(device).manual_seed(rng.derive(seed, "test", index))
         shape = (window.inputs.shape[0], window.inputs.shape[1])
@@ -78,9 +74,17 @@ def windows_with_noise(
 
 @torch.no_grad()
 def score(
-    network: Network, tokens: Int[Tensor, " N"], attached: AttachedRecoder | None, batch_size: int, seed: int
+    network: Network,
+    tokens: Int[Tensor, " N"],
+    attached: AttachedRecoder | None,
+    batch_size: int,
+    seed: int,
+    measures_delta: bool = False,
 ) -> Score:
-    """Reads `tokens` in parallel streams, with masks drawn from `seed`; the processes share the streams."""
+    """Reads `tokens` in parallel streams, with masks drawn from `seed`; the processes share the streams.
+
+    Delta is measured by reading them once more, which the speed leaves out.
+    """
     network.eval()
     config = network.config
     streams = Streams(tokens, batch_size, config.training.window)
@@ -89,16 +93,17 @@ def score(
     state = network.zeros(num_mine(batch_size), recoder)
     nats, num_not_finite, started = 0.0, 0, time.perf_counter()
     read = CudaGraph(lambda window, state, drawn: network(window, state, drawn, attached), [])
-    for window, drawn in windows_with_noise(*arguments, streams.num_windows):
+    for window, drawn in windows_with_noise(*arguments):
         run = read(window, state, drawn)
         state = run.state
         nats += run.nats.double().sum().item()
         num_not_finite += _num_not_finite(run, window)
     duration_s = time.perf_counter() - started
     sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0)
-    if recoder:
-        measured = windows_with_noise(*arguments, min(NUM_MEASURED_WINDOWS, streams.num_windows))
-        sums[2:] = distributed.sum_over_processes(*_deltas(network, measured, attached, batch_size))
+    if recoder and measures_delta:
+        sums[2:] = distributed.sum_over_processes(
+            *_deltas(network, windows_with_noise(*arguments), attached, batch_size)
+        )
     num_tokens = len(tokens) - 1
     before, after = (sums[i] / sums[4] if sums[4] else None for i in (2, 3))
     return Score(sums[0] / num_tokens, num_tokens / duration_s, int(sums[1]), before, after)
@@ -110,8 +115,9 @@ def _deltas(
     """Sums of delta before and after recoding, and of how many tokens."""
     state = network.zeros(num_mine(batch_size), attached.recoder if attached else None)
     before = after = count = 0.0
+    read = CudaGraph(lambda window, state, drawn: network(window, state, drawn, attached, measures_after=True), [])
     for window, drawn in windows:
-        run = network(window, state, drawn, attached, measures_after=True)
+        run = read(window, state, drawn)
         state = run.state
         if run.trace is None:
             break

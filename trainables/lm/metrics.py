@@ -29,8 +29,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     *neutral(
         "signal",
-        delta_before="test: mean error signal before recoding, over the first 20 windows of all streams; nats, or, of "
-        "eq44 and sigmoid, p^-p - 1",
+        delta_before="test: mean error signal before recoding, over the text; nats, or, of eq44 and sigmoid, p^-p - 1",
         delta_after="test: the same of the recoded activations, with the same masks and target",
         train_delta="mean error signal before recoding since the last report, with dropout",
     ),
@@ -38,6 +37,11 @@ METRICS: tuple[Metric, ...] = (
         "gradients",
         num_not_finite="test: recoding gradients of an activation that were not finite",
         train_not_finite="`num_not_finite` in training since the last report",
+    ),
+    *neutral(
+        "weight",
+        member_spread="standard deviation of a weight or bias over the members of an ensemble, root mean square over "
+        "all of them",
     ),
     *lower(
         "MAC/token",

@@ -83,9 +83,7 @@ class Network(nn.Module):
             _start(parameter, config)
         if isinstance(signal, AnchoredEnsemble):
             for name, parameter in (("weight", self.decoder_weight), ("bias", self.decoder_bias)):
-                anchor = _anchor(parameter.detach(), signal)
-                self.register_buffer(f"anchor_{name}", anchor)
-                parameter.data.copy_(anchor)
+                self.register_buffer(f"anchor_{name}", _anchor(parameter.detach(), signal))
         self.steps = make_steps(config, config.recoder, vocabulary_size) if config.recoder else None
 
     @property
@@ -193,13 +191,28 @@ class Network(nn.Module):
         return each.mean(0), torch.where(targets == NO_TARGET, 0.0, nats)
 
     def anchor_penalty(self, num_tokens: int) -> Float[Tensor, ""] | float:
-        """lambda / N times the members' mean squared distance to their anchors (thesis Eq. 4.11); 0 without any."""
+        """The mean over members of lambda d^2 / N or sqrt(lambda) d / N (thesis Eq. 3.37, 4.11); 0 without any.
+
+        N is `num_tokens`, and d the Euclidean distance of a member's weights and biases to their anchors.
+        """
         signal = self.config.recoder.signal if self.config.recoder else None
         if not isinstance(signal, AnchoredEnsemble):
             return 0.0
-        distance = (self.decoder_weight - self.anchor_weight).square().sum()
-        distance = distance + (self.decoder_bias - self.anchor_bias).square().sum()
-        return distance * (signal.pull / num_tokens / len(self.decoder_weight))
+        apart = (self.decoder_weight - self.anchor_weight).flatten(1), self.decoder_bias - self.anchor_bias
+        if signal.penalty == "norm":
+            distances = torch.linalg.vector_norm(torch.cat(apart, 1), dim=1)
+            return distances.mean() * (math.sqrt(signal.pull) / num_tokens)
+        squared = apart[0].square().sum() + apart[1].square().sum()
+        return squared * (signal.pull / num_tokens / len(self.decoder_weight))
+
+    @torch.no_grad()
+    def member_spread(self) -> float | None:
+        """Standard deviation over an ensemble's members of a weight or bias, root mean square; None of fewer than 2."""
+        if len(self.decoder_weight) < 2:
+            return None
+        parts = self.decoder_weight, self.decoder_bias
+        total = sum(part.double().var(0).sum().item() for part in parts)
+        return math.sqrt(total / sum(part[0].numel() for part in parts))
 
 
 def _weights(layer: nn.Module) -> Layer:
@@ -222,27 +235,34 @@ def make_steps(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> Step
 def attach_recoder(
     network: Network, recoder: Recoder, seed: int, supervision: Supervision | None = None
 ) -> AttachedRecoder:
-    """A recoder for a model that was trained without it; what it has to learn is as it starts, drawn from `seed`.
+    """A recoder for a model that was trained without it, which has nothing to learn; members are drawn from `seed`."""
+    steps = make_steps(network.config, recoder, network.vocabulary_size).to(network.decoder_weight.device)
+    return AttachedRecoder(recoder, steps, members_around(network, recoder, seed), supervision)
 
-    The members of an ensemble are the model's own, or its only decoder with noise of the prior's standard deviation.
+
+def members_around(network: Network, recoder: Recoder, seed: int) -> Decoders | None:
+    """Members for an ensemble added to a model with one decoder: that one plus noise; None where there is no need.
+
+    The noise has the standard deviation with which the decoder itself started, .0226 at 650 hidden units. The prior's,
+    .54 by default, would leave nothing of what the decoder has learnt.
     """
-    device = network.decoder_weight.device
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(rng.derive(seed, "attached"))
-        steps = make_steps(network.config, recoder, network.vocabulary_size).to(device)
-    members = None
-    if isinstance(recoder.signal, AnchoredEnsemble) and len(network.decoder_weight) == 1:
-        generator = rng.generator(seed, "members")
-        parts = []
-        for own in (network.decoder_weight, network.decoder_bias):
-            draws = torch.randn((recoder.signal.num_members, *own.shape[1:]), generator=generator).to(own)
-            parts.append(own.detach()[0] + recoder.signal.prior_std * draws)
-        members = Decoders(*parts)
-    return AttachedRecoder(recoder, steps, members, supervision)
+    if not isinstance(recoder.signal, AnchoredEnsemble) or len(network.decoder_weight) > 1:
+        return None
+    config = network.config
+    std = config.decoder_std or 1 / math.sqrt(3 * config.hidden_size)
+    generator, parts = rng.generator(seed, "members"), []
+    for own in (network.decoder_weight, network.decoder_bias):
+        draws = torch.randn((recoder.signal.num_members, *own.shape[1:]), generator=generator).to(own)
+        parts.append(own.detach()[0] + std * draws)
+    return Decoders(*parts)
 
 
 def _start(parameter: nn.Parameter, config: LmConfig) -> None:
-    if config.decoder_std is not None:
+    """Draws of a decoder's first weights or biases: from the prior for an ensemble."""
+    signal = config.recoder.signal if config.recoder else None
+    if isinstance(signal, AnchoredEnsemble):
+        nn.init.normal_(parameter, std=math.sqrt(signal.prior_variance))
+    elif config.decoder_std is not None:
         nn.init.normal_(parameter, std=config.decoder_std)
     else:
         bound = 1 / math.sqrt(config.hidden_size)
@@ -250,6 +270,6 @@ def _start(parameter: nn.Parameter, config: LmConfig) -> None:
 
 
 def _anchor(parameter: Tensor, signal: AnchoredEnsemble) -> Tensor:
-    """Draws from the prior for all members, or one for all of them."""
-    anchor = torch.randn_like(parameter) * signal.prior_std
+    """Draws from the prior for all members, or one for all of them; others than their first weights."""
+    anchor = torch.randn_like(parameter) * math.sqrt(signal.prior_variance)
     return anchor[:1].expand_as(anchor).clone() if signal.anchors == "shared" else anchor

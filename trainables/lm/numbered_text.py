@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from trainables.data_root import data_root
 from trainables.errors import DataWarning, InputError
-from trainables.lm.config import Data, Files, OneFile, Tokens, Vocabulary
+from trainables.lm.text_config import Data, Files, OneFile, Tokens, Vocabulary
 from trainables.texts import documentation, read_text, unreadable
 
 EOS: Final = "<eos>"

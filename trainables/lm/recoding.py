@@ -20,7 +20,8 @@ from trainables.lm.signals.error_signal import ErrorSignal, Reading
 from trainables.lm.step_sizes import sizes
 
 CURVATURE_DISTANCE = 0.01
-"""How far along a direction the gradient is taken again to see how it changes."""
+"""How far along a direction the gradient is taken again to see how it changes, as a share of the hidden state's norm.
+"""
 
 
 @dataclass(eq=False)
@@ -203,15 +204,19 @@ def lipschitz(
         found: Tensor = torch.linalg.vector_norm(by_copy, dim=(0, 2))
         return found
 
+    def per_row(norms: Tensor) -> Tensor:
+        return norms.clamp_min(1e-12).repeat(recoding.num_copies)[:, None]
+
+    distance = CURVATURE_DISTANCE * per_row(norm(hidden[reading.layer]))
+
     def product(direction: Tensor) -> Tensor:
         moved = list(hidden)
-        moved[reading.layer] = hidden[reading.layer] + CURVATURE_DISTANCE * direction
-        return (recoding.signal.read(step, moved).gradient - reading.gradient) / CURVATURE_DISTANCE
+        moved[reading.layer] = hidden[reading.layer] + distance * direction
+        return (recoding.signal.read(step, moved).gradient - reading.gradient) / distance
 
     direction = reading.gradient
     for _ in range(config.num_iterations):
-        scale = norm(direction).clamp_min(1e-12).repeat(recoding.num_copies)[:, None]
-        direction = product(direction / scale)
+        direction = product(direction / per_row(norm(direction)))
     return norm(direction).clamp_min(1e-6)
 
 

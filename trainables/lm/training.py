@@ -3,6 +3,7 @@
 import math
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ from torch import Tensor, nn
 from trainables import checkpoint, distributed, rng
 from trainables.errors import DivergedError, InputError
 from trainables.lm import corpus, cost, noise, sample_text
-from trainables.lm.config import Evaluation, LmConfig
+from trainables.lm.config import Evaluation, LmConfig, Recoder, check_gate
 from trainables.lm.cuda_graph import CudaGraph, Work
 from trainables.lm.evaluation import Score, mine, num_mine, score
 from trainables.lm.learning_rate import learning_rate
 from trainables.lm.meters import Meters
-from trainables.lm.network import AttachedRecoder, Network, Run, attach_recoder
+from trainables.lm.network import AttachedRecoder, Network, Run, attach_recoder, members_around
 from trainables.lm.noise import Noise
 from trainables.lm.peak_memory import forget_peak, peak_memory_mb
 from trainables.lm.streams import NO_TARGET, Streams, Window
@@ -32,9 +33,11 @@ def train(config: LmConfig, trial: Trial) -> None:
 
     Raises:
         DivergedError: when a loss or gradient is no finite number, or a perplexity.
-        InputError: when the text cannot be read, or has fewer windows than reports in an epoch.
+        InputError: when the text cannot be read, or has fewer windows than reports in an epoch, or where the recoder's
+            gate can never open.
     """
     text = corpus.load(config.data)
+    _refuse_shut_gate(config.recoder, text.size)
     streams = Streams(text.train, config.training.batch_size, config.training.window)
     if streams.num_windows < config.training.reports_per_epoch:
         raise InputError(
@@ -58,17 +61,23 @@ def train(config: LmConfig, trial: Trial) -> None:
 
 
 def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial) -> None:
-    """Reports perplexity, delta, cost and speed on the test text, and a sample of it word by word."""
+    """Reports perplexity, delta, cost and speed on the test text, and a sample of it word by word.
+
+    Raises:
+        InputError: where the recoder's gate can never open.
+    """
     saved = checkpoint.load(checkpoint_path)
     forget_peak()
     text = corpus.load(config.data)
     network = Network(config, text.size).to(distributed.device())
     network.load_state_dict(saved["network"])
     attached = recoder_of(network, evaluation)
-    valid, test = (
-        score(network, part, attached, evaluation.batch_size, test_seed(network, evaluation))
-        for part in (text.validation, text.test)
-    )
+    _refuse_shut_gate(attached.recoder if attached else None, text.size)
+    if evaluation.weights == "baseline":
+        network, attached = on_baseline(network, attached, trial.prerequisite("baseline"), evaluation)
+    config, arguments = network.config, (attached, evaluation.batch_size, test_seed(network, evaluation))
+    valid = score(network, text.validation, *arguments)
+    test = score(network, text.test, *arguments, measures_delta=True)
     metrics = _valid_metrics(valid) | {
         "perplexity": test.perplexity,
         "test_loss_nats": test.loss_nats,
@@ -80,6 +89,7 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
     }
     if test.before is not None and test.after is not None:
         metrics |= {"delta_before": test.before, "delta_after": test.after}
+    metrics |= _spread_metrics(network)
     with tempfile.TemporaryDirectory() as folder:
         files = sample_text.draw(network, text, attached, evaluation.name, test_seed(network, evaluation), Path(folder))
         trial.report(metrics, step=len(saved["losses"]) - 1, artifacts=files)
@@ -94,9 +104,30 @@ def recoder_of(network: Network, evaluation: Evaluation) -> AttachedRecoder | No
     return attach_recoder(network, evaluation.recoder, test_seed(network, evaluation))
 
 
+def on_baseline(
+    network: Network, attached: AttachedRecoder | None, checkpoint_path: Path, evaluation: Evaluation
+) -> tuple[Network, AttachedRecoder | None]:
+    """The baseline in a checkpoint, with the recoder and the trained step sizes of `network` (thesis section 5.3.5)."""
+    baseline = Network(network.config.baseline, network.vocabulary_size).to(distributed.device())
+    baseline.load_state_dict(checkpoint.load(checkpoint_path)["network"])
+    if attached is None:
+        return baseline, None
+    members = members_around(baseline, attached.recoder, test_seed(network, evaluation))
+    return baseline, replace(attached, members=members)
+
+
 def test_seed(network: Network, evaluation: Evaluation) -> int:
     """Of what an evaluation draws; replicates draw each their own."""
     return rng.derive(network.config.seed, "evaluation", evaluation.seed)
+
+
+def _refuse_shut_gate(recoder: Recoder | None, vocabulary_size: int) -> None:
+    """Raises InputError for a threshold above all that delta can be."""
+    if recoder:
+        try:
+            check_gate(recoder, vocabulary_size)
+        except ValueError as error:
+            raise InputError(f"{error}.") from error
 
 
 def _train_part(
@@ -183,10 +214,14 @@ def _report(
     if not math.isfinite(valid.perplexity):
         raise DivergedError(f"The validation loss is {valid.loss_nats:g} nats a token at step {len(losses)}.")
     losses.append(valid.loss_nats)
-    metrics |= _valid_metrics(valid) | {
-        "peak_memory_mb": peak_memory_mb(),
-        "train_macs_per_token": cost.training_macs_per_token(config, text.size),
-    }
+    metrics |= (
+        _valid_metrics(valid)
+        | _spread_metrics(network)
+        | {
+            "peak_memory_mb": peak_memory_mb(),
+            "train_macs_per_token": cost.training_macs_per_token(config, text.size),
+        }
+    )
     saved = {
         "network": network.state_dict(),
         "losses": losses,
@@ -197,6 +232,12 @@ def _report(
 
 def _valid_metrics(valid: Score) -> dict[str, float]:
     return {"valid_loss_nats": valid.loss_nats, "valid_perplexity": valid.perplexity}
+
+
+def _spread_metrics(network: Network) -> dict[str, float]:
+    """Of an ensemble."""
+    spread = network.member_spread()
+    return {} if spread is None else {"member_spread": spread}
 
 
 def _all_streams(state: Tensor, batch_size: int) -> Tensor:

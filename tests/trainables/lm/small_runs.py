@@ -8,18 +8,17 @@ from trainables.lm import train
 from trainables.lm.config import (
     AnchoredEnsemble,
     Chance,
-    Data,
     Dropout,
     FixedStep,
     LearnedStep,
     LmConfig,
     McDropout,
-    OneFile,
     Optimisation,
     PredictedStep,
     Recoder,
     Variational,
 )
+from trainables.lm.text_config import Data, OneFile
 
 RECODERS = {
     "surprisal": Recoder(step=LearnedStep(start=0.5)),
@@ -28,7 +27,7 @@ RECODERS = {
 }
 
 
-ENSEMBLE = Recoder(signal=AnchoredEnsemble(num_members=2, prior_std=0.2, pull=0.5), step=FixedStep(size=0.5))
+ENSEMBLE = Recoder(signal=AnchoredEnsemble(num_members=2, prior_variance=0.04, pull=0.5), step=FixedStep(size=0.5))
 
 
 def write_text(path: Path, num_lines: int = 50) -> Path:

@@ -3,16 +3,21 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.trainables.folder_trial import FolderTrial
 from tests.trainables.lm.small_runs import ENSEMBLE, config_for
 from trainables import config
 from trainables.errors import InputError
+from trainables.lm import train
 from trainables.lm.config import (
+    MOST_POWER,
     AnchoredEnsemble,
     Evaluation,
     LmConfig,
     McDropout,
     Recoder,
     Surprisal,
+    Threshold,
+    Variational,
 )
 
 
@@ -23,6 +28,37 @@ from trainables.lm.config import (
             "recoder",
             {"signal": {"kind": "mc_dropout", "estimator": "moments", "masks": "weights"}},
             "masks must be units where the estimator is moments, but got weights.",
+        ),
+        (
+            "recoder",
+            {"signal": {"kind": "mc_dropout", "estimator": "moments", "scaling": "none"}},
+            "scaling must be inverted where the estimator is moments, but got none.",
+        ),
+        (
+            "recoder",
+            {"signal": {"kind": "surprisal", "variant": "eq44"}, "gate": {"kind": "threshold"}},
+            "gate.min_delta must be below 0.4447, e^(1/e) - 1, the most that delta of eq44 can be, but got 5.",
+        ),
+        (
+            "recoder",
+            {"signal": {"kind": "surprisal", "variant": "sigmoid"}, "gate": {"kind": "threshold", "min_delta": 0.445}},
+            "gate.min_delta must be below 0.4447, e^(1/e) - 1, the most that delta of sigmoid can be, but got 0.445.",
+        ),
+        (
+            "evaluations",
+            [{"recoder": {"step": {"kind": "predicted"}}}],
+            "no one has trained its step sizes, but got predicted; train a model with it and test that with weights: "
+            "baseline.",
+        ),
+        (
+            "evaluations",
+            [{"recoder": {"step": {"kind": "learned"}}}],
+            "step.kind of a recoder that is added in a test must be fixed or lipschitz",
+        ),
+        (
+            "evaluations",
+            [{"recoder": {}, "weights": "baseline"}],
+            "recoder must be own or none where weights is baseline, but got another one.",
         ),
         (
             "recoder",
@@ -69,6 +105,26 @@ def test_an_ensemble_is_tested_with_its_own_members_only(signal):
     )
     other = AnchoredEnsemble(num_members=2, entropy="batch")
     assert LmConfig(recoder=ENSEMBLE, evaluations=(Evaluation(recoder=Recoder(signal=other)),))
+
+
+@pytest.mark.parametrize("variant", ["eq44", "sigmoid"])
+def test_a_gate_that_delta_can_open_is_accepted(variant):
+    """p^-p - 1 is .4447 at p = 1/e, and less everywhere else."""
+    powers = [(i / 1000) ** -(i / 1000) - 1 for i in range(1, 1001)]
+    assert max(powers) == pytest.approx(MOST_POWER, abs=1e-6) and 0.4446 < MOST_POWER < 0.4447
+    assert Recoder(signal=Surprisal(variant=variant), gate=Threshold(min_delta=0.44))
+    assert Recoder(signal=Surprisal(), gate=Threshold(min_delta=50))
+
+
+@pytest.mark.parametrize("signal", [McDropout(), AnchoredEnsemble(), Variational()], ids=lambda signal: signal.kind)
+def test_an_entropy_stays_below_the_logarithm_of_the_vocabulary(text, signal):
+    cfg = LmConfig(recoder=Recoder(signal=signal, gate=Threshold(min_delta=5)))
+    with pytest.raises(InputError, match=r"below 4\.6052, the most that an entropy over 100 words can be, but got 5\."):
+        cfg.with_value("data.vocabulary.max_size", 100)
+    assert cfg.with_value("data.vocabulary.max_size", 200)
+    small = config_for(text, cfg.recoder)  # 14 words, which its text alone tells
+    with pytest.raises(InputError, match=r"an entropy over 14 words can be, but got 5\.$"):
+        train.train(small, FolderTrial(text.parent / "never"))
 
 
 def test_what_does_not_change_what_is_learnt_is_not_in_the_key(text):

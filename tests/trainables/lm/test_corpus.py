@@ -9,7 +9,7 @@ import torch
 
 from trainables.errors import DataWarning, InputError
 from trainables.lm import corpus, numbered_text
-from trainables.lm.config import Data, Files, OneFile, Vocabulary
+from trainables.lm.text_config import Data, Files, OneFile, Vocabulary
 
 TRAIN = "b a b\na c\nb <unk>\n"
 VALIDATION = "a a b c b a c b a b d\n"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.trainables.folder_trial import FolderTrial
-from tests.trainables.lm.small_runs import ENSEMBLE, RECODERS, comparable, config_for
+from tests.trainables.lm.small_runs import ENSEMBLE, RECODERS, comparable, config_for, trained
 from trainables import checkpoint
 from trainables.lm import corpus, evaluation, train, training
 from trainables.lm.config import (
@@ -17,6 +17,7 @@ from trainables.lm.config import (
     Evaluation,
     FixedStep,
     LearnedStep,
+    LmConfig,
     McDropout,
     PredictedStep,
     Recoder,
@@ -122,7 +123,7 @@ def test_streams_of_which_one_ends_early_have_the_perplexity_of_all_tokens(basel
         ("none", False, True),
         (Recoder(signal=McDropout(num_samples=4), step=FixedStep(size=0.1)), True, False),
         (Recoder(signal=AnchoredEnsemble(num_members=3), step=FixedStep(size=0.1)), True, False),
-        (Recoder(step=LearnedStep(start=0.7)), True, False),
+        (Recoder(step=FixedStep(size=0.7)), True, False),
         (Recoder(step=FixedStep(size=0)), True, True),
         (Recoder(signal=WeakSupervision()), False, True),
     ],
@@ -145,14 +146,58 @@ def test_a_baseline_is_tested_with_any_recoder(baseline, text, tmp_path, recoder
     assert (found[0]["macs_per_token"] > found[1]["macs_per_token"]) == is_recoded
 
 
-def test_members_of_an_ensemble_around_one_decoder_have_the_priors_spread(text):
+@pytest.mark.parametrize(("decoder_std", "noise"), [(None, 1 / math.sqrt(3 * 8)), (0.4, 0.4)])
+def test_members_added_around_one_decoder_differ_by_as_much_as_its_own_start(text, decoder_std, noise):
+    """Torch starts it with U(-1 / sqrt(H), 1 / sqrt(H)); a prior of .54 would drown what it learnt."""
     torch.manual_seed(0)
-    network = Network(config_for(text), 2000)
-    members = attach_recoder(network, Recoder(signal=AnchoredEnsemble(num_members=3, prior_std=0.3)), 1).members
+    network = Network(config_for(text).with_value("decoder_std", decoder_std), 2000)
+    assert network.decoder_weight.std().item() == pytest.approx(noise, rel=0.02)
+    members = attach_recoder(network, Recoder(signal=AnchoredEnsemble(num_members=3)), 1).members
     distances = members.weight - network.decoder_weight
-    assert distances.std().item() == pytest.approx(0.3, rel=0.02)
-    assert distances.mean(0).std().item() == pytest.approx(0.3 / math.sqrt(3), rel=0.02)
-    assert (members.bias - network.decoder_bias).std().item() == pytest.approx(0.3, rel=0.05)
+    assert distances.std().item() == pytest.approx(noise, rel=0.02)
+    assert distances.mean(0).std().item() == pytest.approx(noise / math.sqrt(3), rel=0.02)
+    assert (members.bias - network.decoder_bias).std().item() == pytest.approx(noise, rel=0.05)
+
+
+def test_at_the_thesis_width_an_added_ensembles_noise_is_that_of_the_decoder():
+    network = Network(LmConfig(embedding_size=2, num_layers=1), 300)
+    members = attach_recoder(network, Recoder(signal=AnchoredEnsemble(num_members=2)), 1).members
+    assert (members.weight - network.decoder_weight).std().item() == pytest.approx(0.0226, abs=2e-4)
+
+
+LEARNT = {
+    "learned": Recoder(step=LearnedStep(start=0.5)),
+    "predicted": Recoder(signal=McDropout(num_samples=3), step=PredictedStep()),
+    "ensemble": ENSEMBLE.model_copy(update={"step": LearnedStep(start=0.5)}),
+    "variational": RECODERS["variational"],
+}
+
+
+@pytest.mark.parametrize("name", LEARNT)
+def test_a_trained_recoder_is_tested_on_the_weights_of_the_baseline(baseline, text, tmp_path, name, no_figures):
+    """Section 5.3.5: the mechanism of one trained model, with its step sizes, on the weights of another."""
+    cfg = config_for(text, LEARNT[name]).with_value("training.weight_decay", 1e-4)
+    trained(cfg, tmp_path / "trained")
+    path, found = tmp_path / "trained" / "2.pt", {}
+    for recoder in ("own", "none"):
+        tested = FolderTrial(tmp_path / recoder, product=baseline.folder / "2.pt")
+        train.evaluate(cfg, path, Evaluation(recoder=recoder, weights="baseline", batch_size=4), tested)
+        found[recoder] = tested.reports[2]
+    plain = FolderTrial(tmp_path / "plain")
+    train.evaluate(config_for(text), baseline.folder / "2.pt", Evaluation(batch_size=4), plain)
+    assert comparable({2: found["none"]}) == comparable(plain.reports)
+    assert found["own"]["test_loss_nats"] != found["none"]["test_loss_nats"]
+    assert found["own"]["delta_after"] < found["own"]["delta_before"]
+    own = Network(cfg, corpus.load(cfg.data).size)
+    own.load_state_dict(checkpoint.load(path)["network"])
+    network, attached = training.on_baseline(own, own.own, baseline.folder / "2.pt", Evaluation())
+    started = Network(cfg, corpus.load(cfg.data).size)
+    expected = checkpoint.load(path)["network"]
+    for key, value in attached.steps.state_dict().items():
+        assert torch.equal(value, expected[f"steps.{key}"])
+        assert not torch.equal(value, started.state_dict()[f"steps.{key}"])
+    for key, value in checkpoint.load(baseline.folder / "2.pt")["network"].items():
+        assert torch.equal(network.state_dict()[key], value)
 
 
 @pytest.mark.parametrize("name", ["surprisal", "variational"])
@@ -183,24 +228,33 @@ def test_state_runs_on_over_windows_of_a_test(text, recoder):
         with torch.no_grad():
             for parameter in network.layers.parameters():
                 parameter.mul_(3)
-        score = evaluation.score(network, corpus.load(cfg.data).test, network.own, 2, 1)
+        score = evaluation.score(network, corpus.load(cfg.data).test, network.own, 2, 1, measures_delta=True)
         found[window] = [score.loss_nats] + ([score.before, score.after] if recoder else [])
     assert found[5] == pytest.approx(found[50], rel=1e-6)
 
 
-def test_delta_is_measured_over_the_first_windows_only(text, monkeypatch):
+@pytest.mark.parametrize("num_streams", [1, 2, 7])
+def test_delta_is_measured_over_the_same_tokens_as_perplexity(text, num_streams):
+    """Also behind the twentieth window; the delta of nll before recoding is the loss itself."""
     cfg = config_for(text, Recoder(step=FixedStep(size=0.5)), window=3)
     torch.manual_seed(0)
     network = Network(cfg, 14)
-    tokens = torch.randint(14, (31,))  # 15 steps of two streams
-    monkeypatch.setattr(evaluation, "NUM_MEASURED_WINDOWS", 2)
-    score = evaluation.score(network, tokens, network.own, 2, 1)
+    tokens = torch.cat([torch.randint(3, (70 * num_streams,)), torch.randint(3, 14, (70 * num_streams,))])
+    streams = Streams(tokens, num_streams, 3)
+    assert streams.num_windows > 40
+    score = evaluation.score(network, tokens, network.own, num_streams, 1, measures_delta=True)
+    assert score.before == pytest.approx(score.loss_nats, rel=1e-6)
+    state, after = network.zeros(num_streams, None), []
     with torch.no_grad():
-        window = Streams(tokens, 2, 6).window(0)
-        run = network(window, network.zeros(2, None), Noise(), network.own, measures_after=True)
-    assert score.before == pytest.approx(run.nats.mean().item(), rel=1e-6)
-    assert score.before != pytest.approx(score.loss_nats, rel=1e-4)
-    assert score.after == pytest.approx(torch.stack(run.trace.after).mean().item(), rel=1e-6)
+        for index in range(streams.num_windows):
+            window = streams.window(index)
+            run = network(window, state, Noise(), network.own, measures_after=True)
+            state = run.state
+            after += torch.stack(run.trace.after)[window.targets >= 0].tolist()
+    assert len(after) == len(tokens) - 1
+    assert score.after == pytest.approx(sum(after) / len(after), rel=1e-6)
+    plain = evaluation.score(network, tokens, network.own, num_streams, 1)
+    assert (plain.before, plain.after, plain.loss_nats) == (None, None, score.loss_nats)
 
 
 def test_tests_with_other_seeds_draw_other_masks(wholes, text, tmp_path, no_figures):
@@ -212,15 +266,15 @@ def test_tests_with_other_seeds_draw_other_masks(wholes, text, tmp_path, no_figu
     assert found[0] == found[1] != found[2]
 
 
-def test_replicates_draw_their_masks_and_added_recoders_each_for_itself(text):
-    predicted = Evaluation(recoder=Recoder(signal=AnchoredEnsemble(num_members=2), step=PredictedStep()))
+def test_replicates_draw_their_masks_and_added_members_each_for_itself(text):
+    added = Evaluation(recoder=Recoder(signal=AnchoredEnsemble(num_members=2)))
     found = []
     for seed in (1, 2, 1):
         network = Network(config_for(text).model_copy(update={"seed": seed}), 14)
         with torch.no_grad():
             network.decoder_weight.zero_()
-        attached = training.recoder_of(network, predicted)
-        found.append((attached.members.weight, attached.steps.weight_0, training.test_seed(network, predicted)))
+        attached = training.recoder_of(network, added)
+        found.append((attached.members.weight, training.test_seed(network, added)))
     for first, second, again in zip(*found, strict=True):
         assert torch.equal(torch.as_tensor(first), torch.as_tensor(again))
         assert not torch.equal(torch.as_tensor(first), torch.as_tensor(second))

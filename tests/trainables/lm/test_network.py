@@ -38,6 +38,7 @@ SIGNALS = {
     "sigmoid_argmax": Surprisal(variant="sigmoid", target="argmax"),
     "mc_units": McDropout(num_samples=K, rate=0.4),
     "mc_weights": McDropout(num_samples=K, rate=0.4, masks="weights"),
+    "mc_printed": McDropout(num_samples=K, rate=0.4, masks="weights", scaling="none"),
     "mc_moments": McDropout(rate=0.4, estimator="moments"),
     "ensemble": AnchoredEnsemble(num_members=K),
     "ensemble_released": AnchoredEnsemble(num_members=K, entropy="batch", loss="mean_logits", anchors="shared"),
@@ -95,7 +96,8 @@ def expected(network, recoder, window, state, drawn, attached=None, probs_read=F
         recurrent=doubled(list(drawn.recurrent)) or None,
     )
     if drawn.samples is not None:
-        samples = torch.stack([drawn.samples[t].double() for t in range(T)]) / (1 - recoder.signal.rate)
+        samples = torch.stack([drawn.samples[t].double() for t in range(T)])
+        samples = samples if recoder.signal.scaling == "none" else samples / (1 - recoder.signal.rate)
         setattr(masks, "weights" if recoder.signal.masks == "weights" else "samples", samples)
     layers = [reference.Layer(*layer.parameters()) for layer in network.layers]
     steps = network.steps

@@ -179,7 +179,7 @@ def test_epochs_without_the_recoder_are_those_of_a_model_that_has_none(text, bas
 
 def test_training_goes_on_with_the_learning_rate_of_its_schedule(text, tmp_path, monkeypatch):
     losses = iter([5.0, 4.0, 4.5, 4.2, 1.0])
-    monkeypatch.setattr(training, "score", lambda *_: evaluation.Score(next(losses), 1.0, 0, None, None))
+    monkeypatch.setattr(training, "score", lambda *_, **__: evaluation.Score(next(losses), 1.0, 0, None, None))
     trial = trained(config_for(text, num_epochs=4), tmp_path)
     assert [trial.reports[step]["learning_rate"] for step in (1, 2, 3, 4)] == [2, 2, 1, 0.5]
 
@@ -246,18 +246,66 @@ def test_a_window_of_an_ensemble_is_one_step_down_the_mean_loss_and_the_anchor_p
 
 
 @pytest.mark.parametrize("anchors", ["own", "shared"])
-def test_members_start_at_their_anchors_which_are_draws_from_the_prior(text, anchors):
-    signal = AnchoredEnsemble(num_members=3, prior_std=0.4, anchors=anchors)
+def test_first_weights_and_anchors_are_two_draws_from_the_prior(text, anchors):
+    """Figure B.3 of the thesis draws W(k) and W0(k); section 4.3.4 takes one W0 for all."""
+    signal = AnchoredEnsemble(num_members=3, prior_variance=0.16, anchors=anchors)
     torch.manual_seed(0)
     network = Network(config_for(text, Recoder(signal=signal)), 1000)
-    assert network.anchor_penalty(10).item() == 0
     for name in ("weight", "bias"):
-        anchor = getattr(network, f"anchor_{name}")
-        assert torch.equal(anchor, getattr(network, f"decoder_{name}"))
-        assert anchor[0].std().item() == pytest.approx(0.4, rel=0.06)
-        is_same = [torch.equal(anchor[0], anchor[member]) for member in (1, 2)]
-        assert is_same == [anchors == "shared"] * 2
+        first, anchor = getattr(network, f"decoder_{name}"), getattr(network, f"anchor_{name}")
+        for member in range(3):
+            assert first[member].std().item() == pytest.approx(0.4, rel=0.06)
+            assert anchor[member].std().item() == pytest.approx(0.4, rel=0.06)
+            both = torch.stack([first[member].flatten(), anchor[member].flatten()])
+            assert torch.corrcoef(both)[0, 1].abs() < 0.1
+            assert torch.equal(anchor[0], anchor[member]) == (anchors == "shared" or member == 0)
+        assert not torch.equal(first[0], first[1]) and not torch.equal(first[1], first[2])
     assert Network(config_for(text), 10).anchor_penalty(10) == 0
+
+
+def test_the_prior_is_the_thesis_variance_of_29_hundredths(text):
+    torch.manual_seed(0)
+    network = Network(config_for(text, Recoder(signal=AnchoredEnsemble(num_members=2))), 3000)
+    for part in (network.decoder_weight, network.anchor_weight):
+        assert part.var().item() == pytest.approx(0.29, rel=0.02)
+
+
+@pytest.mark.parametrize("anchors", ["own", "shared"])
+@pytest.mark.parametrize("loss", ["mean_loss", "mean_logits"])
+def test_members_differ_after_training_and_their_spread_is_reported(text, tmp_path, anchors, loss):
+    signal = AnchoredEnsemble(num_members=3, prior_variance=0.04, pull=0.5, anchors=anchors, loss=loss)
+    cfg = config_for(text, Recoder(signal=signal, step=FixedStep(size=0.5)))
+    trial = trained(cfg, tmp_path)
+    assert trial.reports[0]["member_spread"] == pytest.approx(0.2, rel=0.15)
+    network = checkpoint.load(trial.folder / "2.pt")["network"]
+    members = torch.cat([network["decoder_weight"].flatten(1), network["decoder_bias"]], 1).double()
+    apart = members - members.mean(0)
+    spread = math.sqrt(apart.square().sum().item() / 2 / members.shape[1])
+    assert trial.reports[2]["member_spread"] == pytest.approx(spread, rel=1e-9)
+    assert spread > 0.05
+    assert all((members[a] - members[b]).abs().max() > 0.1 for a, b in ((0, 1), (1, 2), (0, 2)))
+
+
+def test_the_printed_pull_is_the_root_of_lambda_times_the_distance(text):
+    """Equation 3.37 has the norm of the root of lambda times the difference, without a square; MAP gives the square."""
+    found = {}
+    for penalty in ("squared", "norm"):
+        signal = AnchoredEnsemble(num_members=2, pull=0.25, penalty=penalty)
+        torch.manual_seed(0)
+        network = Network(config_for(text, Recoder(signal=signal)), 7).double()
+        with torch.no_grad():
+            network.decoder_weight.copy_(network.anchor_weight)
+            network.decoder_bias.copy_(network.anchor_bias)
+            network.decoder_weight[0, 0, 0] += 3.0
+            network.decoder_bias[0, 1] += 4.0
+            network.decoder_weight[1, 2, 0] += 1.0
+        found[penalty] = network.anchor_penalty(10)
+        found[penalty].backward()
+        found[f"{penalty} slope"] = network.decoder_weight.grad[0, 0, 0].item()
+    assert found["squared"].item() == pytest.approx(0.25 * (25 + 1) / 10 / 2)
+    assert found["norm"].item() == pytest.approx(0.5 * (5 + 1) / 10 / 2)
+    assert found["squared slope"] == pytest.approx(0.25 * 2 * 3 / 10 / 2)
+    assert found["norm slope"] == pytest.approx(0.5 * 3 / 5 / 10 / 2)
 
 
 def test_metrics_of_training_by_hand(text):

@@ -56,7 +56,16 @@ class Trained:
 
 
 def load(config: LmConfig, path: Path, evaluation: Evaluation) -> Trained:
-    """The model in the checkpoint at `path`."""
+    """The model in the checkpoint at `path`.
+
+    Raises:
+        InputError: if the evaluation is of other weights than that model's.
+    """
+    if evaluation.weights == "baseline":
+        raise InputError(
+            f"An analysis reads a condition's own weights, but the evaluation {evaluation.name} has those of the "
+            "baseline; take another one with --evaluation."
+        )
     text = corpus.load(config.data)
     network = Network(config, text.size).to(distributed.device())
     network.load_state_dict(checkpoint.load(path)["network"])

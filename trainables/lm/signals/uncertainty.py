@@ -33,7 +33,7 @@ class DropoutSignal:
             found = product(slopes.flatten(0, 1), self.decoders.weight[0].t())
             rows = found.view(*slopes.shape[:2], found.shape[1])
             gradient = (rows * masks).sum(0)
-        return Reading(delta, gradient / (1 - self.config.rate), len(hidden) - 1, probs)
+        return Reading(delta, gradient * self.config.kept_scale, len(hidden) - 1, probs)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
@@ -45,7 +45,7 @@ class DropoutSignal:
 
     def _logits(self, masks: Tensor, top: Tensor) -> Float[Tensor, "K B V"]:
         weight, bias = self.decoders.weight[0], self.decoders.bias[0]
-        scaled = top / (1 - self.config.rate)
+        scaled = top * self.config.kept_scale
         if self.config.masks == "weights":
             return torch.stack([product(scaled, weight * mask, bias) for mask in masks])
         rows = (scaled * masks).flatten(0, 1)
