@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 from search_spaces.act_sizes import TASKS, Scale, Task
@@ -13,17 +14,14 @@ from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
 from trainables.act.config import Fixed, LearntTau
 
-GRID: Final = tuple(sorted({round(i * 10.0**-j, 4) for i in range(1, 11) for j in range(1, 5)}))
-"""Graves' time penalties: i * 10^-j for i from 1 to 10 and j from 1 to 4, each once."""
-
-SHORT_GRID: Final = (1e-4, 1e-3, 1e-2, 1e-1)
 CLAIMS: Final = "search_spaces.act_published:claims"
 SCALES: Final[Mapping[Scale, str]] = {"graves": "Graves' sizes", "laptop": "laptop sizes"}
 NO_ACT: Final = Condition("no_act", {"halting": Fixed()})
 
 
-def _tau(name: str, task: Task, size: Size, scale: Scale, grid: tuple[float, ...]) -> Sweep:
+def _tau(name: str, task: Task, size: Size, scale: Scale, grid_of: Callable[[Task], tuple[float, ...]]) -> Sweep:
     """A grid of time penalties, and no ACT."""
+    grid = grid_of(task)
     taus = grid[:: len(grid) // 2] if size == "smoke" else grid
     conditions = (NO_ACT, *(Condition(f"tau={tau:g}", {"halting.tau": tau}) for tau in taus))
     about = f"{task.title.capitalize()}: {len(grid)} time penalties, and no ACT; {SCALES[scale]}."
@@ -77,9 +75,9 @@ def _search(name: str, task: Task, size: Size) -> Sweep:
 
 
 STUDIES: Final[Mapping[str, Callable[[str, Task, Size], Sweep]]] = {
-    "tau_{}": partial(_tau, scale="graves", grid=GRID),
-    "tau_{}_short": partial(_tau, scale="graves", grid=SHORT_GRID),
-    "tau_{}_laptop": partial(_tau, scale="laptop", grid=SHORT_GRID),
+    "tau_{}": partial(_tau, scale="graves", grid_of=attrgetter("grid")),
+    "tau_{}_short": partial(_tau, scale="graves", grid_of=attrgetter("short_grid")),
+    "tau_{}_laptop": partial(_tau, scale="laptop", grid_of=attrgetter("short_grid")),
     "fixed_updates_{}": partial(_fixed_updates, scale="graves"),
     "fixed_updates_{}_laptop": partial(_fixed_updates, scale="laptop"),
     "search_{}": _search,

@@ -20,6 +20,12 @@ from trainables.act.config import (
 Scale = Literal["graves", "laptop"]
 
 
+def penalties(largest_exponent: int) -> tuple[float, ...]:
+    """Graves' time penalties i * 10^-j for i from 1 to 10 and j from 1 to the `largest_exponent`, each once."""
+    exponents = range(1, largest_exponent + 1)
+    return tuple(sorted({round(i * 10.0**-j, largest_exponent) for i in range(1, 11) for j in exponents}))
+
+
 @dataclass(frozen=True)
 class Task:
     """One of Graves' tasks.
@@ -29,12 +35,19 @@ class Task:
         graves: the paper's, with one process in place of its 16 asynchronous ones.
         laptop: smaller, so that a run takes minutes.
         error: the metric that says how bad a network is.
+        grid: Graves' time penalties (section 3): of text, which took days, without the smallest.
     """
 
     title: str
     graves: ActConfig
     laptop: ActConfig
     error: str = "sequence_error"
+    grid: tuple[float, ...] = penalties(4)
+
+    @property
+    def short_grid(self) -> tuple[float, ...]:
+        """The four smallest powers of ten in the grid."""
+        return tuple(tau for tau in self.grid if tau in (1e-4, 1e-3, 1e-2, 1e-1, 1.0))[:4]
 
     def base(self, scale: Scale, size: Size) -> ActConfig:
         """The config of a scale; in the small size the laptop's, with next to no training."""
@@ -112,7 +125,12 @@ SORT = Task(
 )
 TEXT = Task(
     "text",
-    ActConfig(data=Text(), cell="lstm", hidden_size=1500, training=Optimisation(batch_size=16, report_every=1000)),
+    ActConfig(
+        data=Text(),
+        cell="lstm",
+        hidden_size=1500,
+        training=Optimisation(batch_size=16, num_iterations=10_000, report_every=1000),
+    ),
     ActConfig(
         data=Text(num_steps=50),
         cell="lstm",
@@ -121,5 +139,6 @@ TEXT = Task(
         training=_laptop(2e-3, 32, 1_000),
     ),
     error="bits_per_character",
+    grid=penalties(3),
 )
 TASKS = (PARITY, LOGIC, ADDITION, SORT, TEXT)

@@ -84,7 +84,7 @@ def test_a_text_of_ones_own_is_read_and_a_missing_one_refused(tmp_path):
 
 @pytest.mark.data
 def test_a_network_learns_from_real_text_and_tells_spaces_from_letters(real_data):
-    sweep = find_sweep("act.tau_text_laptop", smoke=True).only("tau=0.01", 1)
+    sweep = find_sweep("act.tau_text_laptop", smoke=True).only("tau=0.001", 1)
     (replicate,) = run(sweep.with_values({"data.path": str(real_data / "wikitext2" / "test.txt")}))
     assert replicate.state == "complete", replicate.error
     assert 2 < replicate.metrics["bits_per_character@test"] < 5.5

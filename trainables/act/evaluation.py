@@ -1,7 +1,6 @@
 """Testing a network: what it made of every step, and the metrics that follow from it."""
 
 import math
-import string
 import time
 from dataclasses import dataclass, fields
 from typing import Any
@@ -14,9 +13,11 @@ from torch import Tensor
 
 from trainables import distributed
 from trainables.act import cost
-from trainables.act.config import ActConfig, Adaptive, LearntTau, Text
+from trainables.act.byte_kinds import kinds_of
+from trainables.act.config import ActConfig, Adaptive, Addition, LearntTau, Sort, Text
 from trainables.act.metrics import MAX_DIFFICULTY
 from trainables.act.network import Network
+from trainables.act.tasks import places
 from trainables.act.tasks.batch import Batch
 
 MAX_SEQUENCES, MAX_STEPS = 500, 20_000
@@ -25,8 +26,6 @@ MAX_SEQUENCES, MAX_STEPS = 500, 20_000
 EXCESS_NATS = 1000.0
 TOLERANCE = 1.02
 """A checkpoint whose mean updates exceed its budget by no more than this is as good as one that meets it."""
-
-SPACE, PUNCTUATION = (np.frombuffer(text.encode(), np.uint8) for text in (string.whitespace, string.punctuation))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +169,7 @@ def test_metrics(config: ActConfig, results: Results, sequences: Batch) -> dict[
         metrics |= text_metrics(results, sequences)
     else:
         metrics["sequence_error"] = results.sequence_error
-    metrics |= updates_metrics(config, results)
+    metrics |= updates_metrics(config, results) | place_metrics(config, results, sequences)
     metrics["macs_per_sequence"] = macs_per_sequence(config, results)
     metrics["eval_sequences_per_s"] = len(results.num_steps) / float(results.duration_s.sum())
     return metrics
@@ -192,16 +191,34 @@ def updates_metrics(config: ActConfig, results: Results) -> dict[str, float]:
     for level in range(1, min(int(difficulty.max()), MAX_DIFFICULTY) + 1):
         if (difficulty == level).any():
             metrics[f"mean_updates_difficulty_{level}"] = float(updates[difficulty == level].mean())
+    if (found := slope(updates[difficulty > 0], difficulty[difficulty > 0])) is not None:
+        metrics["updates_per_difficulty"] = found
     return metrics
+
+
+def place_metrics(config: ActConfig, results: Results, sequences: Batch) -> dict[str, float]:
+    """Of addition the ponder beyond the digits that are summed; of sort N near the end of the items and elsewhere."""
+    match config.data:
+        case Addition():
+            beyond = results.num_updates + results.remainders - places.digits_summed(sequences)
+            return {"ponder_above_digits": float(beyond[results.has_target].mean())}
+        case Sort():
+            is_end = places.is_end_of_input(sequences)
+            elsewhere = results.is_step & ~is_end
+            named = {"mean_updates_end_of_input": is_end & results.is_step, "mean_updates_elsewhere": elsewhere}
+            return {name: float(results.num_updates[chosen].mean()) for name, chosen in named.items() if chosen.any()}
+        case _:
+            return {}
 
 
 def text_metrics(results: Results, sequences: Batch) -> dict[str, float]:
     """N at the kinds of bytes, and with the surprisal and entropy of what comes next."""
     is_step = results.is_step
-    read, updates = sequences.inputs.numpy()[is_step], results.num_updates[is_step]
-    is_space, is_punctuation = np.isin(read, SPACE), np.isin(read, PUNCTUATION)
-    kinds = {"space": is_space, "punctuation": is_punctuation, "letter": ~is_space & ~is_punctuation}
-    metrics = {f"mean_updates_{name}": float(updates[kind].mean()) for name, kind in kinds.items() if kind.any()}
+    read, following = (part.numpy()[is_step] for part in (sequences.inputs, sequences.targets[:, :, 0]))
+    updates, bits = results.num_updates[is_step], results.nats[is_step] / math.log(2)
+    kinds = {name: kind for name, kind in kinds_of(read, following).items() if kind.any()}
+    metrics = {f"mean_updates_{name}": float(updates[kind].mean()) for name, kind in kinds.items()}
+    metrics |= {f"surprisal_bits_{name}": float(bits[kind].mean()) for name, kind in kinds.items()}
     for name, values in (("surprisal", results.nats[is_step]), ("entropy", results.entropies[is_step])):
         found = correlation(updates, values)
         if found is not None:
@@ -212,6 +229,14 @@ def text_metrics(results: Results, sequences: Batch) -> dict[str, float]:
 def correlation(a: NDArray[np.integer], b: NDArray[np.floating]) -> float | None:
     """Pearson's; None where one of the two does not vary."""
     return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else None
+
+
+def slope(values: NDArray[np.integer], over: NDArray[np.integer]) -> float | None:
+    """Of the least-squares line; None where `over` does not vary."""
+    if len(over) == 0 or over.std() == 0:
+        return None
+    centred = over - over.mean()
+    return float((centred * values).sum() / (centred**2).sum())
 
 
 def macs_per_sequence(config: ActConfig, results: Results) -> float:

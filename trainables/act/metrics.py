@@ -52,6 +52,27 @@ METRICS: tuple[Metric, ...] = (
         mean_updates_space="text, test: mean of N where the byte is white space",
         mean_updates_punctuation="text, test: where it is ASCII punctuation",
         mean_updates_letter="text, test: where it is any other byte",
+        mean_updates_boundary="text, test: where it is one of , . ; : ! ?",
+        mean_updates_digit="text, test: where it is a digit",
+        mean_updates_rare="text, test: where it is a byte that makes up less than 1 in 1000 of those read",
+        mean_updates_before_rare="text, test: where such a byte comes next",
+        mean_updates_end_of_input="sort, test: mean of N at the last item and the steps beside it",
+        mean_updates_elsewhere="sort, test: mean of N at all other steps",
+        ponder_above_digits="addition, test: mean over the steps with a target of N + R minus the digits of the number "
+        "and of the sum before it",
+    ),
+    *neutral(
+        "updates/step per unit of difficulty",
+        updates_per_difficulty="test: slope of the least-squares line of N over the difficulty of a step; where "
+        "difficulty varies",
+    ),
+    *neutral(
+        "bits/byte",
+        **{
+            f"surprisal_bits_{kind}": f"text, test: mean surprisal of the byte that comes next, at the steps of "
+            f"`mean_updates_{kind}`"
+            for kind in ("space", "punctuation", "letter", "boundary", "digit", "rare", "before_rare")
+        },
     ),
     *neutral("ratio", share_at_limit="test: share of the steps that were stopped by the largest N there may be"),
     *neutral(
