@@ -54,7 +54,7 @@ def against_learned(per: float, step: float, flops: float) -> Cells:
         (0.2, 0.0002, 6.41e6, Finding.inconclusive),  # the learned one spreads too far for "similar" with 5 seeds
         (0.2, 0.0002, 6.9e6, Finding.worse),
         (0.25, 0.0002, 6.41e6, Finding.worse),
-        (0.199, 0.05, 6.41e6, Finding.worse),
+        (0.199, 0.05, 6.41e6, Finding.inconclusive),  # the spread is the other way round, which 5 seeds do not show
     ],
 )
 def test_surprisal_is_held_against_learned_in_error_spread_and_cost(per, step, flops, finding):
