@@ -34,21 +34,28 @@ class Source:
 
 @dataclass(frozen=True)
 class Published:
-    """A printed number.
+    """A printed number, or one that we computed from printed ones.
 
     Attributes:
         std: as printed, population standard deviation over n; None where none is printed.
         n: seeds behind it; None where that is not said.
+        is_computed: it stands nowhere as it is; the claim's source or note says what it was computed from.
     """
 
     mean: float
     std: float | None = None
     n: int | None = None
+    is_computed: bool = False
 
     def __post_init__(self) -> None:
         _check("mean", self.mean)
         _check("std", 0.0 if self.std is None else self.std, 0)
         _check("n", 1 if self.n is None else self.n, 1)
+
+    @property
+    def origin(self) -> Literal["published", "computed"]:
+        """What it is called wherever it is shown."""
+        return "computed" if self.is_computed else "published"
 
     @property
     def sample_std(self) -> float:
@@ -183,6 +190,7 @@ class StatementClaim:
 
     Attributes:
         text: what it says, a sentence in our words.
+        of: what is compared of the two sides: their means over seeds, or their spread, the standard deviation.
         left: what it is about.
         relation: `left` is below or above `right`, or within `margin` of it.
         right: what it is compared with: another place, or a number in the published unit.
@@ -201,11 +209,15 @@ class StatementClaim:
     margin: float = 0.0
     margin_reason: str = ""
     note: str = ""
+    of: Literal["mean", "spread"] = "mean"
 
     def __post_init__(self) -> None:
         _check("margin", self.margin, 0)
         if not isinstance(self.right, Place):
             _check("right side", self.right)
+        if self.of == "spread" and not (isinstance(self.right, Place) and self.relation != "same" and not self.margin):
+            rule = "must be below or above another place, without a margin"
+            raise InputError(f"A spread {rule}, but got {self.relation} {self.right!r} within {self.margin!r}.")
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -213,4 +225,94 @@ class StatementClaim:
         return (self.left, self.right) if isinstance(self.right, Place) else (self.left,)
 
 
-Claim = NumberClaim | StatementClaim
+@dataclass(frozen=True)
+class JointClaim:
+    """A published comparison of several things at once: "as good, cheaper, and with less spread".
+
+    Attributes:
+        parts: all must hold. Their identity, sweeps, source and setting are those of the whole.
+        setting, note: as of `NumberClaim`.
+    """
+
+    id: str
+    sweeps: tuple[str, ...]
+    text: str
+    parts: tuple[StatementClaim, ...]
+    source: Source
+    setting: Setting
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.parts) < 2:
+            raise InputError(f"A joint claim must have at least 2 parts, but got {len(self.parts)}.")
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """What of a study it is about."""
+        return tuple(place for part in self.parts for place in part.places)
+
+
+@dataclass(frozen=True)
+class FrontClaim:
+    """A published membership: none of the others is at least as good in everything and better in something.
+
+    Attributes:
+        point: one place for each objective, such as an error and a cost.
+        others: the same of each row that it is compared with.
+        directions: of the objectives.
+        is_on: whether it is said to be on the front; else some other is said to dominate it.
+        setting, note: as of `NumberClaim`.
+    """
+
+    id: str
+    sweeps: tuple[str, ...]
+    text: str
+    point: tuple[Place, ...]
+    others: tuple[tuple[Place, ...], ...]
+    directions: tuple[Literal["minimize", "maximize"], ...]
+    source: Source
+    setting: Setting
+    is_on: bool = True
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.directions) < 2 or not self.others:
+            raise InputError("A claim about a front must have at least 2 objectives and another point.")
+        if any(len(row) != len(self.directions) for row in (self.point, *self.others)):
+            raise InputError("A claim about a front must have a place for each objective in every point.")
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """What of a study it is about."""
+        return tuple(place for row in (self.point, *self.others) for place in row)
+
+
+@dataclass(frozen=True)
+class TrendClaim:
+    """A published order or trend: a metric rises or falls along a swept value.
+
+    Attributes:
+        places: in the order of the value, or in the claimed order; at least 3.
+        setting, note: as of `NumberClaim`.
+    """
+
+    id: str
+    sweeps: tuple[str, ...]
+    text: str
+    places: tuple[Place, ...]
+    relation: Literal["rises", "falls"]
+    source: Source
+    setting: Setting
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if len(set(self.places)) < max(3, len(self.places)):
+            raise InputError(f"A trend must go over at least 3 places, each once, but got {len(self.places)}.")
+
+
+Claim = NumberClaim | StatementClaim | JointClaim | FrontClaim | TrendClaim
+
+
+def margin_of(claim: Claim) -> float:
+    """Within which two numbers count as one; 0 where a claim has none."""
+    return claim.margin if isinstance(claim, NumberClaim | StatementClaim) else 0.0

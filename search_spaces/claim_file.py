@@ -9,11 +9,22 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import ConfigDict, Discriminator, Field, StringConstraints, Tag, ValidationError
 
-from search_spaces.claim import Claim, Fact, NumberClaim, Place, Published, Setting, Source, StatementClaim
+from search_spaces.claim import (
+    Claim,
+    Fact,
+    FrontClaim,
+    JointClaim,
+    NumberClaim,
+    Place,
+    Published,
+    Setting,
+    Source,
+    StatementClaim,
+    TrendClaim,
+)
 from trainables.config import Config
 from trainables.errors import InputError
 
-COMPUTED: Final = "Computed from printed numbers."
 OWN_SETTING: Final = Setting("with the settings of the sweep")
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
@@ -85,21 +96,56 @@ def _kind(value: object) -> str:
     return "place" if isinstance(value, dict | PlaceEntry) else "number"
 
 
-class StatementEntry(Entry):
-    """A published comparison."""
+class PartEntry(Entry):
+    """A comparison of two places, or of one with a number."""
+
+    left: PlaceEntry
+    relation: Literal["below", "above", "same"]
+    right: Annotated[Annotated[PlaceEntry, Tag("place")] | Annotated[float, Tag("number")], Discriminator(_kind)]
+    of: Literal["mean", "spread"] = "mean"
+    margin: NotNegative = 0.0
+    margin_reason: str = ""
+
+
+class SaidEntry(Entry):
+    """What every published comparison has."""
 
     id: str = ""
     sweeps: tuple[Text, ...] = ()
     text: Text
-    left: PlaceEntry
-    relation: Literal["below", "above", "same"]
-    right: Annotated[Annotated[PlaceEntry, Tag("place")] | Annotated[float, Tag("number")], Discriminator(_kind)]
-    margin: NotNegative = 0.0
-    margin_reason: str = ""
     source: str = ""
     place: Text
     setting: str = ""
     note: str = ""
+
+
+class StatementEntry(PartEntry, SaidEntry):
+    """A published comparison."""
+
+
+class JointEntry(SaidEntry):
+    """A published comparison of several things at once."""
+
+    part: Annotated[tuple[PartEntry, ...], Field(min_length=2)]
+
+
+class FrontEntry(SaidEntry):
+    """A published place of a condition on the front, or off it."""
+
+    condition: Text
+    others: Annotated[tuple[Text, ...], Field(min_length=1)]
+    metrics: Annotated[tuple[Metric, ...], Field(min_length=2)]
+    directions: tuple[Literal["minimize", "maximize"], ...]
+    is_on: bool = True
+
+
+class TrendEntry(SaidEntry):
+    """A published order: a metric rises or falls along conditions."""
+
+    metric: Metric
+    conditions: Annotated[tuple[Text, ...], Field(min_length=3)]
+    relation: Literal["rises", "falls"]
+    scale: Scale = 1.0
 
 
 class ClaimFile(Entry):
@@ -109,6 +155,13 @@ class ClaimFile(Entry):
     setting: Annotated[dict[str, SettingEntry], Field(default_factory=dict)]
     number: tuple[NumberEntry, ...] = ()
     statement: tuple[StatementEntry, ...] = ()
+    joint: tuple[JointEntry, ...] = ()
+    front: tuple[FrontEntry, ...] = ()
+    trend: tuple[TrendEntry, ...] = ()
+
+
+Claimed = NumberEntry | StatementEntry | JointEntry | FrontEntry | TrendEntry
+KINDS: Final = ("number", "statement", "joint", "front", "trend")
 
 
 class _Common(NamedTuple):
@@ -129,24 +182,43 @@ def read(file: Path, sweep: str) -> tuple[Claim, ...]:
     content = _parsed(file)
     settings = {"": OWN_SETTING} | {name: _setting(file, name, one) for name, one in content.setting.items()}
     found: dict[str, Claim] = {}
-    for i, number in enumerate(content.number, 1):
-        name = f"number {i}"
-        _check_number(file, name, number)
-        found[name] = _number(number, _common(file, name, number, content.source, settings, sweep))
-    for i, statement in enumerate(content.statement, 1):
-        name = f"statement {i}"
-        _check_statement(file, name, statement)
-        found[name] = _statement(statement, _common(file, name, statement, content.source, settings, sweep))
+    for kind in KINDS:
+        for i, entry in enumerate(getattr(content, kind), 1):
+            name = f"{kind} {i}"
+            found[name] = _claim(file, name, entry, _common(file, name, entry, content.source, settings, sweep))
     if not found:
-        raise InputError(f"{file} must have tables [[number]] or [[statement]], but has none.")
+        raise InputError(f"{file} must have tables {' or '.join(f'[[{kind}]]' for kind in KINDS)}, but has none.")
     _check_ids(file, found)
     return tuple(found.values())
+
+
+def _claim(file: Path, name: str, entry: Claimed, common: _Common) -> Claim:
+    match entry:
+        case NumberEntry():
+            _check_number(file, name, entry)
+            return _number(entry, common)
+        case StatementEntry():
+            _check_part(file, name, entry)
+            return _statement(entry, common, entry.text, entry.note)
+        case JointEntry():
+            for part in entry.part:
+                _check_part(file, name, part)
+            parts = tuple(_statement(part, common, entry.text) for part in entry.part)
+            return JointClaim(**common._asdict(), text=entry.text, parts=parts, note=entry.note)
+        case FrontEntry():
+            _check_front(file, name, entry)
+            return _front(entry, common)
+        case TrendEntry():
+            _check_trend(file, name, entry)
+            places = tuple(_at(condition, entry.metric, entry.scale) for condition in entry.conditions)
+            said = {"text": entry.text, "relation": entry.relation, "note": entry.note}
+            return TrendClaim(**common._asdict(), **said, places=places)
 
 
 def _common(
     file: Path,
     name: str,
-    entry: NumberEntry | StatementEntry,
+    entry: Claimed,
     source: str,
     settings: Mapping[str, Setting],
     sweep: str,
@@ -182,11 +254,12 @@ def _parsed(file: Path) -> ClaimFile:
 
 def _place_of(path: tuple[int | str, ...]) -> tuple[str, str]:
     """The entry and the field in it: `number 2` and `over.metric`."""
-    if len(path) > 1 and path[0] in ("number", "statement", "setting"):
+    if len(path) > 1 and path[0] in (*KINDS, "setting"):
         number = path[1] + 1 if isinstance(path[1], int) else path[1]
         entry, inner = f"{path[0]} {number}", list(path[2:])
-        if inner[:1] == ["right"]:
-            inner[1:2] = []  # which kind it was taken for
+        if "right" in inner:
+            at = inner.index("right") + 1
+            inner[at : at + 1] = []  # which kind it was taken for
         return entry, ".".join(map(str, inner))
     return "", ".".join(map(str, path))
 
@@ -213,9 +286,35 @@ def _check_number(file: Path, name: str, entry: NumberEntry) -> None:
         raise _wrong(file, name, "n", f"must be at least 2, the seeds behind `std`, but {given}")
 
 
-def _check_statement(file: Path, name: str, entry: StatementEntry) -> None:
+def _check_front(file: Path, name: str, entry: FrontEntry) -> None:
+    if len(entry.directions) != len(entry.metrics):
+        said = f"must be one for each of the {len(entry.metrics)} `metrics`, but are {len(entry.directions)}"
+        raise _wrong(file, name, "directions", said)
+    if entry.condition in entry.others:
+        raise _wrong(file, name, "others", f"must not have the `condition` {entry.condition!r} itself")
+
+
+def _check_trend(file: Path, name: str, entry: TrendEntry) -> None:
+    if len(set(entry.conditions)) < len(entry.conditions):
+        raise _wrong(file, name, "conditions", f"must be each once, but are {', '.join(entry.conditions)}")
+
+
+def _check_part(file: Path, name: str, entry: PartEntry) -> None:
+    if entry.of == "spread":
+        _check_spread(file, name, entry)
+        return
     if entry.relation == "same" and entry.margin == 0:
         raise _wrong(file, name, "margin", "must be above 0 where `relation` is same, but is 0")
+    if entry.left == entry.right:
+        raise _wrong(file, name, "right", "must differ from `left`")
+
+
+def _check_spread(file: Path, name: str, entry: PartEntry) -> None:
+    if entry.relation == "same" or not isinstance(entry.right, PlaceEntry):
+        said = "of spread must be below or above, and `right` another place"
+        raise _wrong(file, name, "relation", f"{said}, but is {entry.relation}")
+    if entry.margin:
+        raise _wrong(file, name, "margin", f"of a spread must be left out, but is {entry.margin:g}")
     if entry.left == entry.right:
         raise _wrong(file, name, "right", "must differ from `left`")
 
@@ -230,6 +329,24 @@ def _check_ids(file: Path, found: Mapping[str, Claim]) -> None:
 def _place(entry: PlaceEntry | NumberEntry) -> Place:
     metric, _, evaluation = entry.metric.partition("@")
     return Place(entry.condition, metric, evaluation, entry.scale, _place(entry.over) if entry.over else None)
+
+
+def _at(condition: str, column: str, scale: float = 1.0) -> Place:
+    metric, _, evaluation = column.partition("@")
+    return Place(condition, metric, evaluation, scale)
+
+
+def _front(entry: FrontEntry, common: _Common) -> FrontClaim:
+    rows = [tuple(_at(name, metric) for metric in entry.metrics) for name in (entry.condition, *entry.others)]
+    return FrontClaim(
+        **common._asdict(),
+        text=entry.text,
+        point=rows[0],
+        others=tuple(rows[1:]),
+        directions=entry.directions,
+        is_on=entry.is_on,
+        note=entry.note,
+    )
 
 
 def _setting(file: Path, name: str, entry: SettingEntry) -> Setting:
@@ -248,25 +365,26 @@ def _number(entry: NumberEntry, common: _Common) -> NumberClaim:
     return NumberClaim(
         **common._asdict(),
         place=place,
-        published=Published(entry.mean, entry.std, entry.n),
+        published=Published(entry.mean, entry.std, entry.n, entry.computed),
         margin=entry.margin,
         margin_reason=entry.margin_reason,
         direction=entry.direction,
         objective=entry.objective or (place.metric if entry.row else ""),
         row=entry.row,
-        note=" ".join(filter(None, (COMPUTED if entry.computed else "", entry.note))),
+        note=entry.note,
         bar=entry.bar,
     )
 
 
-def _statement(entry: StatementEntry, common: _Common) -> StatementClaim:
+def _statement(entry: PartEntry, common: _Common, text: str, note: str = "") -> StatementClaim:
     return StatementClaim(
         **common._asdict(),
-        text=entry.text,
+        text=text,
         left=_place(entry.left),
         relation=entry.relation,
         right=_place(entry.right) if isinstance(entry.right, PlaceEntry) else entry.right,
+        of=entry.of,
         margin=entry.margin,
         margin_reason=entry.margin_reason,
-        note=entry.note,
+        note=note,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from search_spaces import claim_file
-from search_spaces.claim import Claim, NumberClaim, StatementClaim
+from search_spaces.claim import Claim
 from search_spaces.size import plain_name
 from search_spaces.sweep import Sweep
 from trainables.errors import InputError
@@ -46,6 +46,6 @@ def _yielded(sweep: str, place: str) -> list[Claim]:
         raise InputError(f"{sweep}: `claims` must name a function, but {path} has no function {name!r}.")
     found = list(function())
     for claim in found:
-        if not isinstance(claim, NumberClaim | StatementClaim):
+        if not isinstance(claim, Claim):
             raise InputError(f"{sweep}: {place} must yield claims, but yielded {claim!r}.")
     return found

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from search_spaces.claim import Claim
 from search_spaces.lm_published_numbers import numbers
-from search_spaces.lm_published_statements import statements
+from search_spaces.lm_published_statements import statements, trends
 
 
 def claims() -> Iterator[Claim]:
     """Numbers, then statements."""
     yield from numbers()
     yield from statements()
+    yield from trends()

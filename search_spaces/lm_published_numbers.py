@@ -231,7 +231,7 @@ def _of_count(kind: str, count: int, printed: Printed) -> Iterator[NumberClaim]:
         claim,
         id=f"{claim.id}.slowdown",
         place=replace(speed("baseline"), over=speed(condition)),
-        published=Published(slowdown),
+        published=Published(slowdown, is_computed=True),
         margin=share * slowdown,
         margin_reason=reason,
         objective="",

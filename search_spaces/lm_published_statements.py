@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, Literal
 
-from search_spaces.claim import Place, Source, StatementClaim, sentence
+from search_spaces.claim import Place, Source, StatementClaim, TrendClaim, sentence
 from search_spaces.lm_published_numbers import (
     BASELINE,
     BATCH_AXIS,
@@ -184,4 +184,37 @@ def _statement(
         source=Source(PAPER, place),
         setting=OF_SHAPES,
         note=" ".join(filter(None, (note, SHAPE))),
+    )
+
+
+def trends() -> Iterator[TrendClaim]:
+    """What is said along a swept value: step sizes (section 5.3.1), and numbers of samples (section 5.3.2)."""
+    for kind, sizes in STEP_SIZES.items():
+        best = 5.0 if kind == "eq44" else 1e-3
+        larger = [size for size in sizes if size >= best]
+        text = f"from its best step size on, larger steps of {NAMES[kind]} have higher perplexities"
+        places = tuple(perplexity(f"{kind},step={size:g}") for size in larger)
+        yield _trend(text, "step_size", places, "rises", "section 5.3.1 and Table 5.1", NOTES[kind])
+    for kind, by_count in SAMPLES.items():
+        names = [f"{kind},K={count}" for count in by_count]
+        text = f"the more samples, the slower {NAMES[kind]} is"
+        places = tuple(speed(name) for name in names)
+        yield _trend(text, "samples", places, "falls", "section 5.3.2 and Table 5.2", ONE_MACHINE)
+    text = "anchored ensembling is best with one member: the more, the higher the perplexity"
+    places = tuple(perplexity(f"ensemble,K={count}") for count in SAMPLES["ensemble"])
+    yield _trend(text, "samples", places, "rises", "section 5.3.2 and Table 5.2", NOTES["ensemble"])
+
+
+def _trend(
+    text: str, sweep: str, places: tuple[Place, ...], relation: Literal["rises", "falls"], place: str, note: str
+) -> TrendClaim:
+    return TrendClaim(
+        id=f"lm.{sweep}.{places[0].condition}.{relation}.{places[-1].condition}.{places[0].metric}",
+        sweeps=(f"lm.{sweep}",),
+        text=sentence(text),
+        places=places,
+        relation=relation,
+        source=Source(PAPER, place),
+        setting=OF_SHAPES,
+        note=" ".join((note, SHAPE)),
     )

@@ -33,6 +33,7 @@ from orchestrator.cli.plan import plan
 from orchestrator.cli.repair import repair
 from orchestrator.cli.report import report
 from orchestrator.cli.serve import serve
+from orchestrator.cli.sources import sources
 from orchestrator.cli.status import status
 from orchestrator.cli.ui import ui
 from orchestrator.cli.verify import verify
@@ -225,6 +226,7 @@ app.command(epilog=example("compare asr.demo surprisal random"))(compare)
 app.command(epilog=example("report asr.demo --bundle demo.zip"))(report)
 app.command(epilog=example("repair"))(repair)
 app.command(epilog=example("verify demo.zip"))(verify)
+app.command(epilog=example("sources 'Table 5.1'"))(sources)
 app.command(epilog=example("analyse lm.laptop CONDITION theorems", EXIT_CODES))(analyse)
 app.command(epilog=example("ui --port 5001"))(ui)
 app.command(epilog=example("serve --background"))(serve)

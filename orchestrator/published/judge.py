@@ -3,16 +3,22 @@
 import math
 from collections.abc import Mapping
 
+from orchestrator.published.compound_verdict import front_test, joint_test
+from orchestrator.published.form_test import FormTest
 from orchestrator.published.number_verdict import number_verdict
 from orchestrator.published.places import obstacle, values
+from orchestrator.published.spread_verdict import spread_test
 from orchestrator.published.statement_verdict import StatementTest, statement_test
+from orchestrator.published.trend_verdict import trend_test
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.statistics.intervals import NONE
 from orchestrator.statistics.significance import holm
 from orchestrator.statistics.summary import summarise
-from search_spaces.claim import Claim, NumberClaim, Place, StatementClaim
+from search_spaces.claim import Claim, FrontClaim, JointClaim, NumberClaim, Place, StatementClaim, TrendClaim
+
+Tested = StatementTest | FormTest
 
 
 def judge(study: Study, question: Question) -> tuple[Verdict, ...]:
@@ -21,21 +27,36 @@ def judge(study: Study, question: Question) -> tuple[Verdict, ...]:
     The p-values of all statements that are tested are adjusted together (Holm 1979); numbers are judged one by one.
     """
     found = [_first_look(claim, study, question) for claim in question.claims]
-    tests = [one for one in found if isinstance(one, StatementTest)]
+    tests = [one for one in found if not isinstance(one, Verdict)]
     adjusted = iter(holm([test.p for test in tests]))
     num_tests = sum(not math.isnan(test.p) for test in tests)
-    return tuple(one.verdict(next(adjusted), num_tests) if isinstance(one, StatementTest) else one for one in found)
+    return tuple(one if isinstance(one, Verdict) else one.verdict(next(adjusted), num_tests) for one in found)
 
 
-def _first_look(claim: Claim, study: Study, question: Question) -> Verdict | StatementTest:
+def _first_look(claim: Claim, study: Study, question: Question) -> Verdict | Tested:
     """The verdict; of a statement that can be tested, its test."""
-    left = values(claim.places[0], study, question)
     if reason := obstacle(claim, study, question):
+        left = values(claim.places[0], study, question)
         ours = summarise(list(left.values())) if left else None
         return Verdict(claim, Finding.not_comparable, ours, math.nan, NONE, math.nan, reason)
-    if isinstance(claim, NumberClaim):
-        return number_verdict(claim, list(left.values()))
-    return statement_test(claim, left, _right(claim, study, question), question.test)
+    match claim:
+        case NumberClaim():
+            return number_verdict(claim, list(values(claim.place, study, question).values()))
+        case StatementClaim():
+            return _compared(claim, study, question)
+        case JointClaim():
+            return joint_test(claim, lambda part: _compared(part, study, question))
+        case FrontClaim():
+            return front_test(claim, lambda part: _compared(part, study, question))
+        case TrendClaim():
+            return trend_test(claim, [values(place, study, question) for place in claim.places])
+
+
+def _compared(claim: StatementClaim, study: Study, question: Question) -> Verdict | Tested:
+    left, right = values(claim.left, study, question), _right(claim, study, question)
+    if claim.of == "spread" and isinstance(right, Mapping):
+        return spread_test(claim, left, right, question.test)
+    return statement_test(claim, left, right, question.test)
 
 
 def _right(claim: StatementClaim, study: Study, question: Question) -> Mapping[int, float] | float:

@@ -34,7 +34,8 @@ def obstacle(claim: Claim, study: Study, question: Question) -> str:
     ]
     if found:
         others = f" (differences in all: {len(found)})" if len(found) > 1 else ""
-        return f"Published {claim.setting.title}; here {found[0]}{others}."
+        origin = claim.published.origin if isinstance(claim, NumberClaim) else "published"
+        return f"{origin.capitalize()} {claim.setting.title}; here {found[0]}{others}."
     if isinstance(claim, NumberClaim) and claim.bar:
         return sentence(claim.bar)
     return _missing_fact(claim.setting, study, question) or _unknown_column(claim, study, question)

@@ -45,6 +45,11 @@ class StatementTest:
     num_seeds: int
     test: str
 
+    @property
+    def is_as_claimed(self) -> bool:
+        """On which side of its margin it was seen; of `same` the margin is within."""
+        return self.surplus > 0 or (self.surplus == 0 and self.claim.relation == "same")
+
     def verdict(self, p: float, num_tests: int) -> Verdict:
         """The verdict by the p-value adjusted for the family of so many tests; without one by what was seen."""
         needed = None
@@ -74,17 +79,19 @@ class StatementTest:
 
     def _still_needed(self, num_tests: int) -> tuple[int | None, str]:
         """Seeds for a decision if what was seen is so, at the first step of Holm; and that in words."""
-        level = LEVEL / num_tests
-        if self.claim.relation == "same" and self.surplus > 0:
-            needed = equivalence_required_sample_size(self.difference.value, self.design, self.claim.margin, level)
-        elif self.test == PERMUTATION:
-            needed = paired_required_sample_size(self.surplus, self.design.stds[0], level)
-        else:
-            needed = required_sample_size(self.surplus, self.design, level)
+        needed = self.needed(LEVEL / num_tests)
         if needed is None:
             return None, UNDECIDABLE
         still = max(1, needed - self.num_seeds)
         return still, f"if it is as seen, {more_seeds(still)} to show it"
+
+    def needed(self, level: float) -> int | None:
+        """Seeds in all with which a test at `level` shows what was seen, if it is so; None if none below 1,000 do."""
+        if self.claim.relation == "same" and self.surplus > 0:
+            return equivalence_required_sample_size(self.difference.value, self.design, self.claim.margin, level)
+        if self.test == PERMUTATION:
+            return paired_required_sample_size(self.surplus, float(self.design.stds[0]), level)
+        return required_sample_size(self.surplus, self.design, level)
 
 
 def statement_test(claim: StatementClaim, left: Values, right: Values | float, test: Test) -> StatementTest | Verdict:
@@ -100,8 +107,7 @@ def statement_test(claim: StatementClaim, left: Values, right: Values | float, t
         values = list(left.values())
         design = Design((summarise(values).std,))
         return _tested(claim, values, Difference.from_published(values, right), design, "a one-sample t-test")
-    is_one = isinstance(claim.right, Place) and claim.left.condition == claim.right.condition
-    if is_one or (test == "paired_permutation" and left.keys() == right.keys()):
+    if is_paired(claim, left, right, test):
         return _paired(claim, left, right, test)
     if (least := min(len(left), len(right))) < 2:
         return _too_few(claim, left, least)
@@ -109,6 +115,12 @@ def statement_test(claim: StatementClaim, left: Values, right: Values | float, t
     design = Design((summarise(a).std, summarise(b).std))
     found = _tested(claim, a, Difference.unpaired(a, b), design, "Welch's t-test")
     return replace(found, num_seeds=least)
+
+
+def is_paired(claim: StatementClaim, left: Values, right: Values, test: Test) -> bool:
+    """Whether the two sides are compared seed by seed."""
+    is_one = isinstance(claim.right, Place) and claim.left.condition == claim.right.condition
+    return is_one or (test == "paired_permutation" and left.keys() == right.keys())
 
 
 def _paired(claim: StatementClaim, left: Values, right: Values, test: Test) -> StatementTest | Verdict:

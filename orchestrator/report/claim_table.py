@@ -3,19 +3,30 @@
 from orchestrator.published.verdict import Verdict
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, signed, written_decimals
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
-from search_spaces.claim import Claim, NumberClaim, Place, Published
+from search_spaces.claim import (
+    Claim,
+    FrontClaim,
+    JointClaim,
+    NumberClaim,
+    Place,
+    Published,
+    StatementClaim,
+    TrendClaim,
+    margin_of,
+)
 
 _COLUMNS = (
-    "id", "kind", "claim", "published_mean", "published_std", "published_n", "ours_mean", "ours_std", "ours_n",
-    "difference", "low", "high", "margin", "p", "finding", "reason", "note", "seeds_needed", "paper", "place",
+    "id", "kind", "claim", "origin", "published_mean", "published_std", "published_n", "ours_mean", "ours_std",
+    "ours_n", "difference", "low", "high", "margin", "p", "finding", "reason", "note", "seeds_needed", "paper", "place",
 )  # fmt: skip
 
 
 def claim_table(sweep: str, found: tuple[Verdict, ...]) -> Table:
     """Every verdict on a sweep's claims in its order.
 
-    Raw columns: id, kind (number or statement), claim in words, `published_` mean, std as printed and n, `ours_` the
-    same with the sample standard deviation, difference with low and high (95 %), margin, p, finding, reason,
+    Raw columns: id, kind (number, statement, spread, joint, front or trend), claim in words, origin (published, or
+    computed: by us, of published numbers), `published_` mean, std as printed and n, `ours_` the same with the sample
+    standard deviation, difference with low and high (95 %), margin, p, finding, reason,
     note on the printed number, seeds_needed, paper and place of the source. All numbers are in the published unit.
     """
     return Table(
@@ -45,14 +56,15 @@ def _row(verdict: Verdict) -> tuple[Cell, ...]:
     published: tuple[Cell, ...] = (None, None, None)
     if isinstance(claim, NumberClaim):
         published = (claim.published.mean, claim.published.std, claim.published.n)
-    kind = "number" if isinstance(claim, NumberClaim) else "statement"
+    origin = claim.published.origin if isinstance(claim, NumberClaim) else "published"
     means = (ours.mean, ours.std, ours.n) if ours else (None, None, None)
-    numbers = (verdict.difference, *verdict.interval, claim.margin, verdict.p)
+    numbers = (verdict.difference, *verdict.interval, margin_of(claim), verdict.p)
     end = (verdict.finding.value, verdict.reason, claim.note, verdict.seeds_needed)
     return (
         claim.id,
-        kind,
+        _kind(claim),
         claim_text(claim),
+        origin,
         *published,
         *means,
         *numbers,
@@ -73,7 +85,7 @@ def _printed(found: tuple[Verdict, ...]) -> tuple[Column, ...]:
         Column("ours", tuple(estimate(v.ours, d) for v, d in pairs), "ours_mean"),
         Column("difference", tuple(signed(v.difference, d) for v, d in pairs), "difference"),
         Column(INTERVAL, tuple(between(v.interval, d) for v, d in pairs), "low"),
-        Column("margin", tuple(f"{v.claim.margin:g}" if v.claim.margin else "" for v in found), "margin"),
+        Column("margin", tuple(f"{margin:g}" if (margin := margin_of(v.claim)) else "" for v in found), "margin"),
         Column("p", tuple(p_value(v.p) for v in found), "p"),
         Column("reason", tuple(f"{v.reason} {v.claim.note}".strip() for v in found), "reason", False),
         Column("seeds still needed", tuple(needed), "seeds_needed"),
@@ -95,21 +107,56 @@ def published_decimals(published: Published) -> int:
     return max(written_decimals(value) for value in (published.mean, published.std or 0.0))
 
 
+def _kind(claim: Claim) -> str:
+    match claim:
+        case NumberClaim():
+            return "number"
+        case StatementClaim():
+            return "spread" if claim.of == "spread" else "statement"
+        case JointClaim():
+            return "joint"
+        case FrontClaim():
+            return "front"
+        case TrendClaim():
+            return "trend"
+
+
 def _published_text(claim: Claim, digits: int) -> str:
-    if isinstance(claim, NumberClaim):
-        return published_text(claim.published, digits)
+    match claim:
+        case NumberClaim():
+            return published_text(claim.published, digits)
+        case StatementClaim():
+            return _comparison_text(claim)
+        case JointClaim():
+            return "; ".join(f"{part.left.metric} {_comparison_text(part)}" for part in claim.parts)
+        case FrontClaim():
+            return f"{'on' if claim.is_on else 'off'} the front of {len(claim.others) + 1} points"
+        case TrendClaim():
+            return f"{claim.relation} over {', '.join(_place_text(place) for place in claim.places)}"
+
+
+def _comparison_text(claim: StatementClaim) -> str:
     if claim.relation == "same":
         return f"within {claim.margin:g}"
     other = claim.right if isinstance(claim.right, float | int) else _place_text(claim.right)
-    return f"{claim.relation} {other}"
+    return f"{'spread ' if claim.of == 'spread' else ''}{claim.relation} {other}"
 
 
 def published_text(published: Published, digits: int) -> str:
-    """`mean ± std (n)` with what of it is printed."""
+    """`mean ± std (n)` with what of it is printed; a number that we computed is called so."""
     text = fixed(published.mean, digits)
     if published.std is not None:
         text += f" ± {fixed(published.std, digits)}"
-    return text if published.n is None else f"{text} (n = {published.n})"
+    if published.n is not None:
+        text += f" (n = {published.n})"
+    return f"computed: {text}" if published.is_computed else text
+
+
+def _computed_note(found: tuple[Verdict, ...]) -> tuple[str, ...]:
+    numbers = (v.claim for v in found if isinstance(v.claim, NumberClaim))
+    if any(claim.published.is_computed for claim in numbers):
+        return ("computed: not printed; we computed it from printed numbers, as its source or note says.",)
+    return ()
 
 
 def _notes(found: tuple[Verdict, ...]) -> tuple[str, ...]:
@@ -117,6 +164,7 @@ def _notes(found: tuple[Verdict, ...]) -> tuple[str, ...]:
         return ("Nothing published is known of this sweep.",)
     return (
         "In the published unit. A published ± is the population's standard deviation, as printed; ours, the sample's.",
+        *_computed_note(found),
         "REPRODUCED: two one-sided t-tests at 5 % find the difference within the margin (its 90 % interval is in it), "
         "or a statement's test agrees with it.",
         "p: of the test that decided; of a number whether it is within the margin, or else whether it differs; of "

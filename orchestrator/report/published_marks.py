@@ -42,11 +42,13 @@ def _is_comparable(row: Sequence[Claim], study: Study, question: Question) -> bo
 
 
 def _mark(row: Sequence[NumberClaim], is_comparable: bool, id: str = "") -> Published:
-    lines = [f"published: {row[0].source.text}"]
+    is_computed = any(claim.published.is_computed for claim in row)
+    origin = "computed of what is published" if is_computed else "published"
+    lines = [f"{origin}: {row[0].source.text}"]
     for claim in row:
         published = published_text(claim.published, published_decimals(claim.published))
         lines.append(f"{claim.place.metric} of {claim.place.condition}: {published}")
     lines += dict.fromkeys(claim.note for claim in row if claim.note)
     paper = row[0].source.paper.partition(" (")[0]
-    legend = f"published ({paper})" if is_comparable else "published, other data"
+    legend = f"{origin} ({paper})" if is_comparable else f"{origin}, other data"
     return Published({claim.objective: claim.in_our_unit for claim in row}, "\n".join(lines), legend, is_comparable, id)

@@ -65,7 +65,7 @@ def test_verify_and_report_give_the_same_verdicts_on_the_claims_of_the_file(call
     assert call("report", "darts.py:pi")["claims"] == rows
     number, statement = rows
     assert number["ours_mean"] == pytest.approx(statistics.fmean(error(thrown(seed, 100)) for seed in range(1, 6)))
-    assert (number["published_mean"], number["note"]) == (0.131, "Computed from printed numbers.")
+    assert (number["published_mean"], number["origin"], number["note"]) == (0.131, "computed", "")
     assert (number["paper"], number["place"]) == ("Buffon 1777", "Table 1, row 1")
     many = statistics.fmean(error(thrown(seed, 10_000)) for seed in range(1, 6))
     assert statement["difference"] == pytest.approx(many - number["ours_mean"])

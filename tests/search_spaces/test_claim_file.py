@@ -11,7 +11,19 @@ from orchestrator.published.verdict import Finding
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from search_spaces import claim_file
-from search_spaces.claim import Claim, Fact, NumberClaim, Place, Published, Setting, Source, StatementClaim
+from search_spaces.claim import (
+    Claim,
+    Fact,
+    FrontClaim,
+    JointClaim,
+    NumberClaim,
+    Place,
+    Published,
+    Setting,
+    Source,
+    StatementClaim,
+    TrendClaim,
+)
 from search_spaces.find_claims import claims_of
 from search_spaces.sweep import Sweep
 from tests.integration.sweeps import tiny
@@ -87,14 +99,14 @@ BUILT: tuple[Claim, ...] = (
         id="mine.table1.a",
         sweeps=("tiny.sweep", "tiny.other"),
         place=Place("a", "error", "plain", 100.0),
-        published=Published(12.0, 0.4, 5),
+        published=Published(12.0, 0.4, 5, is_computed=True),
         margin=0.6,
         margin_reason="the last digit that is printed",
         source=Source(SOURCE, "Table 1, a"),
         setting=PAPER,
         objective="error",
         row="a",
-        note="Computed from printed numbers. Read off.",
+        note="Read off.",
     ),
     NumberClaim(
         id="claims.number.2",
@@ -191,12 +203,34 @@ STATEMENT = (
     '[[statement]]\ntext = "t"\nleft = {condition = "a", metric = "e"}\nrelation = "below"\nright = 1\nplace = "p"\n'
 )
 TOP = 'source = "s"\n'
+SPREAD = STATEMENT.replace("right = 1", 'right = {condition = "b", metric = "e"}\nof = "spread"')
+FRONT = (
+    '[[front]]\ntext = "t"\ncondition = "a"\nothers = ["b"]\nmetrics = ["e@x", "c"]\n'
+    'directions = ["minimize", "maximize"]\nplace = "p"\n'
+)
+TREND = (
+    '[[trend]]\ntext = "t"\nmetric = "e@x"\nconditions = ["a", "b", "c"]\nrelation = "falls"\nscale = 2\nplace = "p"\n'
+)
+PART = '[[joint.part]]\nleft = {condition = "a", metric = "e"}\nrelation = "above"\nright = 2\n'
+JOINT = '[[joint]]\ntext = "t"\nplace = "p"\nnote = "n"\n' + PART
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must have tables [[number]] or [[statement]], but has none."),
+        ("", "must have tables [[number]] or [[statement]] or [[joint]] or [[front]] or [[trend]], but has none."),
+        (
+            TOP + SPREAD.replace("below", "same"),
+            "statement 1, `relation` of spread must be below or above, and `right`",
+        ),
+        (TOP + SPREAD + "margin = 1\n", "statement 1, `margin` of a spread must be left out, but is 1."),
+        (TOP + JOINT, "joint 1, `part` "),
+        (TOP + JOINT + PART.replace("above", "same"), "joint 1, `margin` must be above 0 where `relation` is same"),
+        (TOP + JOINT + PART.replace("2", "true"), "joint 1, `part.1.right` must be a valid number, but is Tru"),
+        (TOP + FRONT.replace(', "maximize"', ""), "front 1, `directions` must be one for each of the 2 `metrics`, but"),
+        (TOP + FRONT.replace('"b"', '"a"'), "front 1, `others` must not have the `condition` 'a' itself."),
+        (TOP + TREND.replace('"c"', '"a"'), "trend 1, `conditions` must be each once, but are a, b, a."),
+        (TOP + TREND.replace(', "c"', ""), "trend 1, `conditions` "),
         ("[[number]\n", "must be TOML, but: "),
         (TOP + "[[numbers]]\n", "`numbers` is no field."),
         (TOP + NUMBER.replace("mean = 1\n", ""), "number 1, `mean` must be given."),
@@ -274,3 +308,20 @@ def test_a_file_must_be_there_and_be_text_and_be_named_absolutely(tmp_path: Path
     (tmp_path / "it.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match=re.escape("it.toml must be TOML, but: ")):
         claim_file.read(tmp_path / "it.toml", "tiny.sweep")
+
+
+def test_spreads_joint_claims_fronts_and_trends_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "claims.toml"
+    file.write_text(TOP + SPREAD + JOINT + PART.replace("2", "3") + FRONT + TREND)
+    spread, joint, front, trend = claim_file.read(file, "tiny.sweep")
+    assert isinstance(spread, StatementClaim) and isinstance(joint, JointClaim)
+    assert isinstance(front, FrontClaim) and isinstance(trend, TrendClaim)
+    assert (spread.of, spread.right) == ("spread", Place("b", "e"))
+    assert [(part.relation, part.right, part.of) for part in joint.parts] == [
+        ("above", 2, "mean"),
+        ("above", 3, "mean"),
+    ]
+    assert (joint.id, joint.note, {part.id for part in joint.parts}) == ("claims.joint.1", "n", {"claims.joint.1"})
+    assert front.point == (Place("a", "e", "x"), Place("a", "c"))
+    assert (front.others, front.directions) == (((Place("b", "e", "x"), Place("b", "c")),), ("minimize", "maximize"))
+    assert trend.places == tuple(Place(name, "e", "x", 2.0) for name in "abc") and trend.relation == "falls"

@@ -29,7 +29,7 @@ def test_help_loads_no_library_of_numbers_either():
     assert loaded_by("--help").isdisjoint(ENGINES | {"numpy", "pandas", "scipy", "pydantic"})
 
 
-@pytest.mark.parametrize("command", [["sweeps"], ["show", "asr.demo"]])
+@pytest.mark.parametrize("command", [["sweeps"], ["sources"], ["show", "asr.demo"]])
 def test_what_would_run_is_said_without_an_engine(workplace, command):
     assert loaded_by(*command).isdisjoint(ENGINES)
 

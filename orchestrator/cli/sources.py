@@ -1,0 +1,48 @@
+"""The command `sources`: what the papers show and say, and what answers it."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator.console.printing import Format, OutputFormat, out, print_rows
+
+if TYPE_CHECKING:
+    from search_spaces.sources import Row
+
+
+def sources(
+    place: Annotated[
+        str | None, typer.Argument(metavar="[PLACE]", help="Words of a source or a place in it, such as 'Table 5.1'.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="List the statements beside tables and figures.")] = False,
+    format: OutputFormat = Format.table,
+) -> None:
+    """List every table, figure and statement of the three sources, with the sweeps and the command that answer it.
+
+    What nothing answers says why. json and csv always list statements too, with the columns source, place, kind (item
+    or statement), says, num_numbers and num_statements (the claims about it), sweeps, command (with SWEEP for each of
+    the sweeps) and why.
+    """
+    from search_spaces.sources import everything, items, of_place
+
+    is_table = format is Format.table
+    rows = of_place(place) if place else items() if is_table and not every else everything()
+    print_rows([_told(row) if is_table else _record(row) for row in rows], format, "Sources", whole=("place",))
+    if is_table and not (place or every):
+        out.print("`ponderay sources --all` lists statements too, `ponderay sources PLACE` those of a place.")
+
+
+def _record(row: "Row") -> dict[str, Any]:
+    return vars(row) | {"sweeps": " ".join(row.sweeps)}
+
+
+def _told(row: "Row") -> dict[str, Any]:
+    answer = row.why or f"{row.command}: {', '.join(row.sweeps)}"
+    claims = row.num_numbers + row.num_statements
+    return {
+        "source": row.source.partition(" (")[0],
+        "place": row.place,
+        "says": row.says,
+        "claims": claims or "",
+        "answered by": f"nothing: {answer}" if row.why else answer,
+    }

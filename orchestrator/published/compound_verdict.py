@@ -1,0 +1,129 @@
+"""What a study says of a published claim that is made of several comparisons: joint ones, and places on a front."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from orchestrator.published.form_test import FormTest, Needed
+from orchestrator.published.statement_verdict import StatementTest
+from orchestrator.published.verdict import Verdict
+from search_spaces.claim import FrontClaim, JointClaim, Place, StatementClaim
+
+Part = StatementTest | FormTest
+Compare = Callable[[StatementClaim], Part | Verdict]
+
+
+def joint_test(claim: JointClaim, compare: Compare) -> FormTest | Verdict:
+    """All parts are shown where the least of them is (intersection-union test, Berger 1982); else the first verdict.
+
+    One part that is contradicted contradicts the whole, with Bonferroni's correction for its choice.
+    """
+    found = [compare(part) for part in claim.parts]
+    for one in found:
+        if isinstance(one, Verdict):
+            return replace(one, claim=claim)
+    parts = [one for one in found if not isinstance(one, Verdict)]
+    against = [one for one in parts if not one.is_as_claimed]
+    if against:
+        p = min(1.0, len(parts) * min(map(_p, against)))
+        needed = _least([_at(one, len(parts)) for one in against])
+    else:
+        p, needed = max(map(_p, parts)), _most([one.needed for one in parts])
+    return FormTest(
+        claim=claim,
+        ours=parts[0].ours,
+        difference=math.nan,
+        is_as_claimed=not against,
+        p=math.nan if _is_certain(parts) else p,
+        test=_text([one.test for one in parts]),
+        num_seeds=min(one.num_seeds for one in parts),
+        needed=needed,
+    )
+
+
+def front_test(claim: FrontClaim, compare: Compare) -> FormTest | Verdict:
+    """On the front is what each other is shown to be worse than in something; off it, what some other dominates.
+
+    Each comparison is one of two means. That all others fail to dominate is an intersection of unions: the largest over
+    the others of the smallest p-value of an objective, times the number of objectives (Berger 1982; Bonferroni).
+    """
+    rows: list[list[StatementTest]] = []
+    for other in claim.others:
+        found = [compare(part) for part in _parts(claim, other)]
+        for one in found:
+            if isinstance(one, Verdict):
+                return replace(one, claim=claim)
+        rows.append([one for one in found if isinstance(one, StatementTest)])
+    is_on = not any(map(_is_dominated, rows))
+    p, needed = _of_on(rows) if is_on else _of_off([row for row in rows if _is_dominated(row)], len(rows))
+    every = [one for row in rows for one in row]
+    return FormTest(
+        claim=claim,
+        ours=every[0].ours,
+        difference=math.nan,
+        is_as_claimed=is_on == claim.is_on,
+        p=math.nan if _is_certain(every) else p,
+        test=_text([one.test for one in every]),
+        num_seeds=min(one.num_seeds for one in every),
+        needed=needed,
+    )
+
+
+def _parts(claim: FrontClaim, other: Sequence[Place]) -> list[StatementClaim]:
+    """That the point is better than `other` in each objective."""
+    parts = []
+    for left, right, direction in zip(claim.point, other, claim.directions, strict=True):
+        relation = "below" if direction == "minimize" else "above"
+        parts.append(StatementClaim("", (), claim.text, left, relation, right, claim.source, claim.setting))  # type: ignore[arg-type]
+    return parts
+
+
+def _is_dominated(row: Sequence[StatementTest]) -> bool:
+    """Whether the other was seen at least as good in everything and better in something."""
+    return all(one.surplus <= 0 for one in row) and any(one.surplus < 0 for one in row)
+
+
+def _of_on(rows: Sequence[Sequence[StatementTest]]) -> tuple[float, Needed]:
+    p, needed = 0.0, []
+    for row in rows:
+        better = [one for one in row if one.surplus > 0]
+        p = max(p, min(1.0, len(row) * min(map(_p, better), default=1.0)))
+        needed.append(_least([_at(one, len(row)) for one in better]))
+    return p, _most(needed)
+
+
+def _of_off(dominated: Sequence[Sequence[StatementTest]], num_others: int) -> tuple[float, Needed]:
+    p = min(max(map(_p, row)) for row in dominated)
+    return min(1.0, num_others * p), _least([_most([_at(one, num_others) for one in row]) for row in dominated])
+
+
+def _p(one: Part) -> float:
+    """0 where it is certain."""
+    return 0.0 if math.isnan(one.p) else one.p
+
+
+def _is_certain(parts: Iterable[Part]) -> bool:
+    return all(math.isnan(one.p) for one in parts)
+
+
+def _at(one: Part, num_choices: int) -> Needed:
+    return lambda level: one.needed(level / num_choices)
+
+
+def _most(parts: Sequence[Needed]) -> Needed:
+    def needed(level: float) -> int | None:
+        found = [part(level) for part in parts]
+        return None if None in found else max(number for number in found if number is not None)
+
+    return needed
+
+
+def _least(parts: Sequence[Needed]) -> Needed:
+    def needed(level: float) -> int | None:
+        return min((number for part in parts if (number := part(level)) is not None), default=None)
+
+    return needed
+
+
+def _text(tests: Sequence[str]) -> str:
+    return " and ".join(dict.fromkeys(tests))

@@ -1,0 +1,42 @@
+"""What a study says of a published comparison of spreads over seeds."""
+
+from orchestrator.published.form_test import FormTest, too_few
+from orchestrator.published.statement_verdict import Test, Values, is_paired
+from orchestrator.published.verdict import Verdict
+from orchestrator.statistics.spread import (
+    LEAST,
+    brown_forsythe_p,
+    pitman_morgan_p,
+    spread_required_sample_size,
+)
+from orchestrator.statistics.summary import summarise
+from search_spaces.claim import StatementClaim
+
+
+def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) -> FormTest | Verdict:
+    """The test that the left side's standard deviation is below or above the right side's.
+
+    By Brown and Forsythe's test (1974) of two groups; by Pitman's and Morgan's (1939) where means would be compared
+    seed by seed, too.
+    """
+    is_by_seed = is_paired(claim, left, right, test)
+    if is_by_seed:
+        shared = sorted(left.keys() & right.keys())
+        left, right = ({seed: group[seed] for seed in shared} for group in (left, right))
+    num_seeds = min(len(left), len(right))
+    if num_seeds < LEAST:
+        return too_few(claim, left, num_seeds, LEAST)
+    a, b = list(left.values()), list(right.values())
+    ours, other = summarise(a), summarise(b)
+    p = pitman_morgan_p(a, b) if is_by_seed else brown_forsythe_p(a, b)
+    difference = ours.std - other.std
+    return FormTest(
+        claim=claim,
+        ours=ours,
+        difference=difference,
+        is_as_claimed=difference < 0 if claim.relation == "below" else difference > 0,
+        p=p if difference else 1.0,
+        test=f"{'Pitman and Morgan' if is_by_seed else 'Brown and Forsythe'}'s test of two standard deviations",
+        num_seeds=num_seeds,
+        needed=lambda level: spread_required_sample_size(ours.std, other.std, level),
+    )

@@ -1,0 +1,74 @@
+"""Tests of whether two groups spread alike, and how many values it takes to show that they do not."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from orchestrator.statistics.power import MOST_SEEDS, POWER
+from orchestrator.statistics.student import RESOLUTION, Estimates, Floats, two_sided_p
+
+LEAST: Final = 3
+"""Values of a group that has a spread to test."""
+
+
+def brown_forsythe_p(a: Sequence[float], b: Sequence[float]) -> float:
+    """The two-sided p-value that two separate groups have one variance (Brown and Forsythe 1974).
+
+    An analysis of variance of the absolute deviations from each group's median, which holds its level where values are
+    not normal. NaN with fewer than three values in a group, or where the deviations of neither group vary.
+    """
+    if min(len(a), len(b)) < LEAST:
+        return math.nan
+    deviations = [np.abs(values - np.median(values)) for values in (np.asarray(x, np.float64) for x in (a, b))]
+    freedom = len(a) + len(b) - 2
+    squares = sum(float(np.square(group - group.mean()).sum()) for group in deviations)
+    error = math.sqrt(squares / freedom * (1 / len(a) + 1 / len(b)))
+    if error <= RESOLUTION * max(map(abs, (*a, *b))):
+        return math.nan
+    difference = deviations[0].mean() - deviations[1].mean()
+    return float(two_sided_p(Estimates(*(np.asarray(x, np.float64) for x in (difference, error, freedom)))))
+
+
+def pitman_morgan_p(a: Sequence[float], b: Sequence[float]) -> float:
+    """The two-sided p-value that paired values have one variance (Pitman 1939, Morgan 1939).
+
+    Two variances are equal where sums and differences of the pairs are not correlated: Student's t of their
+    correlation, with n - 2 degrees of freedom, for normal values. NaN with fewer than three pairs, or where sums or
+    differences do not vary.
+
+    Raises:
+        ValueError: if there are not as many of a as of b.
+    """
+    if len(a) != len(b):
+        raise ValueError(f"`a` and `b` must be of one length to be paired, but got {len(a)} and {len(b)}.")
+    if len(a) < LEAST:
+        return math.nan
+    first, second = (np.asarray(x, np.float64) for x in (a, b))
+    sums, differences = _centred(first + second), _centred(first - second)
+    lengths, freedom = [float(np.sqrt(np.square(x).sum())) for x in (sums, differences)], len(a) - 2
+    if min(lengths) <= RESOLUTION * float(np.abs(first).max() + np.abs(second).max()):
+        return math.nan
+    correlation = max(-1.0, min(1.0, float(sums @ differences) / math.prod(lengths)))
+    if (error := math.sqrt((1 - correlation**2) / freedom)) <= RESOLUTION:
+        return 0.0
+    return float(two_sided_p(Estimates(*(np.asarray(x, np.float64) for x in (correlation, error, freedom)))))
+
+
+def spread_required_sample_size(a: float, b: float, level: float, power: float = POWER) -> int | None:
+    """About how many values of a group show that standard deviations `a` and `b` differ, if they are the true ones.
+
+    The logarithm of a standard deviation of n normal values varies by 1 / (2 (n - 1)). None where no number below
+    1,000 does, or neither spreads.
+    """
+    from scipy.special import ndtri
+
+    if min(a, b) <= 0 or a == b:
+        return None if a == b else LEAST
+    needed = 1 + ((ndtri(1 - level / 2) + ndtri(power)) / math.log(a / b)) ** 2
+    return None if needed > MOST_SEEDS else max(LEAST, math.ceil(needed))
+
+
+def _centred(values: Floats) -> Floats:
+    return values - values.mean()

@@ -1,0 +1,116 @@
+"""Tables, figures and sections of the three sources: what shows each, beside the claims that name it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from search_spaces.act_published import LOG
+from search_spaces.act_published import PAPER as ACT
+from search_spaces.asr_published_sizes import PAPER as ASR
+from search_spaces.lm_published_numbers import PAPER as LM
+
+DRAWING: Final = "a drawing of the model, which reports no result"
+NO_STEPS: Final = "step sizes are not recorded while a replicate trains"
+FROM_OTHERS: Final = "taken from another paper"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table, figure or section of a source.
+
+    Attributes:
+        about: what it shows.
+        names: how claims name it in their places, beside `place`.
+        sweeps: what shows it; where there are none, those of its claims.
+        command: what answers it: with `SWEEP` for each of the sweeps.
+        why: why nothing here answers it; empty where something does.
+    """
+
+    paper: str
+    place: str
+    about: str
+    names: tuple[str, ...] = ()
+    sweeps: tuple[str, ...] = ()
+    command: str = "ponderay report SWEEP"
+    why: str = ""
+
+
+ABLATIONS: Final = ("asr.ablation_timit", "asr.ablation_mini_librispeech")
+SENTENCES: Final = "ponderay analyse SWEEP CONDITION sentences"
+THEOREMS: Final = "ponderay analyse SWEEP CONDITION theorems"
+
+OF_ASR: Final = (
+    Item(ASR, "Figure 1", "architecture", why=DRAWING),
+    Item(ASR, "Table 1", "parameters of each part", names=("sizes in the text",)),
+    Item(ASR, "section 4.3", "surprisal against learned, and what is saved", names=("15 %", "Section 4.3")),
+    Item(ASR, "Table 2", "error and cost of four controllers", names=("Tables 2 to 4",)),
+    Item(ASR, "section 4.4", "what each design choice brings", names=("Section 4.4",)),
+    Item(ASR, "Table 3", "ablation on TIMIT", names=("Tables 2 to 4, TIMIT",)),
+    Item(ASR, "Table 4", "ablation on Mini-LibriSpeech", names=("Tables 2 to 4, Mini",)),
+    Item(ASR, "Figure 2", "validation error over training", sweeps=ABLATIONS),
+    Item(ASR, "Table 5", "another architecture, model 1", names=("Appendix A, Model 1",)),
+    Item(ASR, "Table 6", "model 2: model 1 with dropout", names=("Appendix A, Model 2",)),
+    Item(ASR, "Table 7", "model 3: no pre-net", names=("Appendix A, Model 3",)),
+    Item(
+        ASR,
+        "Figure 3",
+        "error while the controller's bias is raised",
+        names=("Appendix B",),
+        sweeps=("asr.controller_bias",),
+    ),
+    Item(ASR, "Table 8", "deterministic execution on Mini-LibriSpeech", names=("Appendix C, Mini", "Tables 8 and 9")),
+    Item(ASR, "Table 9", "deterministic execution on TIMIT", names=("Appendix C, TIMIT",)),
+    Item(
+        ASR,
+        "Figure 4",
+        "error of the learned controller over lambda",
+        names=("Appendix D",),
+        sweeps=("asr.lambda_grid", "asr.lambda_grid_timit"),
+    ),
+)
+OF_ACT: Final = (
+    Item(ACT, "section 2", "the algorithm", why=DRAWING),
+    Item(ACT, "section 3.1, parity", "error and updates over tau and difficulty", names=("parity",)),
+    Item(ACT, "section 3.2, logic", "error and updates over tau and difficulty", names=("logic",)),
+    Item(ACT, "section 3.3, addition", "error and updates over tau and difficulty", names=("addition",)),
+    Item(ACT, "section 3.4, sort", "error and updates over tau and difficulty", names=("sort",)),
+    Item(ACT, "section 3.5, text", "bits per character and updates by byte", names=("text",)),
+    Item(
+        LOG,
+        "parity, logic, addition and sort",
+        "errors of small networks",
+        names=("parity", "logic", "addition", "sort"),
+    ),
+)
+OF_LM: Final = (
+    Item(LM, "Figure 3.1", "loss surfaces", why=FROM_OTHERS),
+    Item(LM, "Figure 3.2", "dropout masks of recurrent networks", why=FROM_OTHERS),
+    Item(LM, "Figure 3.3", "sampling of an anchored ensemble", why=FROM_OTHERS),
+    Item(LM, "Figure 4.1", "recoding", why=DRAWING),
+    Item(LM, "Figure 4.2", "error signals", why=DRAWING),
+    Item(LM, "Figure 5.1", "learning curves by step size", sweeps=("lm.step_size",)),
+    Item(LM, "Table 5.1", "perplexity by step size", names=("section 5.3.1", "Section 5.3.1")),
+    Item(LM, "Figure 5.2", "learning curves by number of samples", sweeps=("lm.samples",)),
+    Item(LM, "Table 5.2", "perplexity and speed by number of samples", names=("section 5.3.2", "Section 5.3.2")),
+    Item(LM, "Figure 5.3", "error signal in training by number of samples", sweeps=("lm.samples",)),
+    Item(LM, "Figure 5.4", "perplexity and error signal by dropout rate", names=("Section 5.3.3",)),
+    Item(LM, "Figure 5.5", "learned and predicted step sizes", names=("Figures 5.5",)),
+    Item(LM, "Figure 5.5 b to d", "step sizes over training", why=NO_STEPS),
+    Item(LM, "Figure 5.6", "recoders taken away and added", names=("Figures 5.5 and 5.6",)),
+    Item(LM, "Figure 6.1", "surprisal on garden path sentences", sweeps=("lm.step_size",), command=SENTENCES),
+    Item(LM, "Figure 6.2", "error signal before and after recoding", sweeps=("lm.step_size",), command=THEOREMS),
+    Item(LM, "Figure 6.3", "what recoding uncertainty does to surprisal", sweeps=("lm.samples",), command=SENTENCES),
+    Item(LM, "Figure B.1", "pseudocode with surprisal", why=DRAWING),
+    Item(LM, "Figure B.2", "pseudocode with MC dropout", why=DRAWING),
+    Item(LM, "Figure B.3", "pseudocode with an anchored ensemble", why=DRAWING),
+    Item(LM, "Table B.1", "settings", sweeps=("lm.step_size",), command="ponderay show SWEEP"),
+    Item(
+        LM,
+        "Table B.2",
+        "searched settings, and the best",
+        sweeps=("lm.search", "lm.search_mc_dropout", "lm.search_ensemble"),
+    ),
+    Item(LM, "Figure B.4", "learning curves by dropout rate", sweeps=("lm.mc_dropout_rate",)),
+    Item(LM, "Figure B.5", "step sizes over training", why=NO_STEPS),
+    Item(LM, "Figure B.6", "error signal on more sentences", sweeps=("lm.step_size",), command=THEOREMS),
+)
+ITEMS: Final = (*OF_ASR, *OF_ACT, *OF_LM)

@@ -1,0 +1,135 @@
+"""What the three sources show and say, with the sweep and the command that answers each."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from search_spaces import act_published, asr_published, lm_published
+from search_spaces.claim import Claim, NumberClaim
+from search_spaces.source_items import ITEMS, Item
+from trainables.errors import InputError
+
+VERIFY = "ponderay verify SWEEP"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A table, figure or section, or one statement.
+
+    Attributes:
+        kind: item, or statement.
+        num_numbers, num_statements: claims that name the place.
+        why: why nothing answers it; empty where something does.
+    """
+
+    source: str
+    place: str
+    kind: str
+    says: str
+    num_numbers: int
+    num_statements: int
+    sweeps: tuple[str, ...]
+    command: str
+    why: str
+
+
+def items() -> list[Row]:
+    """A row for each table, figure and section, in the order of the sources."""
+    return [_item_row(item) for item in ITEMS]
+
+
+def everything() -> list[Row]:
+    """The rows of `items`, and behind each those of its statements; a statement stands where it is named first."""
+    rows, told = [], set[str]()
+    for item in ITEMS:
+        rows.append(_item_row(item))
+        for claim in _of(item):
+            if not isinstance(claim, NumberClaim) and claim.id not in told:
+                told.add(claim.id)
+                rows.append(_statement_row(claim))
+    return rows
+
+
+def unplaced() -> list[Claim]:
+    """Claims whose place is no item; none in what is shipped."""
+    named = {claim.id for item in ITEMS for claim in _of(item)}
+    return [claim for claim in _claims() if claim.id not in named]
+
+
+def of_place(words: str) -> list[Row]:
+    """The rows of `everything` whose source and place have these words.
+
+    Raises:
+        InputError: if there is none.
+    """
+    found = [row for row in everything() if words.casefold() in f"{row.source}, {row.place}".casefold()]
+    if not found:
+        known = ", ".join(dict.fromkeys(item.place for item in ITEMS))
+        raise InputError(f"No source has a place {words!r}; there are {known}.")
+    return found
+
+
+def docs_table() -> str:
+    """The items as a table of Markdown, a source each."""
+    lines = []
+    for source in dict.fromkeys(item.paper for item in ITEMS):
+        lines += [f"### {source}", "", "| place | shows | claims | answered by |", "|---|---|---|---|"]
+        for row in items():
+            if row.source == source:
+                count = row.num_numbers + row.num_statements
+                lines.append(f"| {row.place} | {row.says} | {count or ''} | {_answer(row)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _answer(row: Row) -> str:
+    if row.why:
+        return f"nothing: {row.why}"
+    return f"`{row.command}`: {', '.join(f'`{sweep}`' for sweep in row.sweeps)}"
+
+
+@cache
+def _claims() -> tuple[Claim, ...]:
+    return tuple(claim for module in (asr_published, act_published, lm_published) for claim in module.claims())
+
+
+def _of(item: Item) -> Iterator[Claim]:
+    """The claims that name the item, whole numbers only: `Table 5` is not in `Table 5.1`."""
+    names = (item.place, *item.names)
+    for claim in _claims():
+        if claim.source.paper == item.paper and any(_has(claim.source.place, name) for name in names):
+            yield claim
+
+
+def _has(text: str, name: str) -> bool:
+    at = text.find(name)
+    rest = text[at + len(name) :]
+    return at >= 0 and not (rest[:1].isdigit() or (rest[:1] == "." and rest[1:2].isdigit()))
+
+
+def _item_row(item: Item) -> Row:
+    claims = list(_of(item))
+    num_numbers = sum(isinstance(claim, NumberClaim) for claim in claims)
+    sweeps = item.sweeps or _sweeps(claims)
+    command = "" if item.why else item.command
+    return Row(
+        item.paper,
+        item.place,
+        "item",
+        item.about,
+        num_numbers,
+        len(claims) - num_numbers,
+        () if item.why else sweeps,
+        command,
+        item.why,
+    )
+
+
+def _statement_row(claim: Claim) -> Row:
+    assert not isinstance(claim, NumberClaim)
+    sweeps = _sweeps([claim])
+    return Row(claim.source.paper, claim.source.place, "statement", claim.text, 0, 1, sweeps, VERIFY, "")
+
+
+def _sweeps(claims: Iterable[Claim]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(sweep for claim in claims for sweep in claim.sweeps))

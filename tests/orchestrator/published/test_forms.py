@@ -1,0 +1,192 @@
+"""Claims about spreads, several things at once, fronts and trends: each with a study in which it holds, one in which it
+fails and one that leaves it open."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import levene, page_trend_test, pearsonr, ttest_ind
+
+from orchestrator.published.judge import judge
+from orchestrator.published.verdict import Finding, Verdict
+from orchestrator.results.question import Question
+from orchestrator.results.study import Study
+from orchestrator.tracking import sqlite_reader
+from search_spaces.claim import Claim, FrontClaim, JointClaim, Place, Setting, Source, StatementClaim, TrendClaim
+from tests.orchestrator.recorded import Store, replicate
+from trainables.errors import InputError
+
+COMMON: dict[str, Any] = {
+    "id": "x",
+    "sweeps": ("mine.sweep",),
+    "text": "So it is.",
+    "source": Source("paper", "section 1"),
+    "setting": Setting("here"),
+}
+ERROR_A, ERROR_B, ERROR_C = (Place(name, "error") for name in "abc")
+COST_A, COST_B, COST_C = (Place(name, "cost") for name in "abc")
+
+CLOSE, WIDE, WIDER = (10.0, 10.1, 9.9, 10.05, 9.95), (10.0, 13.0, 7.0, 11.5, 8.5), (10.0, 10.15, 9.85, 10.1, 9.9)
+LESS_SPREAD = StatementClaim(**COMMON, left=ERROR_A, relation="below", right=ERROR_B, of="spread")
+AS_GOOD = StatementClaim(**COMMON, left=ERROR_A, relation="same", right=ERROR_B, margin=4.0)
+CHEAPER = StatementClaim(**COMMON, left=COST_A, relation="below", right=COST_B)
+JOINT = JointClaim(**COMMON, parts=(AS_GOOD, LESS_SPREAD, CHEAPER))
+FRONT = FrontClaim(
+    **COMMON,
+    point=(ERROR_A, COST_A),
+    others=((ERROR_B, COST_B), (ERROR_C, COST_C)),
+    directions=("minimize", "minimize"),
+)
+TREND = TrendClaim(**COMMON, places=(ERROR_A, ERROR_B, ERROR_C), relation="rises")
+
+
+def judged(claim: Claim, store: Store, test: Any = "welch", **columns: Any) -> Verdict:
+    """The verdict on a recorded study with these values by seed: `a_error=(..)`."""
+    names = dict.fromkeys(column.partition("_")[0] for column in columns)
+    for revision, name in enumerate(names, start=1):
+        own = {column.partition("_")[2]: values for column, values in columns.items() if column.startswith(name)}
+        runs = [
+            replicate(name, seed, metrics={metric: values[seed - 1] for metric, values in own.items()})
+            for seed in range(1, 1 + len(next(iter(own.values()))))
+        ]
+        store.write(runs, revision, start_ms=revision)
+    study = sqlite_reader.read_study(store.uri, "mine.sweep", None)
+    assert study is not None
+    question = Question("mine.sweep", "", (), "", test, (1, 2, 3, 4, 5), {n: {} for n in "abc"}, claims=(claim,))
+    return judge(Study(study.sweep, study.replicates), question)[0]
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "mlflow.db", "mine.sweep")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "finding"),
+    [
+        (CLOSE, WIDE, Finding.reproduced),
+        (WIDE, CLOSE, Finding.worse),
+        (CLOSE, WIDER, Finding.inconclusive),
+    ],
+)
+def test_a_spread_is_held_against_another(store, a, b, finding):
+    found = judged(LESS_SPREAD, store, a_error=a, b_error=b)
+    assert found.finding is finding and found.p == pytest.approx(levene(a, b, center="median").pvalue)
+    assert found.difference == pytest.approx(np.std(a, ddof=1) - np.std(b, ddof=1))
+    assert "Brown and Forsythe's test of two standard deviations over n = 5" in found.reason
+    assert (found.seeds_needed is not None) == (finding is Finding.inconclusive)
+
+
+def test_a_spread_is_compared_seed_by_seed_where_the_sweep_promises_so(store):
+    found = judged(LESS_SPREAD, store, "paired_permutation", a_error=CLOSE, b_error=WIDE)
+    sums, differences = np.add(CLOSE, WIDE), np.subtract(CLOSE, WIDE)
+    assert found.p == pytest.approx(pearsonr(sums, differences).pvalue)
+    assert found.finding is Finding.reproduced and "Pitman and Morgan" in found.reason
+
+
+def test_two_seeds_have_no_spread_to_test(store):
+    found = judged(LESS_SPREAD, store, a_error=CLOSE[:2], b_error=WIDE[:2])
+    assert (found.finding, found.seeds_needed) == (Finding.inconclusive, 1)
+    assert found.reason == "n = 2 says nothing of it; at least 1 more seed is needed."
+
+
+CHEAP, DEAR = (5.0, 5.1, 4.9, 5.0, 5.05), (7.0, 7.1, 6.9, 7.0, 7.05)
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({}, Finding.reproduced),
+        ({"a_cost": DEAR, "b_cost": CHEAP}, Finding.worse),
+        ({"a_error": WIDER, "b_error": CLOSE}, Finding.inconclusive),
+        ({"b_error": WIDER}, Finding.inconclusive),
+    ],
+)
+def test_a_joint_claim_holds_where_all_its_parts_do(store, changes, finding):
+    values = {"a_error": CLOSE, "a_cost": CHEAP, "b_error": WIDE, "b_cost": DEAR} | changes
+    found = judged(JOINT, store, **values)
+    assert found.finding is finding
+    if not changes:  # the largest of its parts' (Berger 1982)
+        assert found.p == pytest.approx(levene(CLOSE, WIDE, center="median").pvalue)
+    assert "two one-sided t-tests (Welch's t-test) and Brown and Forsythe's test" in found.reason
+
+
+def test_a_contradicted_part_is_found_among_several(store):
+    found = judged(JOINT, store, a_error=CLOSE, a_cost=DEAR, b_error=WIDE, b_cost=CHEAP)
+    assert found.p == pytest.approx(3 * ttest_ind(DEAR, CHEAP, equal_var=False).pvalue)
+
+
+def test_a_joint_claim_waits_for_the_values_of_every_part(store):
+    found = judged(JOINT, store, a_error=CLOSE, a_cost=CHEAP, b_error=WIDE)
+    assert found.finding is Finding.inconclusive and found.claim is JOINT and math.isnan(found.p)
+
+
+LOW, HIGH = (3.0, 3.1, 2.9, 3.0, 3.05), (9.0, 9.1, 8.9, 9.0, 9.05)
+NEAR = (4.9, 5.6, 4.4, 5.2, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("b", "finding"),
+    [
+        ({"b_error": LOW, "b_cost": HIGH}, Finding.reproduced),
+        ({"b_error": LOW, "b_cost": LOW}, Finding.worse),
+        ({"b_error": NEAR, "b_cost": HIGH}, Finding.reproduced),
+        ({"b_error": NEAR, "b_cost": NEAR}, Finding.inconclusive),
+    ],
+)
+def test_a_condition_is_on_the_front_or_dominated(store, b, finding):
+    found = judged(FRONT, store, a_error=CHEAP, a_cost=CHEAP, **b, c_error=HIGH, c_cost=LOW)
+    assert found.finding is finding and "Welch's t-test over n = 5" in found.reason
+    if b == {"b_error": LOW, "b_cost": LOW}:  # both objectives, of two others
+        assert found.p == pytest.approx(2 * ttest_ind(CHEAP, LOW, equal_var=False).pvalue)
+
+
+def test_a_condition_can_be_said_to_be_off_the_front(store):
+    off = FrontClaim(
+        **COMMON,
+        point=(ERROR_A, COST_A),
+        others=((ERROR_B, COST_B),),
+        directions=("minimize", "minimize"),
+        is_on=False,
+    )
+    assert judged(off, store, a_error=CHEAP, a_cost=CHEAP, b_error=LOW, b_cost=LOW).finding is Finding.reproduced
+
+
+def test_equal_costs_without_spread_leave_the_error_to_decide(store):
+    same = (5.0,) * 5
+    found = judged(FRONT, store, a_error=HIGH, a_cost=same, b_error=LOW, b_cost=same, c_error=DEAR, c_cost=HIGH)
+    assert found.finding is Finding.worse
+
+
+@pytest.mark.parametrize(
+    ("columns", "finding"),
+    [
+        ({"a": (1, 2, 3, 1, 2), "b": (2, 3, 4, 2, 3), "c": (3, 4, 5, 3, 5)}, Finding.reproduced),
+        ({"a": (3, 4, 5, 3, 5), "b": (2, 3, 4, 2, 3), "c": (1, 2, 3, 1, 2)}, Finding.worse),
+        ({"a": (1, 2, 3, 4, 2), "b": (2, 1, 4, 2, 3), "c": (3, 4, 2, 3, 1)}, Finding.inconclusive),
+    ],
+)
+def test_a_trend_is_tested_over_shared_seeds(store, columns, finding):
+    found = judged(TREND, store, **{f"{name}_error": values for name, values in columns.items()})
+    table = np.array([columns[name] for name in "abc"], dtype=float).T
+    sides = [page_trend_test(one, method="exact").pvalue for one in (table, table[:, ::-1])]
+    assert found.finding is finding and found.p == pytest.approx(min(1, 2 * min(sides)))
+    assert found.difference == pytest.approx(np.mean(columns["c"]) - np.mean(columns["a"]))
+    assert "Page's test of 3 places over n = 5" in found.reason
+
+
+def test_a_trend_needs_seeds_that_all_places_share(store):
+    found = judged(TREND, store, a_error=(1.0,), b_error=(2.0, 3.0), c_error=(3.0, 4.0))
+    assert (found.finding, found.seeds_needed) == (Finding.inconclusive, 1)
+
+
+def test_claims_that_say_nothing_are_refused():
+    with pytest.raises(InputError, match="A spread must be below or above another place"):
+        StatementClaim(**COMMON, left=ERROR_A, relation="below", right=3.0, of="spread")
+    with pytest.raises(InputError, match="at least 2 parts, but got 1"):
+        JointClaim(**COMMON, parts=(CHEAPER,))
+    with pytest.raises(InputError, match="at least 3 places, each once"):
+        TrendClaim(**COMMON, places=(ERROR_A, ERROR_B, ERROR_A), relation="rises")
+    with pytest.raises(InputError, match="a place for each objective"):
+        FrontClaim(**COMMON, point=(ERROR_A,), others=((ERROR_B,),), directions=("minimize", "minimize"))

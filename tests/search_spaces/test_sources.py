@@ -1,0 +1,51 @@
+"""What is listed of the sources: every claim has a place, and every place an answer that exists or a reason."""
+
+from pathlib import Path
+
+import pytest
+
+from search_spaces import find
+from search_spaces.source_items import ITEMS
+from search_spaces.sources import docs_table, everything, items, of_place, unplaced
+from trainables.errors import InputError
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "sources.md"
+
+
+def test_every_claim_stands_at_a_place_that_is_listed() -> None:
+    assert [(claim.id, claim.source.place) for claim in unplaced()] == []
+
+
+def test_every_place_has_an_answer_or_a_reason() -> None:
+    known = find.sweep_functions()
+    for row in everything():
+        assert bool(row.why) != bool(row.sweeps and row.command), row
+        assert [name for name in row.sweeps if name not in known] == []
+    assert len({(item.paper, item.place) for item in ITEMS}) == len(ITEMS)
+
+
+def test_all_tables_and_figures_of_the_paper_and_the_thesis_are_listed() -> None:
+    """Tables 1 to 9 and figures 1 to 4; tables 5.1, 5.2, B.1, B.2 and figures 3.1 to 6.3 and B.1 to B.6."""
+    asr, lm = ({item.place for item in ITEMS if name in item.paper} for name in ("Lugosch", "Ulmer"))
+    assert {f"Table {i}" for i in range(1, 10)} | {f"Figure {i}" for i in range(1, 5)} <= asr
+    figures = {3: 3, 4: 2, 5: 6, 6: 3, "B": 6}
+    assert {f"Figure {part}.{i}" for part, count in figures.items() for i in range(1, count + 1)} <= lm
+    assert {f"Table {part}.{i}" for part in (5, "B") for i in (1, 2)} <= lm
+
+
+def test_a_table_is_not_taken_for_one_whose_number_begins_so() -> None:
+    rows = {(row.source, row.place): row for row in items()}
+    (table_5,) = (row for (source, place), row in rows.items() if place == "Table 5")
+    assert table_5.source.startswith("Lugosch") and table_5.num_numbers == 12
+
+
+def test_a_place_is_found_by_its_words() -> None:
+    found = of_place("table 5.1")
+    assert {row.kind for row in found} == {"item", "statement"} and all("5.1" in row.place for row in found)
+    with pytest.raises(InputError, match="No source has a place 'table 77'; there are Figure 1, Table 1"):
+        of_place("table 77")
+
+
+def test_the_document_has_what_is_generated() -> None:
+    """Write it anew by `python -c 'from search_spaces.sources import docs_table; print(docs_table())'`."""
+    assert docs_table() in DOCUMENT.read_text()
