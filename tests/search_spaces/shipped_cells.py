@@ -88,7 +88,7 @@ def _lm(claim: NumberClaim) -> Cell:
 
 
 def _act(claim: NumberClaim) -> Cell:
-    task, _, what = claim.source.place.partition(", ")
+    task, what = claim.source.place.split(", ")[:2]
     if not claim.source.paper.startswith("Graves"):
         return Cell("log, tasks", task, f"sequence error {what}")
     is_cost = claim.place.metric == "mean_updates"

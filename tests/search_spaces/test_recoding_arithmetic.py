@@ -23,15 +23,18 @@ MISPRINTED = {Cell("figure 5.6b", f"BL {step}, w/ BAE recoder", "gain") for step
 
 # best values of table B.2b that its table B.2a cannot draw; an exponential distribution has no upper end
 OUTSIDE = {"Step size, all others", "Weight decay, value"}
+# what a search draws: the row of table B.2a, and the power of ours that is printed
 SEARCHED = {
-    "recoder.step.size": "Step size",
-    "recoder.signal.num_samples": "# Samples",
-    "recoder.signal.num_members": "# Samples",
-    "recoder.signal.prior_std": "Prior scale",
-    "recoder.signal.pull": "Weight decay",
-    "training.weight_decay": "Weight decay",
-    "recoder.signal.rate": "MC Dropout",
-    "dropout.rate": "Dropout",
+    "recoder.step.size": ("Step size", 1),
+    "recoder.signal.num_samples": ("# Samples", 1),
+    "recoder.signal.num_members": ("# Samples", 1),
+    "recoder.signal.prior_std": ("Prior scale", 1),
+    "recoder.signal.prior_variance": ("Prior scale", 1),
+    "decoder_std": ("Prior scale", 2),
+    "recoder.signal.pull": ("Weight decay", 1),
+    "training.weight_decay": ("Weight decay", 1),
+    "recoder.signal.rate": ("MC Dropout", 1),
+    "dropout.rate": ("Dropout", 1),
 }
 
 
@@ -190,9 +193,9 @@ def test_shipped_searches_draw_from_the_printed_ranges(name):
     """Table B.2a; 64 combinations of 4 epochs (appendix B.3)."""
     sweep = find_sweep(f"lm.{name}")
     for path, drawn in sweep.search.space.items():
-        row = SEARCHED[path]
-        printed = tuple(THESIS[Cell("table B.2a", row, end)].number for end in ("lower", "upper"))
-        assert (drawn.low, drawn.high) == printed, path
+        row, power = SEARCHED[path]
+        printed = [THESIS[Cell("table B.2a", row, end)].number for end in ("lower", "upper")]
+        assert [drawn.low**power, drawn.high**power] == pytest.approx(printed, rel=1e-12), path
         assert isinstance(drawn, Exponential) == (row in ("Step size", "Weight decay")), path
     assert sweep.search.num_trials == THESIS[Cell("appendix B.3", "search", "combinations")].number
     assert sweep.base.training.num_epochs == THESIS[Cell("appendix B.3", "search", "epochs")].number

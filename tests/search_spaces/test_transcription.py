@@ -137,7 +137,8 @@ def test_bounds_that_graves_gives(task, row):
     """A statement against a number, for each penalty of the grid up to the printed one, and for no other."""
     [printed] = [value for at, value in read("act").items() if at.row == row]
     statements = [claim for claim in act_published.claims() if isinstance(claim, StatementClaim)]
-    bounded = [claim for claim in statements if claim.source.place == task and isinstance(claim.right, float)]
+    errors = [claim for claim in statements if claim.left.metric == "sequence_error" and isinstance(claim.right, float)]
+    bounded = [claim for claim in errors if claim.source.place.split(",")[0] == task]
     assert {claim.right for claim in bounded} == {printed.number}
     taus = {float(claim.left.condition.removeprefix("tau=")) for claim in bounded}
     assert taus == {tau for tau in act_published.GRID if tau <= float(row.split()[-1])}
