@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from orchestrator.results.study import Study
-from orchestrator.tracking.load import load_configs, load_study, load_sweep
+from orchestrator.tracking.load import load_configs_if_run, load_study, load_sweep
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from orchestrator.results.importance import Importance
     from orchestrator.results.points import Point
     from orchestrator.results.question import Question
-    from orchestrator.results.where import Configs
     from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep
 
@@ -241,6 +240,7 @@ def report(study: Study | str, sweep: "Sweep | str | None" = None) -> "Answers":
         >>> for verdict in report("asr.table2_timit").verdicts:  # doctest: +SKIP
         ...     print(verdict.claim.id, verdict.finding, verdict.reason)
     """
+    from orchestrator.environment.settings import read_settings
     from orchestrator.report.answers import answer
     from orchestrator.results.question import Question
 
@@ -250,7 +250,7 @@ def report(study: Study | str, sweep: "Sweep | str | None" = None) -> "Answers":
         raise InputError(f"{loaded.sweep} is no shipped sweep, so `sweep` must be given.")
     if isinstance(asked, Question):
         return answer(loaded, asked)
-    return answer(loaded, Question.of_study(asked, loaded, lambda: _logged_configs(loaded.sweep)))
+    return answer(loaded, Question.of_study(asked, loaded, lambda: load_configs_if_run(loaded.sweep, read_settings())))
 
 
 def importance(sweep: "Sweep | str") -> "Importance":
@@ -325,17 +325,6 @@ def _point(name: str, found: "Sequence[Point]") -> "Point":
 def _asked(study: Study) -> "Question | Sweep | None":
     """What says the question of a study: itself, or the shipped sweep of its name."""
     return study.question or _shipped(study.sweep)
-
-
-def _logged_configs(name: str) -> "Configs":
-    """The config of each recorded condition; of a study that was never recorded here there is none."""
-    from orchestrator.environment.settings import read_settings
-    from orchestrator.tracking.store import NotRunError
-
-    try:
-        return load_configs(name, read_settings())
-    except NotRunError:
-        return {}
 
 
 def _shipped(name: str) -> "Sweep | None":

@@ -182,10 +182,10 @@ def ask(
         InputError: as `load_shown`, or if `reference` is no condition that is shown.
     """
     from orchestrator.results.question import Question
-    from orchestrator.tracking.load import load_configs
+    from orchestrator.tracking.load import load_configs_if_run
 
     study, shown_note = load_shown(sweep, settings, where)
-    question = Question.of_study(sweep, study, lambda: load_configs(sweep.name, settings), reference)
+    question = Question.of_study(sweep, study, lambda: load_configs_if_run(sweep.name, settings), reference)
     return study, replace(question, shown_note=shown_note)
 
 

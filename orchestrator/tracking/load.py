@@ -96,6 +96,14 @@ def load_configs(sweep: str, settings: Settings) -> Mapping[str, Mapping[str, st
     return _asked(settings, sweep).read_configs(sweep) if found is None else found
 
 
+def load_configs_if_run(sweep: str, settings: Settings) -> Mapping[str, Mapping[str, str]]:
+    """As `load_configs`; none of a study that was never recorded here."""
+    try:
+        return load_configs(sweep, settings)
+    except NotRunError:
+        return {}
+
+
 def _asked(settings: Settings, sweep: str) -> "Tracking":
     """The store, opened by MLflow, whose import takes seconds: after what is known without it.
 

@@ -218,3 +218,12 @@ def test_validation_decodes_as_the_test_does_with_a_beam_of_ten() -> None:
     of_error = number("asr.table2.timit.surprisal.per").setting.requires
     assert (of_error["validation_decoding.kind"], of_error["validation_decoding.width"]) == ("beam", "10")
     assert "validation_decoding.kind" not in number("asr.table2.timit.surprisal.flops").setting.requires
+
+
+@pytest.mark.parametrize("sweep", ["asr.deterministic", "asr.deterministic_timit"])
+def test_appendix_c_says_that_deterministic_tests_err_more_at_no_higher_loss(sweep: str) -> None:
+    """ "deterministic execution at test time causes a small increase in PER", "not reflected in the test loss"."""
+    found, net = said(sweep), "train_stochastic"
+    assert found[f"per@deterministic of {net}", "above", f"per@stochastic of {net}"].margin == 0
+    loss = found[f"test_loss_nats@deterministic of {net}", "below", f"test_loss_nats@stochastic of {net}"]
+    assert loss.margin == 0.5 and "nat" in loss.margin_reason
