@@ -169,8 +169,8 @@ def signals(size: Size = "full") -> Sweep:
             step = SURPRISAL.step if variant == "nll" else EQ44.step
             signal = Surprisal(variant=variant, target=target)
             found[f"surprisal,{variant},{target}"] = Recoder(signal=signal, step=step)
-    for name, signal in UNCERTAINTIES.items():
-        found[name] = Recoder(signal=signal, step=FixedStep(size=0.001))
+    for name, uncertainty in UNCERTAINTIES.items():
+        found[name] = Recoder(signal=uncertainty, step=FixedStep(size=0.001))
     conditions = [Condition(name, _values(recoder)) for name, recoder in found.items()]
     return _sweep("signals", "Variants of each error signal.", (BASELINE, *conditions), size)
 

@@ -103,6 +103,19 @@ def test_the_ablation_evaluates_what_was_trained_otherwise(ablation, monkeypatch
     assert costs[0] > costs[1] == points["baseline", "test"]["macs_per_token"]
 
 
+@pytest.mark.slow
+def test_a_trained_recoder_is_tested_on_one_baseline_that_was_trained_before(ablation, monkeypatch):
+    monkeypatch.chdir(ablation)
+    sweep = find_sweep("lm.ablation", smoke=True)
+    found = [run(sweep.only(name, 1))[0] for name in ("eq44,learned", "ensemble,predicted")]
+    assert [one.state for one in found] == ["complete"] * 2, [one.error for one in found]
+    plain = [one.metrics["perplexity@baseline"] for one in found]
+    assert plain[0] == plain[1]
+    for one in found:
+        assert one.metrics["perplexity@added"] != one.metrics["perplexity@baseline"]
+        assert one.metrics["macs_per_token@added"] > one.metrics["macs_per_token@baseline"]
+
+
 def test_sentences_are_read_by_every_replicate(analysed, tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("The value of the *expression is qwertz .\nif x is None :\n")

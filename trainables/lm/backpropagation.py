@@ -34,9 +34,9 @@ def backward(
     layers: list[Layer],
     of_tops: Float[Tensor, "T R H"],
     of_losses: Tensor,
-    gates: list[Tensor],
+    is_recoded: Float[Tensor, "T R"],
 ) -> Gradients:
-    """From the gradients of the recoded top states and of the losses at all steps; `gates` (R) as in `Trace`."""
+    """From the gradients of the recoded top states and of the losses; `is_recoded` has the `gates` of `Trace`."""
     learns = not isinstance(recoding.recoder.step, FixedStep | LipschitzStep)
     weights = weights_of_steps(layers)
     of_state = torch.zeros_like(tape.states[0])
@@ -45,15 +45,15 @@ def backward(
     for step in reversed(range(len(inputs))):
         of_state[-2] += of_tops[step]
         if learns:
-            of_alphas.append(-torch.linalg.vecdot(of_state, tape.gradients[step]) * gates[step])
+            of_alphas.append(-torch.linalg.vecdot(of_state, tape.gradients[step]) * is_recoded[step])
         output = tape.readings[step].output
         if output and output.loss_gradient is not None:
             of_state[-2].addcmul_(output.loss_gradient, of_losses[step][:, None])
         of_state = _step(recoding, tape, step, weights, of_state, of_gates)
-    gates = [torch.stack(parts[::-1]) for parts in of_gates]
+    of_layers = [torch.stack(parts[::-1]) for parts in of_gates]
     return Gradients(
-        inputs=product(gates[0], layers[0].weight_ih.t()),
-        layers=[_weights(recoding, tape, number, one, inputs) for number, one in enumerate(gates)],
+        inputs=product(of_layers[0], layers[0].weight_ih.t()),
+        layers=[_weights(recoding, tape, number, one, inputs) for number, one in enumerate(of_layers)],
         alphas=torch.stack(of_alphas[::-1]) if learns else None,
     )
 
@@ -66,7 +66,7 @@ def _step(
     of_activations: Tensor,
     of_gates: list[list[Tensor]],
 ) -> Tensor:
-    """The gradient of the state before `step`; appends those of each layer's gates."""
+    """The gradient of the state before `step`; appends those of each layer's LSTM gates."""
     of_state = torch.empty_like(of_activations)
     from_above: Tensor | None = None
     size = of_activations.shape[-1]
@@ -74,9 +74,8 @@ def _step(
         cell = tape.cells[step][number]
         hidden = of_activations[2 * number] if from_above is None else of_activations[2 * number] + from_above
         memory = of_activations[2 * number + 1] + memory_gradient(cell, hidden)
-        gates = gates_gradient(cell, hidden, memory)
-        of_gates[number].append(gates)
-        read = product(gates, weights[number].t())
+        of_gates[number].append(gates_gradient(cell, hidden, memory))
+        read = product(of_gates[number][-1], weights[number].t())
         of_state[2 * number] = recoding.noise.mask_recurrent(number, read[:, -size:])
         of_state[2 * number + 1] = memory * cell.forget
         if number:
@@ -143,11 +142,10 @@ class RecodedWindow(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         """Runs `forward` with `tensors` = three of each layer, then those of the step sizes."""
         layers = [Layer(*tensors[3 * number : 3 * number + 3]) for number in range(num_layers)]
-        ctx.recoding, ctx.tape, ctx.layers, ctx.inputs = recoding, Tape(), layers, inputs
-        ctx.steps = list(tensors[3 * num_layers :])
+        ctx.recoding, ctx.tape, ctx.num_layers = recoding, Tape(), num_layers
         ctx.autocast = torch.is_autocast_enabled(inputs.device.type)
-        trace.state = forward(recoding, inputs, state, layers, ctx.steps, trace, ctx.tape)
-        ctx.gates = trace.gates
+        trace.state = forward(recoding, inputs, state, layers, list(tensors[3 * num_layers :]), trace, ctx.tape)
+        ctx.save_for_backward(inputs, torch.stack(trace.gates), *tensors)
         losses = torch.stack(trace.losses) if trace.losses else inputs.new_zeros(0)
         return torch.stack(trace.recoded_tops), losses
 
@@ -157,11 +155,13 @@ class RecodedWindow(torch.autograd.Function):
         """Gradients of the inputs and of all weights; only once, because it uses up what was kept."""
         recoding, tape = ctx.recoding, ctx.tape
         ctx.recoding = ctx.tape = None
+        inputs, is_recoded, *tensors = ctx.saved_tensors
+        layers = [Layer(*tensors[3 * number : 3 * number + 3]) for number in range(ctx.num_layers)]
         with torch.autocast(of_tops.device.type, torch.bfloat16, enabled=ctx.autocast):
-            found = backward(recoding, tape, ctx.inputs, ctx.layers, of_tops, of_losses, ctx.gates)
+            found = backward(recoding, tape, inputs, layers, of_tops, of_losses, is_recoded)
             of_steps: list[Tensor] = []
             if found.alphas is not None:
-                of_steps = step_gradients(recoding, tape, ctx.steps, found.alphas)
+                of_steps = step_gradients(recoding, tape, tensors[3 * ctx.num_layers :], found.alphas)
             of_decoder: tuple[Tensor | None, Tensor | None] = (None, None)
             if len(of_losses):
                 of_decoder = decoder_gradients(recoding, tape, of_losses)

@@ -200,7 +200,7 @@ class Network(nn.Module):
             return 0.0
         apart = (self.decoder_weight - self.anchor_weight).flatten(1), self.decoder_bias - self.anchor_bias
         if signal.penalty == "norm":
-            distances = torch.linalg.vector_norm(torch.cat(apart, 1), dim=1)
+            distances: Tensor = torch.linalg.vector_norm(torch.cat(apart, 1), dim=1)
             return distances.mean() * (math.sqrt(signal.pull) / num_tokens)
         squared = apart[0].square().sum() + apart[1].square().sum()
         return squared * (signal.pull / num_tokens / len(self.decoder_weight))

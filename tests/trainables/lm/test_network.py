@@ -187,3 +187,14 @@ def test_a_graph_through_the_recoding_gradient_equals_autograd(name):
 @pytest.mark.parametrize("name", ["nll", "mc_units", "variational"])
 def test_gates(name, gate):
     assert_equal(Recoder(signal=SIGNALS[name], step=LearnedStep(start=0.4), gate=gate))
+
+
+def test_a_weight_that_changes_before_back_propagation_is_told():
+    """What the forward pass read is kept where torch looks after it, so that gradients are never of other weights."""
+    recoder = Recoder(signal=SIGNALS["nll"], step=LearnedStep(start=0.4))
+    network, window, state, drawn = case(recoder)
+    run = network(window, state, drawn, network.own)
+    with torch.no_grad():
+        network.layers[1].weight_hh_l0.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        run.loss.sum().backward()

@@ -1,4 +1,4 @@
-"""What every error signal gives: delta and its gradient at one step."""
+"""The protocol `ErrorSignal` and what it gives: delta and its gradient at one step."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

@@ -7,7 +7,7 @@ import torch
 from tests.trainables.lm.test_network import V, make
 from trainables.errors import InputError
 from trainables.lm.analysis import agreement, suites, theorems, trained_model, words
-from trainables.lm.config import Chance, Evaluation, FixedStep, McDropout, Recoder
+from trainables.lm.config import Chance, Evaluation, FixedStep, LmConfig, McDropout, Recoder
 from trainables.lm.corpus import Corpus
 from trainables.lm.streams import Window
 
@@ -38,6 +38,14 @@ def test_theorem_1_is_not_decided_by_rounding_and_every_token_is_recoded():
     assert shares["alpha=0.001"] == shares["alpha=0.5/L"] == 1.0
     assert 0 < theorems.second(network, window, network.own, seed=1)["k=1"] < 1.0
     assert next(network.parameters()).dtype == torch.float32
+
+
+def test_an_analysis_of_the_baselines_weights_is_refused(tmp_path):
+    evaluation = Evaluation(name="added", weights="baseline")
+    with pytest.raises(
+        InputError, match="a condition's own weights, but the evaluation added has those of the baseline"
+    ):
+        trained_model.load(LmConfig(), tmp_path / "1.pt", evaluation)
 
 
 @pytest.mark.parametrize("recoder", [None, Recoder(step=FixedStep(size=0.5)), Recoder(signal=McDropout(num_samples=3))])
