@@ -66,7 +66,7 @@ def render(
         **_claims(answers),
         importance=page_table(importance_table(importance), "importance") if importance else None,
         **_curves(answers, curves),
-        figures=figures,
+        analysed=figures,
         **_origin(answers, provenance),
     )
 
