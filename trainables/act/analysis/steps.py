@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trainables.act.analysis.trained import ponder_of, results_of
 from trainables.act.config import ActConfig, Adaptive, Addition, Evaluation, Sort
@@ -26,7 +28,7 @@ def by_step(
     measures = dict(ponder_of(results))
     if isinstance(task, Addition):
         measures["digits"] = places.digits_summed(_rows(sequences, rows)).astype(float)
-    cells = {}
+    cells: dict[tuple[Any, ...], float] = {}
     for number, row in enumerate(rows):
         one = sequences.rows(slice(row, row + 1))
         for step in range(int(one.num_steps[0])):
@@ -36,7 +38,7 @@ def by_step(
     return cells
 
 
-def _row(is_so_long: np.ndarray, skipped: int, length: int) -> int:
+def _row(is_so_long: NDArray[np.bool_], skipped: int, length: int) -> int:
     found = np.flatnonzero(is_so_long)
     if len(found) <= skipped:
         raise InputError(f"`lengths` must be of test sequences, but {len(found)} of them have {length} numbers.")
@@ -78,7 +80,7 @@ def by_difficulty(config: ActConfig, checkpoint: Path, evaluation: Evaluation, l
     is_chosen = results.is_step & (results.num_steps == (results.num_steps if length is None else length))[:, None]
     if not is_chosen.any():
         raise InputError(f"`length` must be of test sequences, but none of them has {length} steps.")
-    cells = {}
+    cells: dict[tuple[Any, ...], float] = {}
     for level in np.unique(results.difficulty[is_chosen]).tolist():
         steps = is_chosen & (results.difficulty == level)
         cells |= {(level, name): float(values[steps].mean()) for name, values in ponder_of(results).items()}
@@ -86,7 +88,7 @@ def by_difficulty(config: ActConfig, checkpoint: Path, evaluation: Evaluation, l
     return cells
 
 
-def _error(results: Results, steps: np.ndarray, level: int) -> float:
+def _error(results: Results, steps: NDArray[np.bool_], level: int) -> float:
     is_asked = steps & results.has_target
     if not is_asked.any():
         raise InputError(f"The test must have more sequences: nothing is asked at difficulty {level}.")

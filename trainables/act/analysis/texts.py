@@ -3,6 +3,7 @@
 import re
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +64,8 @@ def by_kind(config: ActConfig, checkpoint: Path, evaluation: Evaluation) -> Cell
     is_step = results.is_step
     read, following = (part.numpy()[is_step] for part in (sequences.inputs, sequences.targets[:, :, 0]))
     kinds = {"all": np.ones(len(read), bool), **kinds_of(read, following)}
-    measures = {name: part[is_step] for name, part in (ponder_of(results) | predictions_of(results)).items()}
-    cells = {}
+    measures = {name: part[is_step] for name, part in {**ponder_of(results), **predictions_of(results)}.items()}
+    cells: dict[tuple[Any, ...], float] = {}
     for kind, is_it in kinds.items():
         if is_it.any():
             cells[kind, "share"] = float(is_it.mean())
@@ -86,7 +87,7 @@ def by_sentence(config: ActConfig, checkpoint: Path, evaluation: Evaluation, cou
     ends = [found.end() for found in SENTENCE_END.finditer(read)][: count + 1]
     if len(ends) < 2:
         raise InputError("The test must have a whole sentence, with one before it; give the evaluation more sequences.")
-    cells = {}
+    cells: dict[tuple[Any, ...], float] = {}
     for number, (start, end) in enumerate(pairwise(ends), start=1):
         name = (number, _shown(read[start:end]))
         cells |= {(*name, measure): value for measure, value in _sums(updates[start:end], bits[start:end]).items()}
