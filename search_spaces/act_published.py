@@ -217,9 +217,9 @@ def _of_difficulty() -> Iterator[StatementClaim]:
         yield _near(claim, near)
     at = f"tau={SHORT_GRID[0]:g}"
     text = f"with tau {SHORT_GRID[0]:g} updates grow less than in proportion to the items of sort"
-    many, few = (Place(at, f"mean_updates_difficulty_{count}", "test") for count in (15, 5))
-    claim = _measured("act.sort.sublinear", "sort", SHORT_GRID[0], text, many.metric, "below", 15 / 5, 19)
-    yield replace(claim, left=replace(many, over=few))
+    longest, shorter = (Place(at, f"mean_updates_difficulty_{count}", "test") for count in (15, 5))
+    claim = _measured("act.sort.sublinear", "sort", SHORT_GRID[0], text, longest.metric, "below", 15 / 5, 19)
+    yield replace(claim, left=replace(longest, over=shorter))
 
 
 def _of_steps() -> Iterator[StatementClaim]:

@@ -3,7 +3,7 @@
 A trainable offers its own in the attribute `analyses`, a mapping from names to `Analysis`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,18 +23,34 @@ class Lines:
     """A figure with a panel for each value of one column and a line for each measure.
 
     Attributes:
-        panel: the column that divides rows into panels.
+        panel: the column that divides rows into panels; empty: all rows are in one.
         tick: the column that names the places from left to right.
-        measures: what is drawn, each with its name in the legend.
-        axis: what the measures are, with their unit.
+        measures: what is drawn where the rows have it, each with its name in the legend.
+        axis: what the measures are, with their unit; of measures with several units that of each, and those of one unit
+            share a panel.
         marked: a column of truth values; places where it is true are shaded.
+        along: what the places are, with their unit.
+        above: a column that is written above the places.
+        is_joined: whether the places follow each other, so that lines join them.
     """
 
     panel: str
     tick: str
     measures: Mapping[str, str]
-    axis: str
+    axis: str | Mapping[str, str]
     marked: str = ""
+    along: str = ""
+    above: str = ""
+    is_joined: bool = True
+
+    def units(self, measures: Collection[str]) -> dict[str, list[str]]:
+        """The `measures` that are drawn, by the name of their axis."""
+        found: dict[str, list[str]] = {}
+        for measure in self.measures:
+            if measure in measures:
+                name = self.axis if isinstance(self.axis, str) else self.axis[measure]
+                found.setdefault(name, []).append(measure)
+        return found
 
 
 @dataclass(frozen=True)

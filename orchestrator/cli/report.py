@@ -127,6 +127,7 @@ def _importance(sweep: "Sweep", settings: "Settings") -> "Importance | None":
 def _page(
     answers: "Answers", importance: "Importance | None", tracking: "Tracking", settings: "Settings"
 ) -> tuple[str, "StudyProvenance"]:
+    from orchestrator.report.analysed import analysed
     from orchestrator.report.page import render
     from orchestrator.report.shown import curve_conditions, shown_points
     from orchestrator.results.provenance import with_short_diffs
@@ -138,7 +139,8 @@ def _page(
         curves = tracking.read_curves(answers.study.sweep, curve_conditions(answers.front))
         provenance = provenance_of(answers.study, settings, shown)
     with spinner("Drawing"):
-        page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance)
+        figures = analysed(settings.figures, answers.study.sweep)
+        page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance, figures)
         return page, provenance
 
 

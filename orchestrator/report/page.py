@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.published.verdict import Finding
+from orchestrator.report.analysed import Figured
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table
@@ -36,7 +37,11 @@ SIGNS: Final = {
 
 
 def render(
-    answers: Answers, curves: Sequence[Curve], provenance: StudyProvenance, importance: Importance | None = None
+    answers: Answers,
+    curves: Sequence[Curve],
+    provenance: StudyProvenance,
+    importance: Importance | None = None,
+    figures: Sequence[Figured] = (),
 ) -> str:
     """The page's text, UTF-8.
 
@@ -45,6 +50,7 @@ def render(
     Args:
         curves: of the conditions that `curve_conditions` names; others are not drawn.
         importance: of the parameters, where the sweep is a search.
+        figures: of analyses of trained replicates.
     """
     warnings = warning_sentences(answers, provenance)
     return page(
@@ -60,6 +66,7 @@ def render(
         **_claims(answers),
         importance=page_table(importance_table(importance), "importance") if importance else None,
         **_curves(answers, curves),
+        analysed=figures,
         **_origin(answers, provenance),
     )
 

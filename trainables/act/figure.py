@@ -89,7 +89,7 @@ def _draw_sample_text(config: ActConfig, results: Results, sequences: Batch, pat
     for axes, (column, label) in zip(panels, names.items(), strict=True):
         axes.bar(places, [row[column] for row in shown], width=0.9)
         axes.set_ylabel(label)
-    panels[-1].set_xticks(places, [_visible(row["byte"]) for row in shown], family="monospace", parse_math=False)
+    panels[-1].set_xticks(places, [visible(row["byte"]) for row in shown], family="monospace", parse_math=False)
     panels[-1].set_xlim(-0.5, len(shown) - 0.5)
     figure.suptitle(_title(config), parse_math=False)
     figure.savefig(path.with_suffix(".png"), format="png", dpi=100)
@@ -107,7 +107,7 @@ def _title(config: ActConfig) -> str:
     return f"{config.data.kind}, {config.cell} of {config.hidden_size}, {updates}"
 
 
-def _visible(byte: int) -> str:
+def visible(byte: int) -> str:
     """A character that can be seen."""
     special = {ord(" "): "\u2423", ord("\n"): "\u21b5", ord("\t"): "\u21e5"}
     return special.get(byte) or (chr(byte) if 32 < byte < 127 else f"{byte:02x}")

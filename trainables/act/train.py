@@ -3,6 +3,7 @@
 torch is loaded when it trains or tests.
 """
 
+import importlib
 from pathlib import Path
 
 from trainables.act.config import ActConfig, Evaluation, Text
@@ -16,6 +17,13 @@ metrics = METRICS
 def reads(config: ActConfig) -> object:
     """What of `config` decides the fingerprint."""
     return config.data
+
+
+def __getattr__(name: str) -> object:
+    """`analyses`, loaded when they are asked for: they are no part of the code that trains."""
+    if name == "analyses":
+        return importlib.import_module(".analysis.questions", __package__).ANALYSES
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def fingerprint(config: ActConfig) -> str:

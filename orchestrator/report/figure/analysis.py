@@ -9,21 +9,30 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from orchestrator.report.analysed import Figured
 from trainables.analysis import Lines
 
 WIDTH, ROW_HEIGHT = 8.0, 2.6
+PLACE_WIDTH, MAX_WIDTH = 0.18, 40.0
+"""Inches: of one place at least, and of the whole figure at most."""
+
 MAX_PANELS = 40
 """Shown; the table has all."""
 
 Rows = Sequence[dict[str, Any]]
 
 
-def draw(rows: Rows, columns: Sequence[str], measure: str, lines: Lines | None, path: Path, title: str) -> None:
-    """Writes the lines, or else a bar of the measure for each row; error bars are sample standard deviations."""
+def draw(
+    rows: Rows, columns: Sequence[str], measure: str, lines: Lines | None, path: Path, title: str, about: Figured
+) -> None:
+    """Writes the lines, or else a bar of the measure for each row; error bars are sample standard deviations.
+
+    The file itself says what it is `about`, so that a report of the sweep finds it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = _panels(rows, lines) if lines else _bars(rows, columns, measure)
     figure.suptitle(title, parse_math=False)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, metadata={"Source": about.sweep, "Title": about.title, "Description": about.text})
 
 
 def file_name(title: str, kind: str) -> str:
@@ -34,26 +43,36 @@ def file_name(title: str, kind: str) -> str:
 def _panels(rows: Rows, lines: Lines) -> Figure:
     groups: dict[Any, list[dict[str, Any]]] = {}
     for row in rows:
-        groups.setdefault(row[lines.panel], []).append(row)
-    groups = dict(list(groups.items())[:MAX_PANELS])
-    figure = Figure(figsize=(WIDTH, ROW_HEIGHT * len(groups)), layout="constrained")
-    panels = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
-    for axes, group in zip(panels, groups.values(), strict=True):
-        _panel(axes, group, lines)
-    panels[0].legend()
+        groups.setdefault(row[lines.panel] if lines.panel else "", []).append(row)
+    units = lines.units(rows[0])
+    drawn = [(group, unit) for group in groups.values() for unit in units][:MAX_PANELS]
+    width = min(MAX_WIDTH, max(WIDTH, PLACE_WIDTH * max(len(group) for group, _ in drawn)))
+    figure = Figure(figsize=(width, ROW_HEIGHT * len(drawn)), layout="constrained")
+    panels = figure.subplots(len(drawn), 1, squeeze=False)[:, 0]
+    for axes, (group, unit) in zip(panels, drawn, strict=True):
+        _panel(axes, group, lines, units[unit])
+        axes.set_ylabel(unit)
+    for axes, measures in zip(panels, units.values(), strict=False):
+        if len(measures) > 1 or len(units) == 1:
+            axes.legend()
+    panels[-1].set_xlabel(lines.along)
     return figure
 
 
-def _panel(axes: Axes, rows: Rows, lines: Lines) -> None:
+def _panel(axes: Axes, rows: Rows, lines: Lines, measures: Sequence[str]) -> None:
     places = np.arange(len(rows))
-    for measure, label in lines.measures.items():
+    for measure in measures:
         spread = [row[f"{measure}_std"] or 0.0 for row in rows]
-        axes.errorbar(places, [row[measure] for row in rows], spread, capsize=2, marker="o", label=label)
+        label = lines.measures[measure]
+        style = "-" if lines.is_joined else "none"
+        means = [row[measure] for row in rows]
+        axes.errorbar(places, means, spread, capsize=2, marker="o", linestyle=style, label=label)
     for place, row in zip(places, rows, strict=True):
         if lines.marked and row[lines.marked]:
             axes.axvspan(place - 0.5, place + 0.5, alpha=0.15)
     axes.set_xticks(places, [str(row[lines.tick]) for row in rows], parse_math=False)
-    axes.set_ylabel(lines.axis)
+    if lines.above:
+        axes.secondary_xaxis("top").set_xticks(places, [str(row[lines.above]) for row in rows], parse_math=False)
 
 
 def _bars(rows: Rows, columns: Sequence[str], measure: str) -> Figure:

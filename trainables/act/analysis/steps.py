@@ -1,0 +1,106 @@
+"""Ponder by step: on sequences of addition and sort (Graves 2016, figures 15 and 20), by difficulty, and counted."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainables.act.analysis.trained import ponder_of, results_of
+from trainables.act.config import ActConfig, Adaptive, Addition, Evaluation, Sort
+from trainables.act.evaluation import Results
+from trainables.act.tasks import data, places
+from trainables.act.tasks.addition import BASE, END
+from trainables.act.tasks.batch import Batch
+from trainables.analysis import Cells
+from trainables.errors import InputError
+
+
+def by_step(
+    config: ActConfig, checkpoint: Path, evaluation: Evaluation, lengths: Sequence[int], task: Addition | Sort
+) -> Cells:
+    """Of test sequences with so many numbers, each step: N and N + R; of addition also the digits that are summed."""
+    sequences = data.test_set(config, evaluation)
+    num_numbers = sequences.num_steps.numpy() // (2 if isinstance(task, Sort) else 1)
+    rows = [_row(num_numbers == length, lengths[:i].count(length), length) for i, length in enumerate(lengths)]
+    results = results_of(config, checkpoint, _rows(sequences, rows))
+    measures = dict(ponder_of(results))
+    if isinstance(task, Addition):
+        measures["digits"] = places.digits_summed(_rows(sequences, rows)).astype(float)
+    cells: dict[tuple[Any, ...], float] = {}
+    for number, row in enumerate(rows):
+        one = sequences.rows(slice(row, row + 1))
+        for step in range(int(one.num_steps[0])):
+            is_last = isinstance(task, Sort) and step == lengths[number] - 1
+            name = (number + 1, step + 1, _read(task, one, step), _asked(task, one, step), is_last)
+            cells |= {(*name, measure): float(values[number, step]) for measure, values in measures.items()}
+    return cells
+
+
+def _row(is_so_long: NDArray[np.bool_], skipped: int, length: int) -> int:
+    found = np.flatnonzero(is_so_long)
+    if len(found) <= skipped:
+        raise InputError(f"`lengths` must be of test sequences, but {len(found)} of them have {length} numbers.")
+    return int(found[skipped])
+
+
+def _rows(sequences: Batch, rows: Sequence[int]) -> Batch:
+    chosen = list(rows)
+    return Batch(
+        sequences.inputs[chosen], sequences.num_steps[chosen], sequences.targets[chosen], sequences.difficulty[chosen]
+    )
+
+
+def _read(task: Addition | Sort, one: Batch, step: int) -> str:
+    """What comes in, for people."""
+    if isinstance(task, Sort):
+        return f"{one.inputs[0, step, 0]:.2f}" if 2 * step < int(one.num_steps[0]) else "\u00b7"
+    places_there = one.inputs[0, step].view(-1, BASE)
+    return "".join(str(int(place.argmax())) for place in places_there if place.any())
+
+
+def _asked(task: Addition | Sort, one: Batch, step: int) -> str:
+    """What must come out; empty where nothing is asked."""
+    if not one.has_target[0, step]:
+        return ""
+    return "".join(str(label) for label in one.targets[0, step].tolist() if isinstance(task, Sort) or label != END)
+
+
+def by_difficulty(config: ActConfig, checkpoint: Path, evaluation: Evaluation, length: int | None) -> Cells:
+    """At each difficulty of the test's steps: mean N and N + R, and the error where there are targets.
+
+    Args:
+        length: only sequences of so many steps.
+
+    Raises:
+        InputError: if there are none, or at some difficulty nothing is asked.
+    """
+    results = results_of(config, checkpoint, data.test_set(config, evaluation))
+    is_chosen = results.is_step & (results.num_steps == (results.num_steps if length is None else length))[:, None]
+    if not is_chosen.any():
+        raise InputError(f"`length` must be of test sequences, but none of them has {length} steps.")
+    cells: dict[tuple[Any, ...], float] = {}
+    for level in np.unique(results.difficulty[is_chosen]).tolist():
+        steps = is_chosen & (results.difficulty == level)
+        cells |= {(level, name): float(values[steps].mean()) for name, values in ponder_of(results).items()}
+        cells[level, "step_error"] = _error(results, steps, level)
+    return cells
+
+
+def _error(results: Results, steps: NDArray[np.bool_], level: int) -> float:
+    is_asked = steps & results.has_target
+    if not is_asked.any():
+        raise InputError(f"The test must have more sequences: nothing is asked at difficulty {level}.")
+    return float(1 - results.is_right[is_asked].mean())
+
+
+def counts(config: ActConfig, checkpoint: Path, evaluation: Evaluation, most: int) -> Cells:
+    """The share of the test's steps with 1, 2, ... updates; those with `most` and more are counted together."""
+    results = results_of(config, checkpoint, data.test_set(config, evaluation))
+    halting = config.halting
+    limit = halting.max_updates if isinstance(halting, Adaptive) else halting.num_updates
+    updates = results.num_updates[results.is_step]
+    last = min(most, limit)
+    names = {n: f"{n}+" if n == last < limit else str(n) for n in range(1, last + 1)}
+    return {(name, "share"): float((np.minimum(updates, last) == n).mean()) for n, name in names.items()}

@@ -1,0 +1,31 @@
+"""A trained network on sequences of an analysis."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainables import checkpoint, distributed
+from trainables.act.config import ActConfig
+from trainables.act.evaluation import Results, score
+from trainables.act.network import Network
+from trainables.act.tasks.batch import Batch
+
+
+def results_of(config: ActConfig, path: Path, sequences: Batch) -> Results:
+    """What the network of the checkpoint at `path` makes of the sequences."""
+    network = Network(config).to(distributed.device())
+    network.load_state_dict(checkpoint.load(path)["network"])
+    return score(network, sequences)
+
+
+def ponder_of(results: Results) -> Mapping[str, NDArray[np.floating]]:
+    """Of every step (B T): N, and N + R."""
+    return {"updates": results.num_updates.astype(float), "ponder": results.num_updates + results.remainders}
+
+
+def predictions_of(results: Results) -> Mapping[str, NDArray[np.floating]]:
+    """Of every byte (B T): the surprisal of the one behind it, and the entropy of its prediction, in bits."""
+    return {"surprisal_bits": results.nats / math.log(2), "entropy_bits": results.entropies / math.log(2)}
