@@ -91,7 +91,7 @@ def draw_front(answers: Answers, published: Sequence[Published], html: Path, png
         **drawn,
     )
     html.write_text(text, encoding="utf-8", errors="backslashreplace")
-    png.write_bytes(png(image("front.svg", **drawn)))
+    png.write_bytes(to_png(image("front.svg", **drawn)))
 
 
 def _caption(answers: Answers, shown: Sequence[int]) -> Iterator[str]:

@@ -9,7 +9,7 @@ PIXELS_PER_UNIT: Final = 2
 NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def png(svg: str) -> bytes:
+def to_png(svg: str) -> bytes:
     """The drawing on white, with the font that comes along."""
     import resvg_py
 

@@ -8,7 +8,7 @@ from typing import Final
 from orchestrator.report.figure.axis import Area, Axis
 from orchestrator.report.html import image
 from orchestrator.report.numerals import between, decimals, estimate
-from orchestrator.report.png import png
+from orchestrator.report.png import to_png
 from orchestrator.results.varied import Series, Spot, Varied
 
 AREA: Final = Area(420, 280, 64, 408, 12, 236)
@@ -91,7 +91,7 @@ def varied_figure(found: Varied) -> VariedFigure:
 def draw(figure: VariedFigure, sweep: str, file: Path) -> None:
     """Writes the figure as PNG."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(png(image("varied.svg", figure=figure, sweep=sweep, area=AREA, legend_line=LEGEND_LINE)))
+    file.write_bytes(to_png(image("varied.svg", figure=figure, sweep=sweep, area=AREA, legend_line=LEGEND_LINE)))
 
 
 def _line(number: int, series: Series, x_axis: Axis, y_axis: Axis) -> Line:
