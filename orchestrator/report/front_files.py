@@ -15,6 +15,7 @@ from orchestrator.report.figure.front import Published, chance_class, front_figu
 from orchestrator.report.front_table import draws_text, front_json
 from orchestrator.report.html import image, page
 from orchestrator.report.page_table import page_table
+from orchestrator.report.png import to_png
 from orchestrator.report.shown import shown_points
 from orchestrator.tracking import names
 from orchestrator.tracking.study_cache import cache_folder
