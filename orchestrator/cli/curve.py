@@ -41,7 +41,8 @@ def curve(
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     study, question = ask(sweep, settings, where, None)
     found = _found(study, question, metric or question.objectives[0].metric, over)
-    print_rows(_rows(found), format, f"{sweep.name}: {found.metric} against {found.path}", whole=("group",))
+    rows = _rows(found) if format is not Format.table else [_short(row) for row in _rows(found)]
+    print_rows(rows, format, f"{sweep.name}: {found.metric} against {found.path}", whole=("group",))
     file = settings.figures / file_name(f"{sweep.name}.{found.metric.replace('@', '_at_')}", f"over.{found.path}")
     with spinner("Drawing"):
         draw(varied_figure(found), sweep.name, file)
@@ -71,6 +72,14 @@ def _found(study: "Study", question: "Question", metric: str, over: str | None) 
 def _rows(found: "Varied") -> list[dict[str, Any]]:
     levels = (found.level,) if found.level else ()
     return [_row(found, series.name, spot) for series in (*found.series, *levels) for spot in series.spots]
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    """For people: six digits, nothing where there is no number, and no columns that the title says."""
+    texts = {
+        key: f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell for key, cell in row.items()
+    }
+    return {key: text for key, text in texts.items() if key not in ("path", "metric")}
 
 
 def _row(found: "Varied", group: str, spot: "Spot") -> dict[str, Any]:
