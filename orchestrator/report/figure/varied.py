@@ -110,10 +110,12 @@ def _level(number: int, series: Series, y_axis: Axis) -> Line:
 
 
 def _whisker(x: float, spot: Spot, y_axis: Axis) -> str:
+    """What reaches out of the figure has no cap at that end."""
     if not all(map(math.isfinite, spot.interval)):
         return ""
     low, high = (y_axis.at(bound) for bound in spot.interval)
-    caps = "".join(f"M{x - CAP:g} {y:g}H{x + CAP:g}" for y in (low, high))
+    inside = (y_axis.at(bound) for bound in spot.interval if y_axis.holds(bound))
+    caps = "".join(f"M{x - CAP:g} {y:g}H{x + CAP:g}" for y in inside)
     return f"M{x:g} {low:g}V{high:g}{caps}"
 
 

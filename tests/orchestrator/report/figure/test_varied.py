@@ -57,6 +57,12 @@ def test_a_line_goes_through_the_means_and_whiskers_reach_over_the_intervals():
     assert upright == [(at, y.at(i.low), y.at(i.high)) for at, i in zip(places, intervals, strict=True)]
 
 
+def test_a_whisker_that_reaches_out_of_the_figure_has_no_cap():
+    far = Series("g", (spot(1.0, 10.0, 500.0), spot(2.0, 11.0, 0.5), spot(3.0, 12.0, 0.5)))
+    whiskers = varied_figure(Varied("p", "m", (far,))).lines[0].whiskers
+    assert (whiskers.count("V"), whiskers.count("H")) == (3, 4)
+
+
 def test_the_reference_is_a_level_across_the_figure():
     figure = varied_figure(made())
     level = figure.lines[-1]
