@@ -211,8 +211,9 @@ def _claim(file: Path, name: str, entry: Claimed, common: _Common) -> Claim:
         case TrendEntry():
             _check_trend(file, name, entry)
             places = tuple(_at(condition, entry.metric, entry.scale) for condition in entry.conditions)
-            said = {"text": entry.text, "relation": entry.relation, "note": entry.note}
-            return TrendClaim(**common._asdict(), **said, places=places)
+            return TrendClaim(
+                **common._asdict(), text=entry.text, places=places, relation=entry.relation, note=entry.note
+            )
 
 
 def _common(

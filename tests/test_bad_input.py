@@ -13,8 +13,8 @@ from benchmarks.bad_input import Ended, fault
 from orchestrator.cli.main import main
 
 READ_ONLY = {
-    "sweeps", "sources", "show", "plan", "doctor", "status", "pareto", "compare", "report", "verify", "analyse",
-    "data check",
+    "sweeps", "sources", "show", "plan", "doctor", "status", "pareto", "curve", "compare", "report", "verify",
+    "analyse", "data check",
 }  # fmt: skip
 NUM_CASES = 2 * 42
 

@@ -14,6 +14,7 @@ from orchestrator.cli import data
 from orchestrator.cli.analyse import analyse
 from orchestrator.cli.check import check
 from orchestrator.cli.compare import compare
+from orchestrator.cli.curve import curve
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.jobs import jobs, logs, stop, submit
 from orchestrator.cli.options import (
@@ -222,6 +223,7 @@ app.command(epilog=example("plan asr.demo --seeds 5 --cpus 16", EXIT_CODES))(pla
 app.command(epilog=example("doctor asr.demo", EXIT_CODES))(doctor)
 app.command(epilog=example("status asr.demo"))(status)
 app.command(epilog=example("pareto asr.demo --x real_time_factor"))(pareto)
+app.command(epilog=example("curve lm.step_size --metric valid_perplexity"))(curve)
 app.command(epilog=example("compare asr.demo surprisal random"))(compare)
 app.command(epilog=example("report asr.demo --bundle demo.zip"))(report)
 app.command(epilog=example("repair"))(repair)

@@ -2,28 +2,24 @@
 
 import hashlib
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from orchestrator.environment.settings import Settings
 from orchestrator.pareto.attainment import MAX_STEPS
 from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import condition_table, front_objectives, reference_names
 from orchestrator.report.figure.front import Published, chance_class, front_figure
-from orchestrator.report.figure.labels import font_file
 from orchestrator.report.front_table import draws_text, front_json
 from orchestrator.report.html import image, page
 from orchestrator.report.page_table import page_table
+from orchestrator.report.png import to_png
 from orchestrator.report.shown import shown_points
 from orchestrator.tracking import names
 from orchestrator.tracking.study_cache import cache_folder
 from search_spaces.names import path_part
-
-PIXELS_PER_UNIT: Final = 2
-NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class FrontFiles(NamedTuple):
@@ -96,19 +92,7 @@ def draw_front(answers: Answers, published: Sequence[Published], html: Path, png
         **drawn,
     )
     html.write_text(text, encoding="utf-8", errors="backslashreplace")
-    png.write_bytes(_png(image("front.svg", **drawn)))
-
-
-def _png(svg: str) -> bytes:
-    import resvg_py
-
-    return resvg_py.svg_to_bytes(
-        svg_string=NOT_XML.sub("\N{REPLACEMENT CHARACTER}", svg),
-        background="white",
-        zoom=PIXELS_PER_UNIT,
-        skip_system_fonts=True,
-        font_files=[str(font_file())],
-    )
+    png.write_bytes(to_png(image("front.svg", **drawn)))
 
 
 def _caption(answers: Answers, shown: Sequence[int]) -> Iterator[str]:

@@ -14,6 +14,8 @@ from orchestrator.report.comparison_table import comparison_table
 from orchestrator.report.condition_table import condition_table, reference_names
 from orchestrator.report.figure.curves import AREA, curve_figures, curve_metrics
 from orchestrator.report.figure.front import chance_class, front_figure
+from orchestrator.report.figure.varied import AREA as VARIED_AREA
+from orchestrator.report.figure.varied import varied_figures
 from orchestrator.report.html import page
 from orchestrator.report.importance_table import importance_table
 from orchestrator.report.page_table import page_table, settings
@@ -23,6 +25,7 @@ from orchestrator.report.shown import curve_conditions, shown_points
 from orchestrator.results.curves import Curve
 from orchestrator.results.importance import Importance
 from orchestrator.results.provenance import StudyProvenance
+from orchestrator.results.varied import of_objectives
 from search_spaces.size import arguments
 
 MAX_MISSING: Final = 50
@@ -65,6 +68,7 @@ def render(
         **_front(answers),
         **_claims(answers),
         importance=page_table(importance_table(importance), "importance") if importance else None,
+        **_varied(answers),
         **_curves(answers, curves),
         analysed=figures,
         **_origin(answers, provenance),
@@ -112,6 +116,11 @@ def _claims(answers: Answers) -> dict[str, Any]:
         "findings": [verdict.finding for verdict in answers.verdicts],
         "signs": SIGNS,
     }
+
+
+def _varied(answers: Answers) -> dict[str, Any]:
+    found = of_objectives(answers.study, answers.question)
+    return {"varied": varied_figures(found), "num_varied": len(found), "varied_area": VARIED_AREA}
 
 
 def _curves(answers: Answers, curves: Sequence[Curve]) -> dict[str, Any]:

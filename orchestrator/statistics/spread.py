@@ -71,4 +71,5 @@ def spread_required_sample_size(a: float, b: float, level: float, power: float =
 
 
 def _centred(values: Floats) -> Floats:
-    return values - values.mean()
+    centred: Floats = values - values.mean()
+    return centred

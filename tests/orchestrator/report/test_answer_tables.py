@@ -9,10 +9,12 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.report.answer_tables import tables
+from orchestrator.report.claim_table import claim_table
 from orchestrator.report.table import Table, to_csv, to_markdown
 from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.intervals import mean_interval
-from tests.orchestrator.report.made_answers import CONDITIONS, answers_of, study_of
+from search_spaces.claim import NumberClaim
+from tests.orchestrator.report.made_answers import CONDITIONS, answers_of, study_of, verdicts
 
 
 @pytest.fixture(scope="module")
@@ -152,3 +154,17 @@ def test_replicates_hold_what_was_reported(named, study):
 def test_the_same_answers_make_the_same_tables(study):
     first, second = (tables(answers_of(study)) for _ in range(2))
     assert [to_csv(table) for table in first] == [to_csv(table) for table in second]
+
+
+def test_a_number_that_we_computed_is_called_so_wherever_it_is_shown():
+    first = verdicts()[0]
+    assert isinstance(first.claim, NumberClaim)
+    printed = claim_table("asr.demo", (first,))
+    computed = replace(first.claim, published=replace(first.claim.published, is_computed=True))
+    ours = claim_table("asr.demo", (replace(first, claim=computed),))
+    assert [table.values("origin") for table in (printed, ours)] == [("published",), ("computed",)]
+    assert [table.printed[2].texts[0] for table in (printed, ours)] == [
+        "18.10 ± 0.15 (n = 5)",
+        "computed: 18.10 ± 0.15 (n = 5)",
+    ]
+    assert [any("we computed it" in note for note in table.notes) for table in (printed, ours)] == [False, True]

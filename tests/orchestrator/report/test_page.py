@@ -171,3 +171,20 @@ def test_ten_thousand_conditions_are_thinned_and_the_page_says_so():
     assert f"{shown} of 10,000 conditions are drawn" in found
     assert re.search(r"of 19,998 shown; all are in asr.demo.comparisons.csv", found)
     assert ">c5000 <span" in found
+
+
+def test_a_sweep_that_varies_a_number_has_a_figure_of_each_objective_against_it(text):
+    """The conditions differ in it alone, over four values or more."""
+    assert "Varied numbers" not in text
+    plain = answers_of(STUDY)
+    weights = {name: {"weight": str(10.0**-i)} for i, name in enumerate(STUDY.conditions) if name != "always_big"}
+    question = replace(plain.question, configs={"always_big": {"weight": "None"}, **weights})
+    varied = render(replace(plain, question=question), curves_of(STUDY), provenance_of(STUDY))
+    outline = Outline(varied)
+    assert outline.open == [] and len(outline.ids) == len(set(outline.ids))
+    assert "Varied numbers" in varied
+    assert re.findall(r"<figcaption>(.* against .*)</figcaption>", varied) == [
+        "per against weight",
+        "macs_per_frame against weight",
+    ]
+    assert varied.count("weight, logarithmic") == 2

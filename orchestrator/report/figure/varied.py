@@ -1,0 +1,129 @@
+"""Where everything in the figure of a metric against a varied number lies, and the figure's PNG."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from orchestrator.report.figure.axis import Area, Axis
+from orchestrator.report.html import image
+from orchestrator.report.numerals import between, decimals, estimate
+from orchestrator.report.png import to_png
+from orchestrator.results.varied import Series, Spot, Varied
+
+AREA: Final = Area(420, 280, 64, 408, 12, 236)
+MAX_FIGURES: Final = 12
+MAX_LINES: Final = 12
+CAP: Final = 3
+LEGEND_LINE: Final = 18
+
+
+@dataclass(frozen=True)
+class Line:
+    """A series: a path through its means, whiskers of their intervals, and the means as places."""
+
+    number: int
+    name: str
+    mean: str
+    whiskers: str
+    places: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A spot in words: mean ± standard deviation, n, and the interval."""
+
+    group: str
+    value: str
+    mean: str
+    interval: str
+
+
+@dataclass(frozen=True)
+class VariedFigure:
+    """One metric against one number.
+
+    Attributes:
+        lines: the groups; the reference where it has no such number is the last, without places.
+        num_left_out: series that are not drawn.
+    """
+
+    metric: str
+    path: str
+    x_axis: Axis
+    y_axis: Axis
+    lines: tuple[Line, ...]
+    rows: tuple[Row, ...]
+    num_left_out: int = 0
+
+    @property
+    def x_title(self) -> str:
+        """With the power of ten, and whether it is logarithmic."""
+        return f"{self.path}{self.x_axis.unit}{', logarithmic' if self.x_axis.is_log else ''}"
+
+    @property
+    def y_title(self) -> str:
+        """As `x_title`."""
+        return f"{self.metric}{self.y_axis.unit}{', logarithmic' if self.y_axis.is_log else ''}"
+
+
+def varied_figures(found: tuple[Varied, ...]) -> tuple[VariedFigure, ...]:
+    """A figure for each, at most 12."""
+    return tuple(varied_figure(one) for one in found[:MAX_FIGURES])
+
+
+def varied_figure(found: Varied) -> VariedFigure:
+    """The figure, of at most 12 series; an axis is logarithmic where its values, all above 0, span 50 times or more."""
+    series = found.series[:MAX_LINES]
+    levels = (found.level,) if found.level else ()
+    every = [spot for one in (*series, *levels) for spot in one.spots]
+    x_axis = Axis.around([spot.value for one in series for spot in one.spots], AREA.left, AREA.right)
+    bounds = [bound for spot in every for bound in spot.interval]
+    y_axis = Axis.around([spot.summary.mean for spot in every], AREA.bottom, AREA.top, bounds)
+    lines = [_line(i, one, x_axis, y_axis) for i, one in enumerate(series)]
+    lines += [_level(len(series), one, y_axis) for one in levels]
+    digits = decimals(spot.summary for spot in every)
+    rows = tuple(_row(one.name, spot, digits) for one in (*series, *levels) for spot in one.spots)
+    left_out = len(found.series) - len(series)
+    return VariedFigure(found.metric, found.path, x_axis, y_axis, tuple(lines), rows, left_out)
+
+
+def draw(figure: VariedFigure, sweep: str, file: Path) -> None:
+    """Writes the figure as PNG."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(to_png(image("varied.svg", figure=figure, sweep=sweep, area=AREA, legend_line=LEGEND_LINE)))
+
+
+def _line(number: int, series: Series, x_axis: Axis, y_axis: Axis) -> Line:
+    places = tuple((x_axis.at(spot.value), y_axis.at(spot.summary.mean)) for spot in series.spots)
+    whiskers = "".join(_whisker(x, spot, y_axis) for (x, _), spot in zip(places, series.spots, strict=True))
+    return Line(number, series.name, _path(places), whiskers, places)
+
+
+def _level(number: int, series: Series, y_axis: Axis) -> Line:
+    """A line across the figure, with its interval at the right end."""
+    (spot,) = series.spots
+    y = y_axis.at(spot.summary.mean)
+    return Line(
+        number, series.name, _path(((AREA.left, y), (AREA.right, y))), _whisker(AREA.right - 6, spot, y_axis), ()
+    )
+
+
+def _whisker(x: float, spot: Spot, y_axis: Axis) -> str:
+    """What reaches out of the figure has no cap at that end."""
+    if not all(map(math.isfinite, spot.interval)):
+        return ""
+    low, high = (y_axis.at(bound) for bound in spot.interval)
+    inside = (y_axis.at(bound) for bound in spot.interval if y_axis.holds(bound))
+    caps = "".join(f"M{x - CAP:g} {y:g}H{x + CAP:g}" for y in inside)
+    return f"M{x:g} {low:g}V{high:g}{caps}"
+
+
+def _path(places: tuple[tuple[float, float], ...]) -> str:
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
+
+
+def _row(name: str, spot: Spot, digits: int) -> Row:
+    value = "" if math.isnan(spot.value) else f"{spot.value:g}"
+    text = f"{estimate(spot.summary, digits)} (n = {spot.summary.n})"
+    return Row(name, value, text, between(spot.interval, digits))

@@ -1,0 +1,103 @@
+"""What is drawn against what: which numbers vary, in which groups, of conditions and of evaluations."""
+
+import math
+
+import pytest
+from scipy import stats
+
+from orchestrator.results.question import Question
+from orchestrator.results.study import Study
+from orchestrator.results.varied import of_objectives, varied, varied_paths
+from search_spaces.find import find_sweep
+from tests.orchestrator.recorded import replicate
+
+NOISE = (0.0, 1.0, -1.0)
+
+
+def question(sweep: str) -> Question:
+    return Question.of(find_sweep(sweep))
+
+
+def study_of(asked: Question, column: str, mean=lambda condition: 100.0) -> Study:
+    """Three seeds of every listed condition around its mean."""
+    runs = [
+        replicate(condition, seed, metrics={column: mean(condition) + noise})
+        for condition in asked.configs
+        for seed, noise in enumerate(NOISE, 1)
+    ]
+    return Study(asked.sweep, tuple(runs))
+
+
+@pytest.mark.parametrize(
+    ("sweep", "paths"),
+    [
+        ("lm.step_size", ("recoder.step.size",)),
+        ("lm.mc_dropout_rate", ("recoder.signal.rate",)),
+        ("act.tau_parity", ("halting.tau",)),
+        ("act.fixed_updates_sort", ("halting.num_updates", "halting.tau.mean_updates")),
+        ("asr.lambda_grid_timit", ("controller.weight",)),
+        ("asr.controller_bias", ("evaluations.bias_raise",)),
+        ("asr.table2_timit", ()),
+        ("act.tau_parity_laptop.smoke", ()),  # two time penalties
+    ],
+)
+def test_numbers_with_three_values_or_more_are_found(sweep, paths):
+    found = varied_paths(question(sweep))
+    assert set(paths) <= set(found) and bool(found) == bool(paths)
+
+
+def test_a_group_differs_in_the_number_alone_and_the_reference_is_a_level():
+    asked = question("lm.step_size")
+    found = varied(study_of(asked, "perplexity@test"), asked, "perplexity", "recoder.step.size")
+    assert found is not None and found.level is not None
+    assert [series.name for series in found.series] == ["surprisal", "eq44", "mc_dropout", "ensemble"]
+    assert [spot.value for spot in found.series[0].spots] == [1e-4, 1e-3, 0.01, 0.1, 1, 5, 10, 25]
+    assert found.level.name == "baseline" and math.isnan(found.level.spots[0].value)
+
+
+def test_a_spot_is_the_mean_over_seeds_with_students_interval():
+    asked = question("act.tau_parity_laptop")
+    found = varied(study_of(asked, "sequence_error@test"), asked, "sequence_error", "halting.tau")
+    assert found is not None
+    (series,) = found.series
+    assert (series.name, [spot.value for spot in series.spots]) == ("halting.tau", [1e-4, 1e-3, 1e-2, 1e-1])
+    low, high = stats.t.interval(0.95, 2, 100.0, 1 / math.sqrt(3))
+    assert series.spots[0].summary.n == 3 and series.spots[0].interval == pytest.approx((low, high))
+
+
+def test_what_varies_between_evaluations_is_a_series_of_its_condition():
+    asked = question("asr.controller_bias")
+    values = {f"per@bias_{i}": 0.26 - i / 1000 for i in range(3)}
+    runs = tuple(replicate("surprisal", seed, metrics=values | {"per@other": 9.0}) for seed in (1, 2))
+    found = varied(Study("asr.controller_bias", runs), asked, "per", "evaluations.bias_raise")
+    assert found is not None
+    (series,) = found.series
+    assert series.name == "surprisal" and [spot.summary.mean for spot in series.spots] == list(values.values())
+    values_of_bias = [spot.value for spot in series.spots]
+    assert values_of_bias == sorted(values_of_bias) and values_of_bias[0] == 0
+
+
+def test_any_metric_can_be_asked_for_also_under_one_evaluation():
+    asked = question("act.tau_parity_laptop")
+    study = study_of(asked, "train_loss_nats")
+    assert varied(study, asked, "train_loss_nats", "halting.tau") is not None
+    assert varied(study, asked, "train_loss_nats@test", "halting.tau") is None
+    tested = study_of(asked, "sequence_error@test")
+    assert varied(tested, asked, "sequence_error@test", "halting.tau") is not None
+    assert varied(tested, asked, "sequence_error@other", "halting.tau") is None
+
+
+def test_what_is_not_complete_is_not_drawn():
+    asked = question("act.tau_parity_laptop")
+    whole = study_of(asked, "sequence_error@test")
+    two = Study(whole.sweep, tuple(one for one in whole.replicates if one.condition in ("tau=0.1", "tau=0.01")))
+    assert varied(two, asked, "sequence_error", "halting.tau") is None
+
+
+def test_the_report_has_each_objective_against_each_number():
+    asked = question("act.fixed_updates_parity_laptop")
+    found = of_objectives(study_of(asked, "sequence_error@test"), asked)
+    assert [(one.metric, one.path) for one in found] == [
+        ("sequence_error", "halting.num_updates"),
+        ("sequence_error", "halting.tau.mean_updates"),
+    ]
