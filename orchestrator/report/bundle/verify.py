@@ -25,8 +25,8 @@ TOLERANCE: Final = 1e-9
 PROSE: Final = ("reason", "note", "warnings")
 """Columns of sentences: other code may word them differently without another result."""
 
-WITH_CLAIMS: Final = 2
-"""The format from which on a bundle holds the claims that its table of claims is made of."""
+WITH_CLAIMS: Final = 3
+"""The format from which on a bundle holds all that its table of claims is made of."""
 
 Rows = Sequence[Sequence[str]]
 
@@ -75,7 +75,8 @@ class Verification:
 def verify(file: Path) -> Verification:
     """What differs between the tables in a bundle and those that its raw values give with the installed code.
 
-    Bundles of format 1 do not hold the claims; their table of claims is compared with the manifest alone.
+    Bundles of formats 1 and 2 do not hold the claims, or not what is computed of published numbers; their table of claims
+    is compared with the manifest alone.
 
     Raises:
         InputError: if it is no bundle, or its raw values cannot be read.
