@@ -119,14 +119,17 @@ class Recorder:
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
-        """A block of writes that are all in the store at its end; where they are not, each brings up all again."""
+        """A block of writes that are all in the store at its end; where they are not, each is as it was before."""
         self._written.clear()
+        known = (self._run_ids, self._offsets, self._conditions)
+        before = [dict(one) for one in known]
         try:
             with self._tracking.together():
                 yield
         except BaseException:
-            for known in (self._run_ids, self._offsets, self._conditions):
-                known.clear()
+            for one, earlier in zip(known, before, strict=True):
+                one.clear()
+                one.update(earlier)
             raise
         with self._lock:
             for replicate in self._written:

@@ -7,7 +7,7 @@ replicate, where its rows take less than one. The rows here are those that the c
 import time
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 Row = dict[str, Any]
+MOST_METRICS: Final = 20_000
+"""With so many the rows are written, so that a transaction holds others up for less than a second."""
 
 
 class RowBatch:
-    """What is to be written, until `flush`; the methods that MLflow's client has too do what they do there."""
+    """What is to be written, until `flush` or too much waits; methods that MLflow has too do what they do there."""
 
     def __init__(self, store: "SqlAlchemyStore") -> None:
         self._store = store
@@ -38,9 +40,9 @@ class RowBatch:
         self._metrics: dict[tuple[Any, ...], Row] = {}
         self._latest: dict[tuple[str, str], Row] = {}
 
-    def has_made(self, run_id: str) -> bool:
-        """Whether the run is not yet in the store."""
-        return run_id in self._runs
+    def has_waiting(self, run_id: str) -> bool:
+        """Whether the run's beginning or end is not yet in the store."""
+        return run_id in self._runs or run_id in self._ends
 
     def create_run(self, experiment_id: str, tags: Mapping[str, str], run_name: str) -> str:
         """The id of a new run."""
@@ -70,6 +72,8 @@ class RowBatch:
             self._tags[run_id, tag.key] = {"run_uuid": run_id, "key": tag.key, "value": tag.value}
         for metric in metrics:
             self._add_metric(run_id, metric)
+        if len(self._metrics) >= MOST_METRICS:
+            self.flush()
 
     def _add_metric(self, run_id: str, metric: Metric) -> None:
         is_nan, value = self._store.sanitize_metric_value(metric.value)

@@ -68,7 +68,7 @@ class KeyedRuns:
         """
         runs, claim = self.known(experiment_id), storable(f"{kind} {key}")
         while claim in runs:
-            if self.batch and self.batch.has_made(runs[claim]):
+            if self.batch and self.batch.has_waiting(runs[claim]):
                 self.batch.flush()
             if self._reopen(runs[claim]):
                 return runs[claim]

@@ -27,6 +27,10 @@ Job = Callable[[], None]
 Jobs = dict[Hashable, Job]
 
 
+class _NotHeldError(Exception):
+    """Another may write by now."""
+
+
 class WriteQueue:
     """Jobs by name, each done once after the last change to it.
 
@@ -57,7 +61,7 @@ class WriteQueue:
         self._thread.start()
 
     def do_together(self, together: Callable[[], AbstractContextManager[None]], most: int) -> None:
-        """Has several jobs, `most` at most, done within one block `together`, all of them again where it fails."""
+        """Has several jobs, `most` at most, done within one block `together`; where it fails, one after the other."""
         self._together, self._most = together, most
 
     def put(self, name: Hashable, job: Job) -> None:
@@ -133,15 +137,35 @@ class WriteQueue:
             return jobs
 
     def _do(self, jobs: Jobs) -> None:
-        """Does jobs, again and again while the store is away; gives up only when it is asked to close."""
-        tries = 0
-        while not self._is_closed:
+        """Does jobs; where they fail together, one after the other, so that one alone holds up no other."""
+        if len(jobs) > 1:
             try:
                 self._do_or_drop(jobs)
             except Exception as error:
+                if self._is_unavailable(error):
+                    self._say_away(error)
+            else:
+                self._say_back()
+                return
+        for name, job in jobs.items():
+            self._insist({name: job})
+
+    def _insist(self, job: Jobs) -> None:
+        """Does one job, again and again while the store is away, until it is refused twice or the queue is to close.
+
+        The second try is for what another process entered in between, which is read again.
+        """
+        tries = refusals = 0
+        while not self._is_closed:
+            try:
+                self._do_or_drop(job)
+            except Exception as error:
                 if not self._is_unavailable(error):
-                    self._do_each(jobs, error)
-                    return
+                    refusals += 1
+                    if refusals == 2:
+                        self._error = error
+                        return
+                    continue
                 self._say_away(error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._is_closed, WAITS_S[min(tries, len(WAITS_S) - 1)])
@@ -150,24 +174,20 @@ class WriteQueue:
                 self._say_back()
                 return
         with self._changed:
-            self._jobs = jobs | self._jobs
-
-    def _do_each(self, jobs: Jobs, error: Exception) -> None:
-        """Does jobs of which one was refused one by one, so that the others are done; one alone is refused for good."""
-        if len(jobs) == 1:
-            self._error = error
-            return
-        for name, job in jobs.items():
-            self._do({name: job})
+            self._jobs = job | self._jobs
 
     def _do_or_drop(self, jobs: Jobs) -> None:
-        """Drops all that waits where another may write by now: before jobs, or when one is refused for that."""
+        """Drops all that waits where another may write by now: before jobs, behind several, or when one is refused."""
         try:
             if self._may_write():
                 with self._together():
                     for job in jobs.values():
                         job()
+                    if len(jobs) > 1 and not self._may_write():
+                        raise _NotHeldError  # so that the block writes nothing
                 return
+        except _NotHeldError:
+            pass
         except Exception as error:
             if self._is_unavailable(error) or self._may_write():
                 raise

@@ -87,8 +87,9 @@ def _fit(
 
 def surprisals_of(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence[Example]) -> list[NDArray[np.float32]]:
     """The surprisal of each utterance's frames, in the order of `examples`; kept where the model is frozen."""
-    if config.ar_loss_weight is None:
-        rows = list(frozen.keep(config, ar, examples).values())
+    kept = frozen.keep(config, ar, examples) if config.ar_loss_weight is None else None
+    if kept is not None:
+        rows = list(kept.values())
     else:
         rows = [one for _, one in sorted(frozen.read(ar, examples, with_features=False), key=operator.itemgetter(0))]
     return [one[:, -1].numpy() for one in rows]

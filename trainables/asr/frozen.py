@@ -20,6 +20,7 @@ from trainables.asr.data import cache
 from trainables.asr.data.batches import Batch, bucketed, collate
 from trainables.asr.data.examples import Example
 from trainables.config import content_hash
+from trainables.errors import InputError
 
 Kept = Mapping[str, Float[Tensor, "N K"]]
 """By the utterance's identity."""
@@ -30,22 +31,33 @@ BATCH_SIZE = 32
 def keep_all(
     config: AsrConfig, ar: AutoregressiveModel, controllers: Sequence[Controller], *splits: Sequence[Example]
 ) -> Kept | None:
-    """What `keep` gives of each split; None where `ar` is trained on, or no controller and no network needs it."""
+    """What `keep` gives of all splits; None where `ar` is trained on, or no controller and no network needs it."""
     if config.ar_loss_weight is not None or not any(runs_ar(config, controller) for controller in controllers):
         return None
-    return {identity: rows for split in splits for identity, rows in keep(config, ar, split).items()}
+    found = [keep(config, ar, split) for split in splits]
+    if any(one is None for one in found):
+        return None
+    return {identity: rows for one in found if one for identity, rows in one.items()}
 
 
-def keep(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence[Example]) -> Kept:
-    """What `ar` says of each utterance: from PONDERAY_CACHE where it is whole, else computed, and kept there."""
-    with_features = config.inputs == "ar_features"
-    rows = cache.rows(
-        cache.folder("ar_features" if with_features else "surprisals"),
-        _key(ar, examples),
-        [len(example.frames) for example in examples],
-        config.ar.hidden_size * with_features + 1,
-        lambda: read(ar, examples, with_features),
-    )
+def keep(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence[Example]) -> Kept | None:
+    """What `ar` says of each utterance: from PONDERAY_CACHE where it is whole, else computed, and kept there.
+
+    None where features have no room there: `ar` runs then for each batch, whose size may change the last digits.
+
+    Raises:
+        InputError: if two utterances have one identity.
+    """
+    numbers = {example.identity: number for number, example in enumerate(examples)}
+    for number, example in enumerate(examples):
+        if numbers[example.identity] != number:
+            raise InputError(f"Utterance {example.identity} stands twice in one split; name each subset once.")
+    with_features, lengths = config.inputs == "ar_features", [len(example.frames) for example in examples]
+    width, key = config.ar.hidden_size * with_features + 1, _key(config, ar, examples)
+    place = cache.folder("ar_features" if with_features else "surprisals")
+    if with_features and place and not cache.has_room(place, key, lengths, width):
+        return None
+    rows = cache.rows(place, key, lengths, width, lambda: read(ar, examples, with_features))
     return {example.identity: one for example, one in zip(examples, rows, strict=True)}
 
 
@@ -73,7 +85,7 @@ def pad(kept: Kept | None, batch: Batch) -> Float[Tensor, "B T K"] | None:
     return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(batch.frames.device)
 
 
-def _key(ar: AutoregressiveModel, examples: Sequence[Example]) -> str:
+def _key(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence[Example]) -> str:
     """Of all that the rows depend on: model, frames, how both are computed and on what."""
     content = hashlib.sha256()
     for name, value in ar.state_dict().items():
@@ -83,7 +95,6 @@ def _key(ar: AutoregressiveModel, examples: Sequence[Example]) -> str:
         content.update(example.frames.contiguous().numpy().data)
     device = distributed.device()
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else torch.backends.cpu.get_cpu_capability()
-    sources = [
-        cache.digest(Path(module.__file__)) for module in (autoregressive, encoders, recurrent) if module.__file__
-    ]
-    return content_hash(content.hexdigest(), sources, torch.__version__, where)
+    files = (__file__, autoregressive.__file__, encoders.__file__, recurrent.__file__)
+    sources = [cache.digest(Path(file)) for file in files if file]
+    return content_hash(content.hexdigest(), config.ar.encoder, sources, torch.__version__, where)

@@ -75,8 +75,8 @@ class Verification:
 def verify(file: Path) -> Verification:
     """What differs between the tables in a bundle and those that its raw values give with the installed code.
 
-    Bundles of formats 1 and 2 do not hold the claims, or not what is computed of published numbers; their table of claims
-    is compared with the manifest alone.
+    Bundles of formats 1 and 2 do not hold the claims, or not which numbers are computed; their table of claims is
+    compared with the manifest alone.
 
     Raises:
         InputError: if it is no bundle, or its raw values cannot be read.

@@ -185,4 +185,22 @@ def test_replicates_of_a_condition_are_read_as_they_were_written(tracking):
         parent = tracking.open_run(experiment, "condition", "k", "a", {names.CONDITION: "a"})
         tracking.write_replicates(experiment, parent, encode(one))
     assert tracking.read_study("sweep").replicates == (one,)
-    assert row_batch.RowBatch(tracking._database).has_made(parent) is False
+    assert row_batch.RowBatch(tracking._database).has_waiting(parent) is False
+
+
+def test_a_run_that_ends_and_begins_again_within_one_batch_runs(tracking):
+    experiment = tracking.open_experiment("sweep")
+    run = tracking.open_run(experiment, "condition", "k", "a", {})
+    with tracking.together():
+        tracking.finish(run, "complete")
+        assert tracking.open_run(experiment, "condition", "k", "a", {}) == run
+    assert tracking._client.get_run(run).info.status == "RUNNING"
+
+
+def test_many_metrics_are_written_before_the_batch_ends(tracking, monkeypatch):
+    monkeypatch.setattr(row_batch, "MOST_METRICS", 3)
+    experiment = tracking.open_experiment("sweep")
+    with tracking.together():
+        run = tracking.open_run(experiment, "condition", "k", "a", {})
+        tracking.log(run, [record(step, step, error=0.5) for step in range(4)])
+        assert len(tracking._client.get_metric_history(run, "error")) == 4

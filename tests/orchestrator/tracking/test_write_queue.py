@@ -178,7 +178,7 @@ def test_jobs_that_wait_are_done_together_so_many_at_most(queue, blocks):
     assert ended[1:] == [([0, 1, 2], "kept"), ([3, 4], "kept")]
 
 
-def test_while_the_store_is_away_all_that_were_to_be_done_together_are_done_again(queue, blocks):
+def test_where_the_store_goes_away_jobs_that_were_to_be_done_together_are_done_one_by_one(queue, blocks):
     ended, gate = blocks
     tries = []
 
@@ -191,7 +191,56 @@ def test_while_the_store_is_away_all_that_were_to_be_done_together_are_done_agai
     queue.put("b", away_once)
     gate.set()
     assert queue.drain(5) == 0
-    assert ended[1:] == [(["a"], "begun"), (["a"], "kept")]
+    assert ended[1:] == [(["a"], "begun"), (["a"], "kept"), ([], "kept")]
+
+
+def test_one_failure_in_ten_holds_up_no_other_job(queue):
+    """Done together only, all would wait until none of all fails at once."""
+    done, calls = [], []
+
+    def flaky(number):
+        calls.append(number)
+        if len(calls) % 10 == 0:
+            raise UnavailableError("connection refused")
+        done.append(number)
+
+    queue.do_together(contextlib.nullcontext, 200)
+    with queue._changed:
+        for number in range(200):
+            queue.put(number, lambda number=number: flaky(number))
+    assert queue.drain(20) == 0
+    assert sorted(set(done)) == list(range(200)) and len(calls) < 500
+
+
+def test_what_was_done_together_is_not_kept_where_another_may_write_at_its_end(monkeypatch):
+    """The lease is asked for before the block, and again before it is kept."""
+    holds, kept = [True, False], []
+
+    @contextlib.contextmanager
+    def together():
+        yield
+        kept.append("block")
+
+    queue = WriteQueue(lambda error: False, kept.append, lambda: holds.pop(0) if holds else False)
+    queue.do_together(together, 3)
+    with queue._changed:
+        for name in "ab":
+            queue.put(name, lambda: None)
+    assert queue.drain(5) == 0
+    queue.close()
+    assert kept == [] and holds == []
+
+
+def test_a_write_that_another_process_came_before_is_tried_once_more(queue):
+    tries = []
+
+    def entered():
+        tries.append(1)
+        if len(tries) == 1:
+            raise ValueError("UNIQUE constraint failed")
+
+    queue.put("a", entered)
+    assert queue.drain(5) == 0 and len(tries) == 2
 
 
 def test_of_jobs_done_together_the_one_that_is_refused_keeps_no_other_from_being_done(queue, blocks):
@@ -207,4 +256,4 @@ def test_of_jobs_done_together_the_one_that_is_refused_keeps_no_other_from_being
     with pytest.raises(InputError, match="no such run"):
         queue.drain(5)
     queue._thread.join(0.2)
-    assert ended[1:] == [(["a"], "begun"), (["a"], "kept"), ([], "begun"), (["c"], "kept")]
+    assert ended[1:] == [(["a"], "begun"), (["a"], "kept"), ([], "begun"), ([], "begun"), (["c"], "kept")]

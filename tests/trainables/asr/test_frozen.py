@@ -10,10 +10,11 @@ from trainables.asr import frozen
 from trainables.asr.autoregressive import AutoregressiveModel, surprisal
 from trainables.asr.config import AlwaysSmall
 from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.controller_fit import surprisals_of
 from trainables.asr.data.batches import collate
 from trainables.asr.data.examples import load_examples
 from trainables.asr.recogniser import Recogniser
-from trainables.errors import DataWarning
+from trainables.errors import DataWarning, InputError
 
 FRAMES = CONFIG.with_value("inputs", "frames")
 
@@ -69,13 +70,23 @@ def test_another_model_or_other_audio_is_another_entry(place, examples):
     assert len(list((place / "ar_features").glob("*.npy"))) == 4
 
 
-def test_without_room_rows_stay_in_memory(place, examples, monkeypatch):
+def test_without_room_features_are_not_kept_and_surprisals_stay_in_memory(place, examples, monkeypatch):
+    made = frozen.keep(FRAMES, model(), examples.train)
     monkeypatch.setattr("trainables.asr.data.cache.ROOM", 1e18)
     with pytest.warns(DataWarning, match="GB are wanted to keep rows .* set PONDERAY_CACHE to a larger one"):
-        found = frozen.keep(CONFIG, model(), examples.train)
-    assert not list(place.rglob("*.npy"))
-    monkeypatch.undo()
-    assert equal(frozen.keep(CONFIG, model(), examples.train), found)
+        assert frozen.keep(CONFIG, model(), examples.train) is None
+        assert frozen.keep_all(CONFIG, model(), [CONFIG.controller], examples.train) is None
+        fitted = surprisals_of(CONFIG, model(), examples.train)
+        assert equal(frozen.keep(FRAMES, model(), examples.train), made)
+        monkeypatch.setenv("PONDERAY_CACHE", str(place / "other"))
+        assert equal(frozen.keep(FRAMES, model(), examples.train), made)
+    assert [one.tolist() for one in fitted] == [one[:, -1].tolist() for one in made.values()]
+    assert len(list(place.rglob("*.npy"))) == 1
+
+
+def test_an_utterance_that_stands_twice_is_refused(place, examples):
+    with pytest.raises(InputError, match="train-00000 stands twice in one split; name each subset once"):
+        frozen.keep(CONFIG, model(), (*examples.train, examples.train[0]))
 
 
 def test_a_recogniser_reads_the_same_of_kept_rows_as_of_its_model(examples):

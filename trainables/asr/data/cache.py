@@ -65,7 +65,7 @@ def rows(place: Path | None, key: str, lengths: list[int], width: int, made: Mad
     if place is None:
         return _in_order(made())
     if not _is_whole(place, key, lengths):
-        if not _has_room(place, lengths, width):
+        if not has_room(place, key, lengths, width):
             return _in_order(made())
         with _one_at_a_time(place, key):
             if not _is_whole(place, key, lengths):
@@ -78,17 +78,19 @@ def _in_order(made: Iterable[tuple[int, Tensor]]) -> list[Tensor]:
     return [one for _, one in sorted(made, key=operator.itemgetter(0))]
 
 
-def _has_room(place: Path, lengths: list[int], width: int) -> bool:
+def has_room(place: Path, key: str, lengths: list[int], width: int) -> bool:
+    """Whether an entry is there or has room; if not, a warning says so."""
     place.mkdir(parents=True, exist_ok=True)
     free, wanted = shutil.disk_usage(place).free, 4 * width * sum(lengths)
-    if free < ROOM * wanted:
-        warnings.warn(
-            f"{place} has {free / 1e9:.1f} GB free, and {ROOM * wanted / 1e9:.1f} GB are wanted to keep rows of "
-            f"{wanted / 1e9:.1f} GB: they stay in memory; free the disk, or set PONDERAY_CACHE to a larger one.",
-            DataWarning,
-            stacklevel=4,
-        )
-    return free >= ROOM * wanted
+    if free >= ROOM * wanted or (place / f"{key}.json").exists():
+        return True
+    warnings.warn(
+        f"{place} has {free / 1e9:.1f} GB free, and {ROOM * wanted / 1e9:.1f} GB are wanted to keep rows of "
+        f"{wanted / 1e9:.1f} GB: they are not kept; free the disk, or set PONDERAY_CACHE to a larger one.",
+        DataWarning,
+        stacklevel=4,
+    )
+    return False
 
 
 @contextlib.contextmanager
@@ -133,6 +135,9 @@ def _write(place: Path, key: str, lengths: list[int], width: int, made: Iterable
         left_behind.unlink(missing_ok=True)
     partial = place / f"{key}.{uuid.uuid4().hex[:8]}.partial"
     mapped = open_memmap(partial, mode="w+", dtype=np.float32, shape=(sum(lengths), width))
+    if hasattr(os, "posix_fallocate"):  # a disk that fills up later would end the process by a signal
+        with partial.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, partial.stat().st_size)
     starts = [0, *itertools.accumulate(lengths)]
     for number, one in made:
         mapped[starts[number] : starts[number + 1]] = one.numpy()
