@@ -6,6 +6,7 @@ from functools import cache
 
 from search_spaces import act_published, asr_published, lm_published
 from search_spaces.claim import Claim, NumberClaim
+from search_spaces.comparable import can_answer
 from search_spaces.source_items import ITEMS, Item
 from trainables.errors import InputError
 
@@ -132,4 +133,5 @@ def _statement_row(claim: Claim) -> Row:
 
 
 def _sweeps(claims: Iterable[Claim]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(sweep for claim in claims for sweep in claim.sweeps))
+    """Those that can answer one of the claims, as they are."""
+    return tuple(dict.fromkeys(sweep for claim in claims for sweep in claim.sweeps if can_answer(sweep, claim)))

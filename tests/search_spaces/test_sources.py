@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces import find
+from search_spaces.act_published import LOG
 from search_spaces.source_items import ITEMS
 from search_spaces.sources import docs_table, everything, items, of_place, unplaced
 from trainables.errors import InputError
@@ -37,6 +38,16 @@ def test_a_table_is_not_taken_for_one_whose_number_begins_so() -> None:
     rows = {(row.source, row.place): row for row in items()}
     (table_5,) = (row for (source, place), row in rows.items() if place == "Table 5")
     assert table_5.source.startswith("Lugosch") and table_5.num_numbers == 12
+
+
+def test_only_sweeps_that_can_answer_are_named() -> None:
+    """A small sweep has other data, sizes or steps than what was published: `verify` says NOT COMPARABLE of all."""
+    small = {"asr.demo", "asr.laptop_librispeech", "act.tau_text_laptop", "lm.laptop"}
+    small |= {f"act.tau_{task}_laptop" for task in ("parity", "logic", "addition")}
+    of_papers = [row for row in everything() if row.source != LOG]
+    assert [(row.source, row.place) for row in of_papers if small & set(row.sweeps)] == []
+    (log,) = (row for row in items() if row.source == LOG)
+    assert "act.tau_parity_laptop" in log.sweeps
 
 
 def test_a_place_is_found_by_its_words() -> None:
