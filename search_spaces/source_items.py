@@ -1,4 +1,4 @@
-"""Tables, figures and sections of the three sources: what shows each, beside the claims that name it."""
+"""Tables, figures and sections of the sources: what shows each, beside the claims that name it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -41,11 +41,11 @@ THEOREMS: Final = "ponderay analyse SWEEP CONDITION theorems"
 OF_ASR: Final = (
     Item(ASR, "Figure 1", "architecture", why=DRAWING),
     Item(ASR, "Table 1", "parameters of each part", names=("sizes in the text",)),
-    Item(ASR, "section 4.3", "surprisal against learned, and what is saved", names=("15 %", "Section 4.3")),
-    Item(ASR, "Table 2", "error and cost of four controllers", names=("Tables 2 to 4",)),
-    Item(ASR, "section 4.4", "what each design choice brings", names=("Section 4.4",)),
-    Item(ASR, "Table 3", "ablation on TIMIT", names=("Tables 2 to 4, TIMIT",)),
-    Item(ASR, "Table 4", "ablation on Mini-LibriSpeech", names=("Tables 2 to 4, Mini",)),
+    Item(ASR, "section 4.3", "surprisal against learned, and what is saved", names=("15 %",)),
+    Item(ASR, "Table 2", "error and cost of four controllers"),
+    Item(ASR, "section 4.4", "what each design choice brings"),
+    Item(ASR, "Table 3", "ablation on TIMIT"),
+    Item(ASR, "Table 4", "ablation on Mini-LibriSpeech"),
     Item(ASR, "Figure 2", "validation error over training", sweeps=ABLATIONS),
     Item(ASR, "Table 5", "another architecture, model 1", names=("Appendix A, Model 1",)),
     Item(ASR, "Table 6", "model 2: model 1 with dropout", names=("Appendix A, Model 2",)),
@@ -57,13 +57,12 @@ OF_ASR: Final = (
         names=("Appendix B",),
         sweeps=("asr.controller_bias",),
     ),
-    Item(ASR, "Table 8", "deterministic execution on Mini-LibriSpeech", names=("Appendix C, Mini", "Tables 8 and 9")),
+    Item(ASR, "Table 8", "deterministic execution on Mini-LibriSpeech", names=("Appendix C, Mini",)),
     Item(ASR, "Table 9", "deterministic execution on TIMIT", names=("Appendix C, TIMIT",)),
     Item(
         ASR,
         "Figure 4",
         "error of the learned controller over lambda",
-        names=("Appendix D",),
         sweeps=("asr.lambda_grid", "asr.lambda_grid_timit"),
     ),
 )
@@ -88,11 +87,11 @@ OF_LM: Final = (
     Item(LM, "Figure 4.1", "recoding", why=DRAWING),
     Item(LM, "Figure 4.2", "error signals", why=DRAWING),
     Item(LM, "Figure 5.1", "learning curves by step size", sweeps=("lm.step_size",)),
-    Item(LM, "Table 5.1", "perplexity by step size", names=("section 5.3.1", "Section 5.3.1")),
+    Item(LM, "Table 5.1", "perplexity by step size", names=("section 5.3.1",)),
     Item(LM, "Figure 5.2", "learning curves by number of samples", sweeps=("lm.samples",)),
-    Item(LM, "Table 5.2", "perplexity and speed by number of samples", names=("section 5.3.2", "Section 5.3.2")),
+    Item(LM, "Table 5.2", "perplexity and speed by number of samples", names=("section 5.3.2",)),
     Item(LM, "Figure 5.3", "error signal in training by number of samples", sweeps=("lm.samples",)),
-    Item(LM, "Figure 5.4", "perplexity and error signal by dropout rate", names=("Section 5.3.3",)),
+    Item(LM, "Figure 5.4", "perplexity and error signal by dropout rate"),
     Item(LM, "Figure 5.5", "learned and predicted step sizes", names=("Figures 5.5",)),
     Item(LM, "Figure 5.5 b to d", "step sizes over training", why=NO_STEPS),
     Item(LM, "Figure 5.6", "recoders taken away and added", names=("Figures 5.5 and 5.6",)),

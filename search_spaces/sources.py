@@ -1,11 +1,13 @@
-"""What the three sources show and say, with the sweep and the command that answers each."""
+"""What the sources show and say, with the sweep and the command that answers each."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from search_spaces import act_published, asr_published, lm_published
 from search_spaces.claim import Claim, NumberClaim
+from search_spaces.comparable import can_answer
 from search_spaces.source_items import ITEMS, Item
 from trainables.errors import InputError
 
@@ -53,7 +55,7 @@ def everything() -> list[Row]:
 def unplaced() -> list[Claim]:
     """Claims whose place is no item; none in what is shipped."""
     named = {claim.id for item in ITEMS for claim in _of(item)}
-    return [claim for claim in _claims() if claim.id not in named]
+    return [claim for claim in all_claims() if claim.id not in named]
 
 
 def of_place(words: str) -> list[Row]:
@@ -62,7 +64,7 @@ def of_place(words: str) -> list[Row]:
     Raises:
         InputError: if there is none.
     """
-    found = [row for row in everything() if words.casefold() in f"{row.source}, {row.place}".casefold()]
+    found = [row for row in everything() if has_whole(f"{row.source}, {row.place}", words)]
     if not found:
         known = ", ".join(dict.fromkeys(item.place for item in ITEMS))
         raise InputError(f"No source has a place {words!r}; there are {known}.")
@@ -89,22 +91,22 @@ def _answer(row: Row) -> str:
 
 
 @cache
-def _claims() -> tuple[Claim, ...]:
+def all_claims() -> tuple[Claim, ...]:
+    """What is shipped of all sources."""
     return tuple(claim for module in (asr_published, act_published, lm_published) for claim in module.claims())
 
 
 def _of(item: Item) -> Iterator[Claim]:
     """The claims that name the item, whole numbers only: `Table 5` is not in `Table 5.1`."""
     names = (item.place, *item.names)
-    for claim in _claims():
-        if claim.source.paper == item.paper and any(_has(claim.source.place, name) for name in names):
+    for claim in all_claims():
+        if claim.source.paper == item.paper and any(has_whole(claim.source.place, name) for name in names):
             yield claim
 
 
-def _has(text: str, name: str) -> bool:
-    at = text.find(name)
-    rest = text[at + len(name) :]
-    return at >= 0 and not (rest[:1].isdigit() or (rest[:1] == "." and rest[1:2].isdigit()))
+def has_whole(text: str, name: str) -> bool:
+    """Whether the name stands in the text, in capitals or not, and no number of it is a part of a longer one."""
+    return bool(re.search(rf"(?<!\d)(?<!\w\.){re.escape(name)}(?!\.?\d)", text, re.IGNORECASE))
 
 
 def _item_row(item: Item) -> Row:
@@ -132,4 +134,5 @@ def _statement_row(claim: Claim) -> Row:
 
 
 def _sweeps(claims: Iterable[Claim]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(sweep for claim in claims for sweep in claim.sweeps))
+    """Those that can answer one of the claims, as they are."""
+    return tuple(dict.fromkeys(sweep for claim in claims for sweep in claim.sweeps if can_answer(sweep, claim)))

@@ -4,16 +4,16 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from orchestrator.published.form_test import FormTest, Needed
+from orchestrator.published.compound_test import CompoundTest, Needed
 from orchestrator.published.statement_verdict import StatementTest
 from orchestrator.published.verdict import Verdict
 from search_spaces.claim import FrontClaim, JointClaim, Place, StatementClaim
 
-Part = StatementTest | FormTest
+Part = StatementTest | CompoundTest
 Compare = Callable[[StatementClaim], Part | Verdict]
 
 
-def joint_test(claim: JointClaim, compare: Compare) -> FormTest | Verdict:
+def joint_test(claim: JointClaim, compare: Compare) -> CompoundTest | Verdict:
     """All parts are shown where the least of them is (intersection-union test, Berger 1982); else the first verdict.
 
     One part that is contradicted contradicts the whole, with Bonferroni's correction for its choice.
@@ -29,7 +29,7 @@ def joint_test(claim: JointClaim, compare: Compare) -> FormTest | Verdict:
         needed = _least([_at(one, len(parts)) for one in against])
     else:
         p, needed = max(map(_p, parts)), _most([one.needed for one in parts])
-    return FormTest(
+    return CompoundTest(
         claim=claim,
         ours=parts[0].ours,
         difference=math.nan,
@@ -41,7 +41,7 @@ def joint_test(claim: JointClaim, compare: Compare) -> FormTest | Verdict:
     )
 
 
-def front_test(claim: FrontClaim, compare: Compare) -> FormTest | Verdict:
+def front_test(claim: FrontClaim, compare: Compare) -> CompoundTest | Verdict:
     """On the front is what each other is shown to be worse than in something; off it, what some other dominates.
 
     Each comparison is one of two means. That all others fail to dominate is an intersection of unions: the largest over
@@ -57,7 +57,7 @@ def front_test(claim: FrontClaim, compare: Compare) -> FormTest | Verdict:
     is_on = not any(map(_is_dominated, rows))
     p, needed = _of_on(rows) if is_on else _of_off([row for row in rows if _is_dominated(row)], len(rows))
     every = [one for row in rows for one in row]
-    return FormTest(
+    return CompoundTest(
         claim=claim,
         ours=every[0].ours,
         difference=math.nan,

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping
 
+from orchestrator.published.compound_test import CompoundTest
 from orchestrator.published.compound_verdict import front_test, joint_test
-from orchestrator.published.form_test import FormTest
 from orchestrator.published.number_verdict import number_verdict
 from orchestrator.published.places import obstacle, values
 from orchestrator.published.spread_verdict import spread_test
@@ -18,7 +18,7 @@ from orchestrator.statistics.significance import holm
 from orchestrator.statistics.summary import summarise
 from search_spaces.claim import Claim, FrontClaim, JointClaim, NumberClaim, Place, StatementClaim, TrendClaim
 
-Tested = StatementTest | FormTest
+Tested = StatementTest | CompoundTest
 
 
 def judge(study: Study, question: Question) -> tuple[Verdict, ...]:

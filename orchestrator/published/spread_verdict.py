@@ -1,6 +1,6 @@
 """What a study says of a published comparison of spreads over seeds."""
 
-from orchestrator.published.form_test import FormTest, too_few
+from orchestrator.published.compound_test import CompoundTest, too_few
 from orchestrator.published.statement_verdict import Test, Values, is_paired
 from orchestrator.published.verdict import Verdict
 from orchestrator.statistics.spread import (
@@ -13,7 +13,7 @@ from orchestrator.statistics.summary import summarise
 from search_spaces.claim import StatementClaim
 
 
-def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) -> FormTest | Verdict:
+def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) -> CompoundTest | Verdict:
     """The test that the left side's standard deviation is below or above the right side's.
 
     By Brown and Forsythe's test (1974) of two groups; by Pitman's and Morgan's (1939) where means would be compared
@@ -30,7 +30,7 @@ def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) 
     ours, other = summarise(a), summarise(b)
     p = pitman_morgan_p(a, b) if is_by_seed else brown_forsythe_p(a, b)
     difference = ours.std - other.std
-    return FormTest(
+    return CompoundTest(
         claim=claim,
         ours=ours,
         difference=difference,

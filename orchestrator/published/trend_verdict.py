@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orchestrator.published.form_test import FormTest, too_few
+from orchestrator.published.compound_test import CompoundTest, too_few
 from orchestrator.published.statement_verdict import Values
 from orchestrator.published.verdict import Verdict
 from orchestrator.statistics.equivalence import Difference
@@ -17,7 +17,7 @@ from search_spaces.claim import TrendClaim
 LEAST = 2
 
 
-def trend_test(claim: TrendClaim, columns: Sequence[Values]) -> FormTest | Verdict:
+def trend_test(claim: TrendClaim, columns: Sequence[Values]) -> CompoundTest | Verdict:
     """Page's test (1963) over the seeds that all places share; the difference is of the last place and the first.
 
     Its p-value is twice the one-sided one of the side on which the ranks were seen.
@@ -30,7 +30,7 @@ def trend_test(claim: TrendClaim, columns: Sequence[Values]) -> FormTest | Verdi
     as_claimed, against = (rising, falling) if claim.relation == "rises" else (falling, rising)
     p = min(1.0, 2 * min(rising, falling))
     change = Difference.paired(values[:, -1].tolist(), values[:, 0].tolist())
-    return FormTest(
+    return CompoundTest(
         claim=claim,
         ours=summarise(values[:, 0].tolist()),
         difference=change.value,

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from search_spaces import find
+from search_spaces.act_published import LOG
 from search_spaces.source_items import ITEMS
-from search_spaces.sources import docs_table, everything, items, of_place, unplaced
+from search_spaces.sources import all_claims, docs_table, everything, has_whole, items, of_place, unplaced
 from trainables.errors import InputError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "sources.md"
@@ -39,11 +40,38 @@ def test_a_table_is_not_taken_for_one_whose_number_begins_so() -> None:
     assert table_5.source.startswith("Lugosch") and table_5.num_numbers == 12
 
 
+def test_only_sweeps_that_can_answer_are_named() -> None:
+    """A small sweep has other data, sizes or steps than what was published: `verify` says NOT COMPARABLE of all."""
+    small = {"asr.demo", "asr.laptop_librispeech", "act.tau_text_laptop", "lm.laptop"}
+    small |= {f"act.tau_{task}_laptop" for task in ("parity", "logic", "addition")}
+    of_papers = [row for row in everything() if row.source != LOG]
+    assert [(row.source, row.place) for row in of_papers if small & set(row.sweeps)] == []
+    (log,) = (row for row in items() if row.source == LOG)
+    assert "act.tau_parity_laptop" in log.sweeps
+
+
 def test_a_place_is_found_by_its_words() -> None:
     found = of_place("table 5.1")
     assert {row.kind for row in found} == {"item", "statement"} and all("5.1" in row.place for row in found)
     with pytest.raises(InputError, match="No source has a place 'table 77'; there are Figure 1, Table 1"):
         of_place("table 77")
+
+
+def test_a_place_is_found_by_whole_numbers_alone() -> None:
+    assert {row.place.split(",")[0] for row in of_place("Table 5")} == {"Table 5"}
+    assert {row.place for row in of_place("figure 1") if row.kind == "item"} == {"Figure 1"}
+    assert {row.place for row in of_place("1") if row.kind == "item" and row.source.startswith("Ulmer")} == set()
+
+
+def test_what_claims_call_a_place_is_the_name_of_one() -> None:
+    places = {(claim.source.paper, claim.source.place) for claim in all_claims()}
+    idle = [
+        name
+        for item in ITEMS
+        for name in item.names
+        if not any(paper == item.paper and has_whole(text, name) for paper, text in places)
+    ]
+    assert idle == []
 
 
 def test_the_document_has_what_is_generated() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
+from scipy.stats import ttest_1samp
 
 from orchestrator.published.judge import judge
 from orchestrator.published.verdict import Finding, Verdict
@@ -86,12 +87,18 @@ def test_a_recorded_study_is_judged_the_same(tmp_path) -> None:
 def test_statements_are_one_family() -> None:
     found = by_id(judge(study(), Question.of(find_sweep(SWEEP))))
     ends = {
-        "per@stochastic": "above.train_stochastic.per",
-        "test_loss_nats@stochastic": "above.train_stochastic.test_loss_nats",
-        "train_loss_nats": "below.train_stochastic.train_loss_nats",
+        "per@stochastic": "train_deterministic.above.train_stochastic.per",
+        "test_loss_nats@stochastic": "train_deterministic.above.train_stochastic.test_loss_nats",
+        "train_loss_nats": "train_deterministic.below.train_stochastic.train_loss_nats",
     }
     raw = [welch_p(*(RESULTS[f"train_{kind}"][name] for kind in ("deterministic", "stochastic"))) for name in ends]
-    adjusted = [found[f"{SWEEP}.train_deterministic.{end}"].p for end in ends.values()]
+    stochastic, deterministic = (
+        RESULTS["train_stochastic"][f"test_loss_nats@{kind}"] for kind in ("stochastic", "deterministic")
+    )
+    higher = [b - a for a, b in zip(stochastic, deterministic, strict=True)]
+    raw.append(float(ttest_1samp(higher, 0.5).pvalue))  # no higher, give or take half a nat
+    same_condition = "train_stochastic.itself.below.train_stochastic.test_loss_nats"
+    adjusted = [found[f"{SWEEP}.{end}"].p for end in (*ends.values(), same_condition)]
     assert adjusted == pytest.approx(holm(raw)) and raw != adjusted
     itself = found[f"{SWEEP}.train_deterministic.itself.below.train_deterministic.test_loss_nats"]
     assert math.isnan(itself.p)  # every difference is .5, so that it is no test of the family

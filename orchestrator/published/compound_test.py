@@ -15,7 +15,7 @@ Needed = Callable[[float], int | None]
 
 
 @dataclass(frozen=True)
-class FormTest:
+class CompoundTest:
     """A claim and its test.
 
     Attributes:
