@@ -11,6 +11,7 @@ from search_spaces.lm_published_numbers import PAPER as LM
 
 DRAWING: Final = "a drawing of the model, which reports no result"
 NO_STEPS: Final = "step sizes are not recorded while a replicate trains"
+NO_BATCHES: Final = "what is recorded in training is a mean since the last report; that of the test is compared instead"
 EXAMPLE: Final = "an example of the data, which reports no result"
 FROM_OTHERS: Final = "taken from another paper"
 
@@ -39,7 +40,7 @@ class Item:
 ABLATIONS: Final = ("asr.ablation_timit", "asr.ablation_mini_librispeech")
 ANALYSE: Final = "ponderay analyse SWEEP CONDITION"
 SENTENCES: Final = f"{ANALYSE} sentences"
-CURVES: Final = "learning curves"
+CURVES: Final = "learning curves, here of 12 conditions at most"
 
 OF_ASR: Final = (
     Item(ASR, "Figure 1", "architecture", why=DRAWING),
@@ -120,12 +121,18 @@ OF_LM: Final = (
     Item(LM, "Figure 3.3", "sampling of an anchored ensemble", why=FROM_OTHERS),
     Item(LM, "Figure 4.1", "recoding", why=DRAWING),
     Item(LM, "Figure 4.2", "error signals", why=DRAWING),
-    Item(LM, "Figure 5.1", "learning curves by step size", sweeps=("lm.step_size",)),
+    Item(LM, "Figure 5.1", f"{CURVES}, by step size", sweeps=("lm.step_size",)),
     Item(LM, "Table 5.1", "perplexity by step size", names=("section 5.3.1",)),
-    Item(LM, "Figure 5.2", "learning curves by number of samples", sweeps=("lm.samples",)),
+    Item(LM, "Figure 5.2", f"{CURVES}, by number of samples", sweeps=("lm.samples",)),
     Item(LM, "Table 5.2", "perplexity and speed by number of samples", names=("section 5.3.2",)),
-    Item(LM, "Figure 5.3", "error signal in training by number of samples", sweeps=("lm.samples",)),
+    Item(
+        LM,
+        "Figure 5.3",
+        "error signal in training by number of samples, here means since the last report",
+        sweeps=("lm.samples",),
+    ),
     Item(LM, "Figure 5.4", "perplexity and error signal by dropout rate"),
+    Item(LM, "Figure 5.4 b", "error signal at each batch by dropout rate", why=NO_BATCHES),
     Item(LM, "Figure 5.5", "learned and predicted step sizes", names=("Figures 5.5",)),
     Item(LM, "Figure 5.5 b to d", "step sizes over training", why=NO_STEPS),
     Item(LM, "Figure 5.6", "recoders taken away and added", names=("Figures 5.5 and 5.6",)),
@@ -142,7 +149,7 @@ OF_LM: Final = (
         "searched settings, and the best",
         sweeps=("lm.search", "lm.search_mc_dropout", "lm.search_ensemble", "lm.search_variational"),
     ),
-    Item(LM, "Figure B.4", "learning curves by dropout rate", sweeps=("lm.mc_dropout_rate",)),
+    Item(LM, "Figure B.4", f"{CURVES}, by dropout rate", sweeps=("lm.mc_dropout_rate",)),
     Item(LM, "Figure B.5", "step sizes over training", why=NO_STEPS),
     Item(LM, "Figure B.6", "error signal on more sentences", sweeps=("lm.step_size",), command=SENTENCES),
 )

@@ -1,9 +1,11 @@
 """What is listed of the sources: every claim has a place, and every place an answer that exists or a reason."""
 
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
+from orchestrator.report.shown import curve_conditions
 from search_spaces import find
 from search_spaces.act_published import LOG
 from search_spaces.source_items import ITEMS
@@ -57,6 +59,13 @@ def test_the_figures_of_the_error_signal_are_answered_by_what_has_it_at_each_wor
     assert {"mc_dropout,step=5", "mc_dropout,step=0.1"} <= conditions
     searches = {name for name in find.sweep_functions() if name.startswith("lm.search")} - {"lm.search_pareto"}
     assert set(rows["Table B.2"].sweeps) == searches
+
+
+def test_a_row_of_learning_curves_says_how_many_the_report_draws() -> None:
+    """Of the 33 conditions of lm.step_size, figure 5.1, the report draws the reference and those nearest the front."""
+    most = signature(curve_conditions).parameters["count"].default
+    rows = [row for row in items() if "learning curves" in row.says]
+    assert len(rows) == 8 and all(f"of {most} conditions" in row.says for row in rows)
 
 
 def test_a_table_is_not_taken_for_one_whose_number_begins_so() -> None:
