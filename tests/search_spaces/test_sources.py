@@ -68,6 +68,12 @@ def test_a_row_of_learning_curves_says_how_many_the_report_draws() -> None:
     assert len(rows) == 8 and all(f"of {most} conditions" in row.says for row in rows)
 
 
+@pytest.mark.parametrize("place", ["Figure 5.4 b", "section 7.1", "section 8.1.1"])
+def test_what_the_thesis_asks_and_nothing_answers_has_a_reason(place: str) -> None:
+    (row,) = (row for row in items() if row.source.startswith("Ulmer") and row.place == place)
+    assert row.why and not row.sweeps
+
+
 def test_a_table_is_not_taken_for_one_whose_number_begins_so() -> None:
     rows = {(row.source, row.place): row for row in items()}
     (table_5,) = (row for (source, place), row in rows.items() if place == "Table 5")
