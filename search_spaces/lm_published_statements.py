@@ -38,6 +38,7 @@ ONE_SIDED: Final = 1.943
 
 LOWER_BEST: Final = "It is the thesis's best, 1.27 below the baseline, which the test does not show."
 SHAPE: Final = "On whatever text is set: what is claimed is a shape."
+OF_THE_TEST: Final = "The thesis shows it in training; ours is that of the test."
 ONE_MACHINE: Final = "Speeds compare where the replicates ran on one kind of machine."
 
 
@@ -188,7 +189,7 @@ def _statement(
 
 
 def trends() -> Iterator[TrendClaim]:
-    """What is said along a swept value: step sizes (section 5.3.1), and numbers of samples (section 5.3.2)."""
+    """What is said along step sizes (section 5.3.1), numbers of samples (5.3.2) and rates of dropout (5.3.3)."""
     for kind, sizes in STEP_SIZES.items():
         best = 5.0 if kind == "eq44" else 1e-3
         larger = [size for size in sizes if size >= best]
@@ -203,6 +204,9 @@ def trends() -> Iterator[TrendClaim]:
     text = "anchored ensembling is best with one member: the more, the higher the perplexity"
     places = tuple(perplexity(f"ensemble,K={count}") for count in SAMPLES["ensemble"])
     yield _trend(text, "samples", places, "rises", "section 5.3.2 and Table 5.2", NOTES["ensemble"])
+    text = "the lower the rate of MC dropout, the higher the uncertainty"
+    places = tuple(Place(f"rate={rate}", "delta_before", "test") for rate in RATES)
+    yield _trend(text, "mc_dropout_rate", places, "falls", "section 5.3.3 and Figure 5.4", OF_THE_TEST)
 
 
 def _trend(

@@ -1,5 +1,6 @@
 """Tables, figures and sections of the sources: what shows each, beside the claims that name it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +11,9 @@ from search_spaces.lm_published_numbers import PAPER as LM
 
 DRAWING: Final = "a drawing of the model, which reports no result"
 NO_STEPS: Final = "step sizes are not recorded while a replicate trains"
+NO_BATCHES: Final = "what is recorded in training is a mean since the last report; that of the test is compared instead"
+NO_LAYERS: Final = "no sweep recodes some layers alone, or with constant steps of their own"
+EXAMPLE: Final = "an example of the data, which reports no result"
 FROM_OTHERS: Final = "taken from another paper"
 
 
@@ -35,8 +39,9 @@ class Item:
 
 
 ABLATIONS: Final = ("asr.ablation_timit", "asr.ablation_mini_librispeech")
-SENTENCES: Final = "ponderay analyse SWEEP CONDITION sentences"
-THEOREMS: Final = "ponderay analyse SWEEP CONDITION theorems"
+ANALYSE: Final = "ponderay analyse SWEEP CONDITION"
+SENTENCES: Final = f"{ANALYSE} sentences"
+CURVES: Final = "learning curves, here of 12 conditions at most"
 
 OF_ASR: Final = (
     Item(ASR, "Figure 1", "architecture", why=DRAWING),
@@ -66,13 +71,44 @@ OF_ASR: Final = (
         sweeps=("asr.lambda_grid", "asr.lambda_grid_timit"),
     ),
 )
+OF_TASKS: Final = (
+    ("parity", 3, 6, ""),
+    ("logic", 7, 10, " --option length=5"),
+    ("addition", 11, 14, " --option length=3"),
+    ("sort", 16, 19, ""),
+)
+"""Graves' tasks: the figure of an example, that of its difficulty, and the option that shows what that one shows."""
+
+
+def _of_graves() -> Iterator[Item]:
+    """Figures 1 to 24; those of the text are not drawn over a difficulty."""
+    yield Item(ACT, "Figure 1", "computation graph of a recurrent network", why=DRAWING)
+    yield Item(ACT, "Figure 2", "computation graph with ACT", why=DRAWING)
+    for task, example, by_difficulty, option in OF_TASKS:
+        sweeps = f"act.tau_{task}", f"act.tau_{task}_short"
+        yield Item(ACT, f"Figure {example}", f"an example of {task}", why=EXAMPLE)
+        yield from _of_runs(task, example + 1)
+        about, command = f"{task}: ponder and error over difficulty", f"{ANALYSE} difficulty{option}"
+        yield Item(ACT, f"Figure {by_difficulty}", about, sweeps=sweeps, command=command)
+        if task in ("addition", "sort"):
+            about = f"{task}: ponder at each step of single sequences"
+            yield Item(ACT, f"Figure {by_difficulty + 1}", about, sweeps=sweeps, command=f"{ANALYSE} steps")
+    yield from _of_runs("text", 21)
+    text = "act.tau_text", "act.tau_text_short"
+    yield Item(ACT, "Figure 23", "text: ponder, loss and entropy by byte", sweeps=text, command=f"{ANALYSE} bytes")
+    passage = f"{ANALYSE} bytes --option file=PATH"
+    yield Item(ACT, "Figure 24", "text: the same in markup", sweeps=text, command=passage)
+
+
+def _of_runs(task: str, first: int) -> Iterator[Item]:
+    """Two figures: errors over the time penalty, then over training and over ponder."""
+    yield Item(ACT, f"Figure {first}", f"{task}: error by time penalty")
+    about, sweeps = f"{task}: {CURVES}, and error over ponder", (f"act.tau_{task}", f"act.tau_{task}_short")
+    yield Item(ACT, f"Figure {first + 1}", about, sweeps=sweeps)
+
+
 OF_ACT: Final = (
-    Item(ACT, "section 2", "the algorithm", why=DRAWING),
-    Item(ACT, "section 3.1, parity", "error and updates over tau and difficulty", names=("parity",)),
-    Item(ACT, "section 3.2, logic", "error and updates over tau and difficulty", names=("logic",)),
-    Item(ACT, "section 3.3, addition", "error and updates over tau and difficulty", names=("addition",)),
-    Item(ACT, "section 3.4, sort", "error and updates over tau and difficulty", names=("sort",)),
-    Item(ACT, "section 3.5, text", "bits per character and updates by byte", names=("text",)),
+    *_of_graves(),
     Item(
         LOG,
         "parity, logic, addition and sort",
@@ -86,18 +122,28 @@ OF_LM: Final = (
     Item(LM, "Figure 3.3", "sampling of an anchored ensemble", why=FROM_OTHERS),
     Item(LM, "Figure 4.1", "recoding", why=DRAWING),
     Item(LM, "Figure 4.2", "error signals", why=DRAWING),
-    Item(LM, "Figure 5.1", "learning curves by step size", sweeps=("lm.step_size",)),
+    Item(LM, "Figure 5.1", f"{CURVES}, by step size", sweeps=("lm.step_size",)),
     Item(LM, "Table 5.1", "perplexity by step size", names=("section 5.3.1",)),
-    Item(LM, "Figure 5.2", "learning curves by number of samples", sweeps=("lm.samples",)),
+    Item(LM, "Figure 5.2", f"{CURVES}, by number of samples", sweeps=("lm.samples",)),
     Item(LM, "Table 5.2", "perplexity and speed by number of samples", names=("section 5.3.2",)),
-    Item(LM, "Figure 5.3", "error signal in training by number of samples", sweeps=("lm.samples",)),
+    Item(
+        LM,
+        "Figure 5.3",
+        "error signal in training by number of samples, here means since the last report",
+        sweeps=("lm.samples",),
+    ),
     Item(LM, "Figure 5.4", "perplexity and error signal by dropout rate"),
+    Item(LM, "Figure 5.4 b", "error signal at each batch by dropout rate", why=NO_BATCHES),
     Item(LM, "Figure 5.5", "learned and predicted step sizes", names=("Figures 5.5",)),
     Item(LM, "Figure 5.5 b to d", "step sizes over training", why=NO_STEPS),
     Item(LM, "Figure 5.6", "recoders taken away and added", names=("Figures 5.5 and 5.6",)),
     Item(LM, "Figure 6.1", "surprisal on garden path sentences", sweeps=("lm.step_size",), command=SENTENCES),
-    Item(LM, "Figure 6.2", "error signal before and after recoding", sweeps=("lm.step_size",), command=THEOREMS),
-    Item(LM, "Figure 6.3", "what recoding uncertainty does to surprisal", sweeps=("lm.samples",), command=SENTENCES),
+    Item(LM, "Figure 6.2", "error signal before and after recoding", sweeps=("lm.step_size",), command=SENTENCES),
+    Item(LM, "Figure 6.3", "what recoding uncertainty does to surprisal", sweeps=("lm.step_size",), command=SENTENCES),
+    Item(LM, "section 7.1", "whether one constant step suits all layers", why=NO_LAYERS),
+    Item(
+        LM, "section 8.1.1", "how the error signal goes with the loss", why="the thesis leaves it to others, untested"
+    ),
     Item(LM, "Figure B.1", "pseudocode with surprisal", why=DRAWING),
     Item(LM, "Figure B.2", "pseudocode with MC dropout", why=DRAWING),
     Item(LM, "Figure B.3", "pseudocode with an anchored ensemble", why=DRAWING),
@@ -106,10 +152,10 @@ OF_LM: Final = (
         LM,
         "Table B.2",
         "searched settings, and the best",
-        sweeps=("lm.search", "lm.search_mc_dropout", "lm.search_ensemble"),
+        sweeps=("lm.search", "lm.search_mc_dropout", "lm.search_ensemble", "lm.search_variational"),
     ),
-    Item(LM, "Figure B.4", "learning curves by dropout rate", sweeps=("lm.mc_dropout_rate",)),
+    Item(LM, "Figure B.4", f"{CURVES}, by dropout rate", sweeps=("lm.mc_dropout_rate",)),
     Item(LM, "Figure B.5", "step sizes over training", why=NO_STEPS),
-    Item(LM, "Figure B.6", "error signal on more sentences", sweeps=("lm.step_size",), command=THEOREMS),
+    Item(LM, "Figure B.6", "error signal on more sentences", sweeps=("lm.step_size",), command=SENTENCES),
 )
 ITEMS: Final = (*OF_ASR, *OF_ACT, *OF_LM)

@@ -67,18 +67,25 @@ def varied(study: Study, question: Question, metric: str, path: str) -> Varied |
     """The metric against the number at `path`; None where nothing is there to be drawn.
 
     Args:
-        metric: a replicate's own, or one of an evaluation, with or without `@evaluation`.
+        metric: a replicate's own, or one of an evaluation, with or without `@evaluation`. Where replicates have their
+            own, those of evaluations are drawn only for a number of the evaluations.
     """
     points = [point for point in _points(question.configs) if _values(study, point, metric)]
+    own = [point for point in points if not point.evaluation]
+    points = points if path.startswith(f"{EVALUATIONS}.") else own or points
     series = []
     for group in _groups(points, path):
         spots = [_spot(study, point, metric, float(point.settings[path])) for point in group]
         series.append(Series(_name(group, points, path), tuple(sorted(spots, key=lambda spot: spot.value))))
     if not series:
         return None
-    own = [point for point in points if point.condition == question.reference and path not in _numbers(point)]
-    level = Series(question.reference, (_spot(study, own[0], metric, math.nan),)) if own else None
+    level = _level(study, question.reference, points, metric, path)
     return Varied(path, metric, tuple(series), level)
+
+
+def _level(study: Study, reference: str, points: Sequence[_Point], metric: str, path: str) -> Series | None:
+    found = [point for point in points if point.condition == reference and path not in _numbers(point)]
+    return Series(reference, (_spot(study, found[0], metric, math.nan),)) if found else None
 
 
 def of_objectives(study: Study, question: Question) -> tuple[Varied, ...]:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from search_spaces.claim import NumberClaim, Place, StatementClaim
+from search_spaces.claim import NumberClaim, Place, StatementClaim, TrendClaim
 from search_spaces.find import find_sweep
 from search_spaces.find_claims import claims_of
 from search_spaces.lm_published_numbers import added_place, perplexity
@@ -97,3 +97,10 @@ def test_no_step_size_outperforms_the_baseline_significantly(size: float, std: f
 def test_dynamic_steps_are_claimed_to_be_worse_than_a_fixed_one(kind: str, step: str) -> None:
     claim = statements("lm.dynamic_step")[perplexity(f"{kind},{step}"), perplexity(f"{kind},fixed")]
     assert claim.relation == "above"
+
+
+def test_the_lower_the_rate_of_dropout_the_higher_the_uncertainty() -> None:
+    """Section 5.3.3 and figure 5.4b: at rates .1 to .6."""
+    (trend,) = (claim for claim in claims_of(find_sweep("lm.mc_dropout_rate")) if isinstance(claim, TrendClaim))
+    assert [place.condition for place in trend.places] == [f"rate={rate}" for rate in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)]
+    assert {place.column for place in trend.places} == {"delta_before@test"} and trend.relation == "falls"

@@ -1,13 +1,16 @@
 """What is listed of the sources: every claim has a place, and every place an answer that exists or a reason."""
 
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
+from orchestrator.report.shown import curve_conditions
 from search_spaces import find
 from search_spaces.act_published import LOG
 from search_spaces.source_items import ITEMS
 from search_spaces.sources import all_claims, docs_table, everything, has_whole, items, of_place, unplaced
+from trainables.act.analysis.questions import ANALYSES as ACT_ANALYSES
 from trainables.errors import InputError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "sources.md"
@@ -32,6 +35,43 @@ def test_all_tables_and_figures_of_the_paper_and_the_thesis_are_listed() -> None
     figures = {3: 3, 4: 2, 5: 6, 6: 3, "B": 6}
     assert {f"Figure {part}.{i}" for part, count in figures.items() for i in range(1, count + 1)} <= lm
     assert {f"Table {part}.{i}" for part in (5, "B") for i in (1, 2)} <= lm
+
+
+def test_all_figures_of_graves_are_listed_with_the_analysis_that_draws_each() -> None:
+    """Graves 2016: figures 1 to 24; over difficulty 6, 10, 14, 19, step by step 15, 20, byte by byte 23, 24."""
+    rows = {row.place: row for row in items() if row.source.startswith("Graves")}
+    assert list(rows) == [f"Figure {i}" for i in range(1, 25)]
+    analyses = dict.fromkeys((6, 10, 14, 19), "difficulty") | dict.fromkeys((15, 20), "steps")
+    analyses |= dict.fromkeys((23, 24), "bytes")
+    for number, name in analyses.items():
+        assert f" {name}" in rows[f"Figure {number}"].command and name in ACT_ANALYSES
+    assert {place for place, row in rows.items() if row.why} == {f"Figure {i}" for i in (1, 2, 3, 7, 11, 16)}
+    tasks = {"parity": 4, "logic": 8, "addition": 12, "sort": 17, "text": 21}
+    assert all(f"act.tau_{task}" in rows[f"Figure {number}"].sweeps for task, number in tasks.items())
+
+
+def test_the_figures_of_the_error_signal_are_answered_by_what_has_it_at_each_word() -> None:
+    """Ulmer 2019, figures 6.2 and B.6; 6.3 has MC dropout with a step of 5 (caption) or .1 (text)."""
+    rows = {row.place: row for row in items() if row.source.startswith("Ulmer")}
+    for place in ("Figure 6.1", "Figure 6.2", "Figure 6.3", "Figure B.6"):
+        assert (rows[place].command.split()[-1], rows[place].sweeps) == ("sentences", ("lm.step_size",))
+    conditions = {condition.name for condition in find.find_sweep("lm.step_size").conditions}
+    assert {"mc_dropout,step=5", "mc_dropout,step=0.1"} <= conditions
+    searches = {name for name in find.sweep_functions() if name.startswith("lm.search")} - {"lm.search_pareto"}
+    assert set(rows["Table B.2"].sweeps) == searches
+
+
+def test_a_row_of_learning_curves_says_how_many_the_report_draws() -> None:
+    """Of the 33 conditions of lm.step_size, figure 5.1, the report draws the reference and those nearest the front."""
+    most = signature(curve_conditions).parameters["count"].default
+    rows = [row for row in items() if "learning curves" in row.says]
+    assert len(rows) == 8 and all(f"of {most} conditions" in row.says for row in rows)
+
+
+@pytest.mark.parametrize("place", ["Figure 5.4 b", "section 7.1", "section 8.1.1"])
+def test_what_the_thesis_asks_and_nothing_answers_has_a_reason(place: str) -> None:
+    (row,) = (row for row in items() if row.source.startswith("Ulmer") and row.place == place)
+    assert row.why and not row.sweeps
 
 
 def test_a_table_is_not_taken_for_one_whose_number_begins_so() -> None:

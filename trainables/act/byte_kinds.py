@@ -22,14 +22,14 @@ def kinds_of(read: NDArray[np.integer], following: NDArray[np.integer]) -> dict[
         read: the byte of each step.
         following: the byte behind it, which is predicted.
     """
-    is_space, is_punctuation = np.isin(read, SPACE), np.isin(read, PUNCTUATION)
+    is_space, is_punctuation, is_digit = (np.isin(read, those) for those in (SPACE, PUNCTUATION, DIGIT))
     rare = np.flatnonzero(np.bincount(read, minlength=256) < RARE_SHARE * len(read))
     return {
         "space": is_space,
         "punctuation": is_punctuation,
-        "letter": ~is_space & ~is_punctuation,
+        "letter": ~(is_space | is_punctuation | is_digit),
         "boundary": np.isin(read, BOUNDARY),
-        "digit": np.isin(read, DIGIT),
+        "digit": is_digit,
         "rare": np.isin(read, rare),
         "before_rare": np.isin(following, rare),
     }

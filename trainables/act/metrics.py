@@ -51,7 +51,7 @@ METRICS: tuple[Metric, ...] = (
         },
         mean_updates_space="text, test: mean of N where the byte is white space",
         mean_updates_punctuation="text, test: where it is ASCII punctuation",
-        mean_updates_letter="text, test: where it is any other byte",
+        mean_updates_letter="text, test: where it is neither of these nor a digit",
         mean_updates_boundary="text, test: where it is one of , . ; : ! ?",
         mean_updates_digit="text, test: where it is a digit",
         mean_updates_rare="text, test: where it is a byte that makes up less than 1 in 1000 of those read",

@@ -101,3 +101,34 @@ def test_the_report_has_each_objective_against_each_number():
         ("sequence_error", "halting.num_updates"),
         ("sequence_error", "halting.tau.mean_updates"),
     ]
+
+
+def test_a_replicates_own_metric_is_not_drawn_again_for_its_evaluations():
+    """Those of an evaluation are asked for by `@`."""
+    asked = question("lm.step_size")
+    runs = [
+        replicate(condition, seed, metrics={"loss": 5.0 + noise, "loss@test": 6.0 + noise})
+        for condition in asked.configs
+        for seed, noise in enumerate(NOISE, 1)
+    ]
+    study = Study(asked.sweep, tuple(runs))
+    own = varied(study, asked, "loss", "recoder.step.size")
+    tested = varied(study, asked, "loss@test", "recoder.step.size")
+    assert own is not None and tested is not None
+    groups = ["surprisal", "eq44", "mc_dropout", "ensemble"]
+    assert [series.name for series in own.series] == [series.name for series in tested.series] == groups
+    assert (own.series[0].spots[0].summary.mean, tested.series[0].spots[0].summary.mean) == (5.0, 6.0)
+
+
+def test_a_number_of_evaluations_is_drawn_though_the_replicate_has_the_metric_too():
+    asked = question("asr.controller_bias")
+    names = [
+        point.name
+        for point in find_sweep("asr.controller_bias")
+        .config(find_sweep("asr.controller_bias").conditions[0], 1)
+        .evaluations
+    ]
+    metrics = {"per": 20.0} | {f"per@{name}": 30.0 for name in names}
+    runs = [replicate(condition, seed, metrics=metrics) for condition in asked.configs for seed in (1, 2, 3)]
+    found = varied(Study(asked.sweep, tuple(runs)), asked, "per", "evaluations.bias_raise")
+    assert found is not None and found.series[0].spots[0].summary.mean == 30.0

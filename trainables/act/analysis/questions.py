@@ -124,7 +124,7 @@ STEPS: Final = Analysis(
         tick="input",
         above="target",
         measures={"updates": UPDATES, "ponder": "ponder N + R", "digits": "digits of the two summands"},
-        axis="updates; of addition also digits",
+        axis={"updates": PONDER, "ponder": PONDER, "digits": "digits"},
         marked="is_last_item",
         along="input of the step; above: its target",
     ),

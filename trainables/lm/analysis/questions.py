@@ -61,7 +61,7 @@ def _file(options: Options, about: str) -> Any:
 
 
 SENTENCES: Final = Analysis(
-    about="Surprisal at each word of sentences, before and after recoding.",
+    about="Surprisal at each word of sentences, and the error signal, before and after recoding.",
     columns=("sentence", "position", "word", "is_critical"),
     ask=about_sentences,
     compared=_compared,
@@ -86,8 +86,11 @@ SENTENCES: Final = Analysis(
             "bits_without": "without recoder",
             "bits_before": "before recoding",
             "bits_after": "after recoding",
+            "delta_before": "before recoding",
+            "delta_after": "after recoding",
         },
-        axis="surprisal in bits",
+        axis=dict.fromkeys(("bits_without", "bits_before", "bits_after"), "surprisal in bits")
+        | dict.fromkeys(("delta_before", "delta_after"), "error signal delta"),
         marked="is_critical",
     ),
 )

@@ -202,12 +202,12 @@ FIGURES = {
         [["updates N", "ponder N + R"], ["share of the steps"]],
     ),
     ("steps", "addition"): (
-        ["updates; of addition also digits"] * 2,
+        ["updates", "digits"] * 2,
         "input of the step; above: its target",
-        [["updates N", "ponder N + R", "digits of the two summands"]] * 2,
+        [["updates N", "ponder N + R"], ["digits of the two summands"]] * 2,
     ),
     ("steps", "sort"): (
-        ["updates; of addition also digits"] * 3,
+        ["updates"] * 3,
         "input of the step; above: its target",
         [["updates N", "ponder N + R"]] * 3,
     ),
@@ -244,7 +244,14 @@ def test_a_figure_names_its_axes_with_units_and_draws_every_series(tmp_path, nam
     assert [[line.get_label() for line in axes.containers] for axes in figure.axes] == series
     assert {axes.get_yscale() for axes in figure.axes} == {"linear"}  # no values here are logarithmic
     first = next(measure for measure in analysis.lines.measures if measure in rows[0])
-    drawn = [y for axes in figure.axes for y in axes.containers[0].lines[0].get_ydata()]
+    of_first = [axes for axes in figure.axes if axes.get_ylabel() == labels[0]]
+    drawn = [y for axes in of_first for y in axes.containers[0].lines[0].get_ydata()]
     assert drawn[: len(rows)] == pytest.approx([row[first] for row in rows])
-    ticks = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
+    ticks = [tick.get_text() for axes in of_first for tick in axes.get_xticklabels()]
     assert ticks[: len(rows)] == [str(row[analysis.lines.tick]) for row in rows]
+
+
+def test_digits_are_drawn_in_a_panel_of_their_own_and_not_of_sort():
+    lines = train.analyses["steps"].lines
+    assert list(lines.units(["updates", "ponder"])) == ["updates"]
+    assert lines.units(["updates", "ponder", "digits"]) == {"updates": ["updates", "ponder"], "digits": ["digits"]}

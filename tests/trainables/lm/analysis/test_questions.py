@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from orchestrator.report.figure import analysis as drawing
 from orchestrator.worker.code_version import imported_sources
 from trainables.lm import train
 
@@ -36,3 +37,15 @@ def test_a_change_of_them_makes_no_other_code_version():
 def test_recoding_at_one_word_is_compared_with_no_recoding(options):
     pair = train.analyses["sentences"].pair(options)
     assert pair == (("bits_without", "bits_before") if options else ("bits_before", "bits_after"))
+
+
+def test_the_error_signal_is_drawn_in_a_panel_of_its_own():
+    """Ulmer 2019, figures 6.2 and B.6: delta at each word, before and after recoding."""
+    lines = train.analyses["sentences"].lines
+    deltas = ["delta_before", "delta_after"]
+    units = lines.units(["bits_without", "bits_before", "bits_after", *deltas])
+    assert list(units.values()) == [["bits_without", "bits_before", "bits_after"], deltas]
+    row = {"sentence": 1, "word": "the", "is_critical": False} | dict.fromkeys(lines.measures, 1.5)
+    figure = drawing._panels([row | {f"{measure}_std": 0.0 for measure in lines.measures}], lines)
+    assert [axes.get_ylabel() for axes in figure.axes] == list(units)
+    assert [len(axes.containers) for axes in figure.axes] == [3, 2]
