@@ -1,5 +1,7 @@
 """What a study says of a published comparison of spreads over seeds."""
 
+import math
+
 from orchestrator.published.compound_test import CompoundTest, too_few
 from orchestrator.published.statement_verdict import Test, Values, is_paired
 from orchestrator.published.verdict import Verdict
@@ -35,7 +37,7 @@ def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) 
         ours=ours,
         difference=difference,
         is_as_claimed=difference < 0 if claim.relation == "below" else difference > 0,
-        p=p if difference else 1.0,
+        p=1.0 if not difference or math.isnan(p) else p,
         test=f"{'Pitman and Morgan' if is_by_seed else 'Brown and Forsythe'}'s test of two standard deviations",
         num_seeds=num_seeds,
         needed=lambda level: spread_required_sample_size(ours.std, other.std, level),

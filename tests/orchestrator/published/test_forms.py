@@ -91,6 +91,13 @@ def test_two_seeds_have_no_spread_to_test(store):
     assert found.reason == "n = 2 says nothing of it; at least 1 more seed is needed."
 
 
+def test_spreads_whose_test_is_undefined_are_not_shown(store):
+    """Each value is as far from the median of its group as the others: 1 and 2, so that nothing tells how sure it is."""
+    found = judged(LESS_SPREAD, store, a_error=(1.0, 1.0, 3.0, 3.0), b_error=(1.0, 1.0, 5.0, 5.0))
+    assert (found.finding, found.p) == (Finding.inconclusive, 1.0)
+    assert found.seeds_needed is not None and "as claimed, but not shown" in found.reason
+
+
 CHEAP, DEAR = (5.0, 5.1, 4.9, 5.0, 5.05), (7.0, 7.1, 6.9, 7.0, 7.05)
 
 
