@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.published.number_verdict import LEVEL, UNDECIDABLE, more_seeds
+from orchestrator.published.statement_verdict import tied
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.statistics.intervals import NONE, Interval
 from orchestrator.statistics.summary import Summary, summarise
@@ -25,6 +26,8 @@ class CompoundTest:
         p: two-sided, that it is on that side; NaN where nothing varies, so that it is certain.
         test: in words.
         num_seeds: of the smallest group.
+        tie: in words, where it was seen on neither side; else empty.
+        unplanned: what is said where `needed` is None.
     """
 
     claim: Claim
@@ -36,6 +39,8 @@ class CompoundTest:
     num_seeds: int
     needed: Needed
     interval: Interval = NONE
+    tie: str = ""
+    unplanned: str = UNDECIDABLE
 
     def verdict(self, p: float, num_tests: int) -> Verdict:
         """The verdict by the p-value adjusted for the family of so many tests; without one by what was seen."""
@@ -46,6 +51,8 @@ class CompoundTest:
         if math.isnan(p):
             reason = "So it is" if self.is_as_claimed else "Contradicted"
             reason += " in every replicate, without any spread"
+        elif self.tie:
+            finding, reason = Finding.inconclusive, f"{tied(self.tie)}, {by}"
         elif p <= LEVEL:
             reason = f"Shown {by}" if self.is_as_claimed else f"Contradicted: the opposite is shown {by}"
         else:
@@ -57,7 +64,7 @@ class CompoundTest:
     def _plan(self, level: float) -> tuple[int | None, str]:
         needed = self.needed(level)
         if needed is None:
-            return None, UNDECIDABLE
+            return None, self.unplanned
         still = max(1, needed - self.num_seeds)
         return still, f"if it is as seen, {more_seeds(still)} to show it"
 

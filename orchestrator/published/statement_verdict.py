@@ -50,10 +50,21 @@ class StatementTest:
         """On which side of its margin it was seen; of `same` the margin is within."""
         return self.surplus > 0 or (self.surplus == 0 and self.claim.relation == "same")
 
+    @property
+    def tie(self) -> str:
+        """In words, where it was seen on neither side of its margin; else empty."""
+        if self.surplus != 0 or self.claim.relation == "same":
+            return ""
+        if self.claim.margin:
+            return "Both sides are just the margin apart"
+        return f"Both sides {'are the same in every replicate' if math.isnan(self.p) else 'have the same mean'}"
+
     def verdict(self, p: float, num_tests: int) -> Verdict:
         """The verdict by the p-value adjusted for the family of so many tests; without one by what was seen."""
         needed = None
-        if math.isnan(p):
+        if self.tie:
+            finding, reason = Finding.inconclusive, tied(self.tie)
+        elif math.isnan(p):
             finding, reason = self._without_spread()
         elif p <= LEVEL:
             finding = Finding.worse if self.surplus < 0 else Finding.reproduced
@@ -61,14 +72,12 @@ class StatementTest:
             reason = f"{start} by {self._by(num_tests)}"
         else:
             finding, (needed, plan) = Finding.inconclusive, self._still_needed(num_tests)
-            seen = "as claimed" if self.surplus > 0 else "against the claim"
+            seen = "as claimed" if self.is_as_claimed else "against the claim"
             reason = f"What was seen is {seen}, but not shown by {self._by(num_tests)}; {plan}"
         interval = self.difference.interval()
         return Verdict(self.claim, finding, self.ours, self.difference.value, interval, p, f"{reason}.", needed)
 
     def _without_spread(self) -> tuple[Finding, str]:
-        if self.surplus == 0 and self.claim.relation != "same":
-            return Finding.inconclusive, "Both sides are the same in every replicate"
         if self.surplus < 0:
             return Finding.worse, "Contradicted by every replicate, without any spread"
         return Finding.reproduced, "So it is in every replicate, without any spread"
@@ -92,6 +101,11 @@ class StatementTest:
         if self.test == PERMUTATION:
             return paired_required_sample_size(self.surplus, float(self.design.stds[0]), level)
         return required_sample_size(self.surplus, self.design, level)
+
+
+def tied(tie: str) -> str:
+    """Of a tie, why it is open."""
+    return f"{tie}, neither as claimed nor against the claim"
 
 
 def statement_test(claim: StatementClaim, left: Values, right: Values | float, test: Test) -> StatementTest | Verdict:

@@ -92,10 +92,32 @@ def test_two_seeds_have_no_spread_to_test(store):
 
 
 def test_spreads_whose_test_is_undefined_are_not_shown(store):
-    """Each value is as far from the median of its group as the others: 1 and 2, so that nothing tells how sure it is."""
+    """In each group every value is as far from the median as the others: 1 and 2."""
     found = judged(LESS_SPREAD, store, a_error=(1.0, 1.0, 3.0, 3.0), b_error=(1.0, 1.0, 5.0, 5.0))
     assert (found.finding, found.p) == (Finding.inconclusive, 1.0)
     assert found.seeds_needed is not None and "as claimed, but not shown" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "columns", "reason"),
+    [
+        (LESS_SPREAD, {"a": (1, 2, 3), "b": (5, 6, 7)}, "Both sides have the same spread"),
+        (LESS_SPREAD, {"a": (1, 1, 1), "b": (2, 2, 2)}, "Both sides have the same spread"),
+        (TREND, {"a": (1, 2, 3), "b": (1, 2, 3), "c": (1, 2, 3)}, "All places are the same in every replicate"),
+        (TREND, {"a": (1, 3), "b": (2, 2), "c": (3, 1)}, "The ranks rise as much as they fall"),
+    ],
+    ids=["like spreads", "no spread", "like places", "both ways"],
+)
+def test_a_tie_is_neither_as_claimed_nor_against_it(store, claim, columns, reason):
+    found = judged(claim, store, **{f"{name}_error": values for name, values in columns.items()})
+    assert (found.finding, found.p, found.seeds_needed) == (Finding.inconclusive, 1.0, None)
+    assert found.reason.startswith(f"{reason}, neither as claimed nor against the claim, by ")
+
+
+def test_a_side_without_spread_tells_no_number_of_seeds(store):
+    found = judged(LESS_SPREAD, store, a_error=(1.0, 1.0, 1.0), b_error=(1.0, 2.0, 3.0))
+    assert (found.finding, found.seeds_needed) == (Finding.inconclusive, None)
+    assert "a side without spread does not tell how many seeds would show it" in found.reason
 
 
 CHEAP, DEAR = (5.0, 5.1, 4.9, 5.0, 5.05), (7.0, 7.1, 6.9, 7.0, 7.05)
