@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.published.number_verdict import LEVEL, UNDECIDABLE, more_seeds
 from orchestrator.published.statement_verdict import tied
@@ -27,6 +27,7 @@ class CompoundTest:
         test: in words.
         num_seeds: of the smallest group.
         tie: in words, where it was seen on neither side; else empty.
+        waits: what is said if this test shows nothing, as a part of the claim has too few replicates.
         unplanned: what is said where `needed` is None.
     """
 
@@ -41,9 +42,12 @@ class CompoundTest:
     interval: Interval = NONE
     tie: str = ""
     unplanned: str = UNDECIDABLE
+    waits: Verdict | None = None
 
     def verdict(self, p: float, num_tests: int) -> Verdict:
         """The verdict by the p-value adjusted for the family of so many tests; without one by what was seen."""
+        if self.waits and p > LEVEL:
+            return replace(self.waits, claim=self.claim)
         finding = Finding.reproduced if self.is_as_claimed else Finding.worse
         still: int | None = None
         family = f", p adjusted for {num_tests} statements" if num_tests > 1 else ""

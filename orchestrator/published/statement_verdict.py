@@ -117,14 +117,14 @@ def statement_test(claim: StatementClaim, left: Values, right: Values | float, t
     """
     if not isinstance(right, Mapping):
         if len(left) < 2:
-            return _too_few(claim, left, len(left))
+            return _too_few(claim, left, right, len(left))
         values = list(left.values())
         design = Design((summarise(values).std,))
         return _tested(claim, values, Difference.from_published(values, right), design, "a one-sample t-test")
     if is_paired(claim, left, right, test):
         return _paired(claim, left, right, test)
     if (least := min(len(left), len(right))) < 2:
-        return _too_few(claim, left, least)
+        return _too_few(claim, left, right, least)
     a, b = list(left.values()), list(right.values())
     design = Design((summarise(a).std, summarise(b).std))
     found = _tested(claim, a, Difference.unpaired(a, b), design, "Welch's t-test")
@@ -140,7 +140,7 @@ def is_paired(claim: StatementClaim, left: Values, right: Values, test: Test) ->
 def _paired(claim: StatementClaim, left: Values, right: Values, test: Test) -> StatementTest | Verdict:
     seeds = sorted(left.keys() & right.keys())
     if len(seeds) < 2:
-        return _too_few(claim, left, len(seeds))
+        return _too_few(claim, left, right, len(seeds))
     a, b = ([group[seed] for seed in seeds] for group in (left, right))
     design = Design((summarise([x - y for x, y in zip(a, b, strict=True)]).std,))
     found = _tested(claim, a, Difference.paired(a, b), design, "a paired t-test")
@@ -164,9 +164,20 @@ def _tested(
     return StatementTest(claim, summarise(left), difference, surplus, p, design, len(left), test)
 
 
-def _too_few(claim: StatementClaim, left: Values, least: int) -> Verdict:
+def _too_few(claim: StatementClaim, left: Values, right: Values | float, least: int) -> Verdict:
     """One replicate has no spread, so that nothing can be shown."""
-    there = "One replicate says nothing of the spread" if least else "No complete replicate has both sides yet"
+    there = (
+        "One replicate says nothing of the spread"
+        if least
+        else f"No complete replicate has {_lacks(claim, left, right)} yet"
+    )
     reason = f"{there}; at least {more_seeds(2 - least)}."
     ours = summarise(list(left.values())) if left else None
     return Verdict(claim, Finding.inconclusive, ours, math.nan, NONE, math.nan, reason, 2 - least)
+
+
+def _lacks(claim: StatementClaim, left: Values, right: Values | float) -> str:
+    """The side that no replicate has; both, where none has either or none has both."""
+    if left and isinstance(claim.right, Place) and not right:
+        return claim.right.text
+    return claim.left.text if right and not left else "both sides"
