@@ -180,4 +180,5 @@ def _lacks(claim: StatementClaim, left: Values, right: Values | float) -> str:
     """The side that no replicate has; both, where none has either or none has both."""
     if left and isinstance(claim.right, Place) and not right:
         return claim.right.text
-    return claim.left.text if right and not left else "both sides"
+    has_right = right or not isinstance(claim.right, Place)
+    return claim.left.text if has_right and not left else "both sides"
