@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.published.number_verdict import LEVEL, UNDECIDABLE, more_seeds
+from orchestrator.published.statement_verdict import tied
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.statistics.intervals import NONE, Interval
 from orchestrator.statistics.summary import Summary, summarise
@@ -25,6 +26,9 @@ class CompoundTest:
         p: two-sided, that it is on that side; NaN where nothing varies, so that it is certain.
         test: in words.
         num_seeds: of the smallest group.
+        tie: in words, where it was seen on neither side; else empty.
+        waits: what is said if this test shows nothing, as a part of the claim has too few replicates.
+        unplanned: what is said where `needed` is None.
     """
 
     claim: Claim
@@ -36,9 +40,14 @@ class CompoundTest:
     num_seeds: int
     needed: Needed
     interval: Interval = NONE
+    tie: str = ""
+    unplanned: str = UNDECIDABLE
+    waits: Verdict | None = None
 
     def verdict(self, p: float, num_tests: int) -> Verdict:
         """The verdict by the p-value adjusted for the family of so many tests; without one by what was seen."""
+        if self.waits and p > LEVEL:
+            return replace(self.waits, claim=self.claim)
         finding = Finding.reproduced if self.is_as_claimed else Finding.worse
         still: int | None = None
         family = f", p adjusted for {num_tests} statements" if num_tests > 1 else ""
@@ -46,6 +55,8 @@ class CompoundTest:
         if math.isnan(p):
             reason = "So it is" if self.is_as_claimed else "Contradicted"
             reason += " in every replicate, without any spread"
+        elif self.tie:
+            finding, reason = Finding.inconclusive, f"{tied(self.tie)}, {by}"
         elif p <= LEVEL:
             reason = f"Shown {by}" if self.is_as_claimed else f"Contradicted: the opposite is shown {by}"
         else:
@@ -57,7 +68,7 @@ class CompoundTest:
     def _plan(self, level: float) -> tuple[int | None, str]:
         needed = self.needed(level)
         if needed is None:
-            return None, UNDECIDABLE
+            return None, self.unplanned
         still = max(1, needed - self.num_seeds)
         return still, f"if it is as seen, {more_seeds(still)} to show it"
 

@@ -1,7 +1,7 @@
 """What a study says of a published claim that is made of several comparisons: joint ones, and places on a front."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from orchestrator.published.compound_test import CompoundTest, Needed
@@ -14,30 +14,32 @@ Compare = Callable[[StatementClaim], Part | Verdict]
 
 
 def joint_test(claim: JointClaim, compare: Compare) -> CompoundTest | Verdict:
-    """All parts are shown where the least of them is (intersection-union test, Berger 1982); else the first verdict.
+    """All parts are shown where the least of them is (intersection-union test, Berger 1982).
 
-    One part that is contradicted contradicts the whole, with Bonferroni's correction for its choice.
+    One part that is contradicted contradicts the whole, with Bonferroni's correction for its choice, and while others
+    still wait for replicates. A part that is a tie leaves it open.
     """
-    found = [compare(part) for part in claim.parts]
-    for one in found:
-        if isinstance(one, Verdict):
-            return replace(one, claim=claim)
-    parts = [one for one in found if not isinstance(one, Verdict)]
+    parts, waits = _split([compare(part) for part in claim.parts])
+    if not parts:
+        return replace(waits[0], claim=claim)
     against = [one for one in parts if not one.is_as_claimed]
+    ties = [one.tie for one in against if one.tie]
     if against:
-        p = min(1.0, len(parts) * min(map(_p, against)))
-        needed = _least([_at(one, len(parts)) for one in against])
+        p = min(1.0, len(claim.parts) * min(map(_p_of_part, against)))
+        needed = _least([_at(one, len(claim.parts)) for one in against])
     else:
-        p, needed = max(map(_p, parts)), _most([one.needed for one in parts])
+        p, needed = 1.0 if waits else max(map(_p_of_part, parts)), _most([one.needed for one in parts])
     return CompoundTest(
         claim=claim,
         ours=parts[0].ours,
         difference=math.nan,
         is_as_claimed=not against,
-        p=math.nan if _is_certain(parts) else p,
+        p=_p_or_certain(p, parts),
         test=_text([one.test for one in parts]),
         num_seeds=min(one.num_seeds for one in parts),
         needed=needed,
+        tie=f"In one part {ties[0][0].lower()}{ties[0][1:]}" if ties and len(ties) == len(against) else "",
+        waits=waits[0] if waits else None,
     )
 
 
@@ -45,28 +47,45 @@ def front_test(claim: FrontClaim, compare: Compare) -> CompoundTest | Verdict:
     """On the front is what each other is shown to be worse than in something; off it, what some other dominates.
 
     Each comparison is one of two means. That all others fail to dominate is an intersection of unions: the largest over
-    the others of the smallest p-value of an objective, times the number of objectives (Berger 1982; Bonferroni).
+    the others of the smallest p-value of an objective, times the number of objectives (Berger 1982; Bonferroni). One
+    that dominates is enough while others still wait for replicates.
     """
-    rows: list[list[StatementTest]] = []
+    rows, missing = [], []
     for other in claim.others:
-        found = [compare(part) for part in _parts(claim, other)]
-        for one in found:
-            if isinstance(one, Verdict):
-                return replace(one, claim=claim)
-        rows.append([one for one in found if isinstance(one, StatementTest)])
-    is_on = not any(map(_is_dominated, rows))
-    p, needed = _of_on(rows) if is_on else _of_off([row for row in rows if _is_dominated(row)], len(rows))
+        row, waits = _split([compare(part) for part in _parts(claim, other)])
+        missing += waits
+        if not waits:
+            rows.append([one for one in row if isinstance(one, StatementTest)])
+    waits = sorted(missing, key=_wait, reverse=True)
+    if not rows:
+        return replace(waits[0], claim=claim)
+    dominated = [row for row in rows if _is_dominated(row)]
+    if dominated:
+        p, needed = _of_off(dominated, len(claim.others))
+    else:
+        p, needed = (1.0, _never) if waits else _of_on(rows)
     every = [one for row in rows for one in row]
     return CompoundTest(
         claim=claim,
         ours=every[0].ours,
         difference=math.nan,
-        is_as_claimed=is_on == claim.is_on,
-        p=math.nan if _is_certain(every) else p,
+        is_as_claimed=(not dominated) == claim.is_on,
+        p=_p_or_certain(p, every),
         test=_text([one.test for one in every]),
         num_seeds=min(one.num_seeds for one in every),
         needed=needed,
+        waits=waits[0] if waits else None,
     )
+
+
+def _split(found: Sequence[Part | Verdict]) -> tuple[list[Part], list[Verdict]]:
+    """The tests, and what waits for replicates, the longest wait first."""
+    waits = [one for one in found if isinstance(one, Verdict)]
+    return [one for one in found if not isinstance(one, Verdict)], sorted(waits, key=_wait, reverse=True)
+
+
+def _wait(one: Verdict) -> int:
+    return one.seeds_needed or 0
 
 
 def _parts(claim: FrontClaim, other: Sequence[Place]) -> list[StatementClaim]:
@@ -84,8 +103,11 @@ def _is_dominated(row: Sequence[StatementTest]) -> bool:
 
 
 def _of_on(rows: Sequence[Sequence[StatementTest]]) -> tuple[float, Needed]:
+    """A row without spread is certainly not dominating."""
     p, needed = 0.0, []
     for row in rows:
+        if all(math.isnan(one.p) for one in row):
+            continue
         better = [one for one in row if one.surplus > 0]
         p = max(p, min(1.0, len(row) * min(map(_p, better), default=1.0)))
         needed.append(_least([_at(one, len(row)) for one in better]))
@@ -102,8 +124,18 @@ def _p(one: Part) -> float:
     return 0.0 if math.isnan(one.p) else one.p
 
 
-def _is_certain(parts: Iterable[Part]) -> bool:
-    return all(math.isnan(one.p) for one in parts)
+def _p_of_part(one: Part) -> float:
+    """The same, but that of a tie shows nothing."""
+    return 1.0 if one.tie else _p(one)
+
+
+def _p_or_certain(p: float, parts: Sequence[Part]) -> float:
+    """NaN for 0 where nothing varies, as `CompoundTest.p` has it."""
+    return math.nan if p == 0 and all(math.isnan(one.p) for one in parts) else p
+
+
+def _never(level: float) -> None:
+    """No number of seeds of what is there shows it."""
 
 
 def _at(one: Part, num_choices: int) -> Needed:

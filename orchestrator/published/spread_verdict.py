@@ -1,6 +1,10 @@
 """What a study says of a published comparison of spreads over seeds."""
 
+import math
+from typing import Final
+
 from orchestrator.published.compound_test import CompoundTest, too_few
+from orchestrator.published.number_verdict import UNDECIDABLE
 from orchestrator.published.statement_verdict import Test, Values, is_paired
 from orchestrator.published.verdict import Verdict
 from orchestrator.statistics.spread import (
@@ -11,6 +15,8 @@ from orchestrator.statistics.spread import (
 )
 from orchestrator.statistics.summary import summarise
 from search_spaces.claim import StatementClaim
+
+UNPLANNED: Final = "a side without spread does not tell how many seeds would show it"
 
 
 def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) -> CompoundTest | Verdict:
@@ -29,14 +35,17 @@ def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) 
     a, b = list(left.values()), list(right.values())
     ours, other = summarise(a), summarise(b)
     p = pitman_morgan_p(a, b) if is_by_seed else brown_forsythe_p(a, b)
-    difference = ours.std - other.std
+    is_tie = math.isclose(ours.std, other.std, rel_tol=1e-9)
+    difference = 0.0 if is_tie else ours.std - other.std
     return CompoundTest(
         claim=claim,
         ours=ours,
         difference=difference,
         is_as_claimed=difference < 0 if claim.relation == "below" else difference > 0,
-        p=p if difference else 1.0,
+        p=1.0 if is_tie or math.isnan(p) else p,
         test=f"{'Pitman and Morgan' if is_by_seed else 'Brown and Forsythe'}'s test of two standard deviations",
         num_seeds=num_seeds,
         needed=lambda level: spread_required_sample_size(ours.std, other.std, level),
+        tie="Both sides have the same spread" if is_tie else "",
+        unplanned=UNDECIDABLE if min(ours.std, other.std) else UNPLANNED,
     )

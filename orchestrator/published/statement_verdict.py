@@ -50,10 +50,21 @@ class StatementTest:
         """On which side of its margin it was seen; of `same` the margin is within."""
         return self.surplus > 0 or (self.surplus == 0 and self.claim.relation == "same")
 
+    @property
+    def tie(self) -> str:
+        """In words, where it was seen on neither side of its margin; else empty."""
+        if self.surplus != 0 or self.claim.relation == "same":
+            return ""
+        if self.claim.margin:
+            return "Both sides are just the margin apart"
+        return f"Both sides {'are the same in every replicate' if math.isnan(self.p) else 'have the same mean'}"
+
     def verdict(self, p: float, num_tests: int) -> Verdict:
         """The verdict by the p-value adjusted for the family of so many tests; without one by what was seen."""
         needed = None
-        if math.isnan(p):
+        if self.tie:
+            finding, reason = Finding.inconclusive, tied(self.tie)
+        elif math.isnan(p):
             finding, reason = self._without_spread()
         elif p <= LEVEL:
             finding = Finding.worse if self.surplus < 0 else Finding.reproduced
@@ -61,14 +72,12 @@ class StatementTest:
             reason = f"{start} by {self._by(num_tests)}"
         else:
             finding, (needed, plan) = Finding.inconclusive, self._still_needed(num_tests)
-            seen = "as claimed" if self.surplus > 0 else "against the claim"
+            seen = "as claimed" if self.is_as_claimed else "against the claim"
             reason = f"What was seen is {seen}, but not shown by {self._by(num_tests)}; {plan}"
         interval = self.difference.interval()
         return Verdict(self.claim, finding, self.ours, self.difference.value, interval, p, f"{reason}.", needed)
 
     def _without_spread(self) -> tuple[Finding, str]:
-        if self.surplus == 0 and self.claim.relation != "same":
-            return Finding.inconclusive, "Both sides are the same in every replicate"
         if self.surplus < 0:
             return Finding.worse, "Contradicted by every replicate, without any spread"
         return Finding.reproduced, "So it is in every replicate, without any spread"
@@ -94,6 +103,11 @@ class StatementTest:
         return required_sample_size(self.surplus, self.design, level)
 
 
+def tied(tie: str) -> str:
+    """Of a tie, why it is open."""
+    return f"{tie}, neither as claimed nor against the claim"
+
+
 def statement_test(claim: StatementClaim, left: Values, right: Values | float, test: Test) -> StatementTest | Verdict:
     """The statement's test; or at once its verdict, where there are too few values.
 
@@ -103,14 +117,14 @@ def statement_test(claim: StatementClaim, left: Values, right: Values | float, t
     """
     if not isinstance(right, Mapping):
         if len(left) < 2:
-            return _too_few(claim, left, len(left))
+            return _too_few(claim, left, right, len(left))
         values = list(left.values())
         design = Design((summarise(values).std,))
         return _tested(claim, values, Difference.from_published(values, right), design, "a one-sample t-test")
     if is_paired(claim, left, right, test):
         return _paired(claim, left, right, test)
     if (least := min(len(left), len(right))) < 2:
-        return _too_few(claim, left, least)
+        return _too_few(claim, left, right, least)
     a, b = list(left.values()), list(right.values())
     design = Design((summarise(a).std, summarise(b).std))
     found = _tested(claim, a, Difference.unpaired(a, b), design, "Welch's t-test")
@@ -126,7 +140,7 @@ def is_paired(claim: StatementClaim, left: Values, right: Values, test: Test) ->
 def _paired(claim: StatementClaim, left: Values, right: Values, test: Test) -> StatementTest | Verdict:
     seeds = sorted(left.keys() & right.keys())
     if len(seeds) < 2:
-        return _too_few(claim, left, len(seeds))
+        return _too_few(claim, left, right, len(seeds))
     a, b = ([group[seed] for seed in seeds] for group in (left, right))
     design = Design((summarise([x - y for x, y in zip(a, b, strict=True)]).std,))
     found = _tested(claim, a, Difference.paired(a, b), design, "a paired t-test")
@@ -150,9 +164,21 @@ def _tested(
     return StatementTest(claim, summarise(left), difference, surplus, p, design, len(left), test)
 
 
-def _too_few(claim: StatementClaim, left: Values, least: int) -> Verdict:
+def _too_few(claim: StatementClaim, left: Values, right: Values | float, least: int) -> Verdict:
     """One replicate has no spread, so that nothing can be shown."""
-    there = "One replicate says nothing of the spread" if least else "No complete replicate has both sides yet"
+    there = (
+        "One replicate says nothing of the spread"
+        if least
+        else f"No complete replicate has {_lacks(claim, left, right)} yet"
+    )
     reason = f"{there}; at least {more_seeds(2 - least)}."
     ours = summarise(list(left.values())) if left else None
     return Verdict(claim, Finding.inconclusive, ours, math.nan, NONE, math.nan, reason, 2 - least)
+
+
+def _lacks(claim: StatementClaim, left: Values, right: Values | float) -> str:
+    """The side that no replicate has; both, where none has either or none has both."""
+    if left and isinstance(claim.right, Place) and not right:
+        return claim.right.text
+    has_right = right or not isinstance(claim.right, Place)
+    return claim.left.text if has_right and not left else "both sides"

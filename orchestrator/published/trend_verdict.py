@@ -40,7 +40,17 @@ def trend_test(claim: TrendClaim, columns: Sequence[Values]) -> CompoundTest | V
         num_seeds=len(seeds),
         needed=lambda level: _needed(p, len(seeds), level),
         interval=change.interval(),
+        tie=_tie(rising, falling),
     )
+
+
+def _tie(rising: float, falling: float) -> str:
+    """In words, where both sides are equally likely, apart from rounding; both are 1 where no seed has two ranks."""
+    if not math.isclose(rising, falling, rel_tol=1e-9):
+        return ""
+    if math.isclose(rising, 1.0, rel_tol=1e-9):
+        return "All places are the same in every replicate"
+    return "The ranks rise as much as they fall"
 
 
 def _needed(p: float, num_seeds: int, level: float) -> int | None:

@@ -60,12 +60,12 @@ def spread_required_sample_size(a: float, b: float, level: float, power: float =
     """About how many values of a group show that standard deviations `a` and `b` differ, if they are the true ones.
 
     The logarithm of a standard deviation of n normal values varies by 1 / (2 (n - 1)). None where no number below
-    1,000 does, or neither spreads.
+    1,000 does, or one of them is 0, so that it has no logarithm.
     """
     from scipy.special import ndtri
 
     if min(a, b) <= 0 or a == b:
-        return None if a == b else LEAST
+        return None
     needed = 1 + ((ndtri(1 - level / 2) + ndtri(power)) / math.log(a / b)) ** 2
     return None if needed > MOST_SEEDS else max(LEAST, math.ceil(needed))
 

@@ -2,6 +2,7 @@
 fails and one that leaves it open."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,35 @@ def test_two_seeds_have_no_spread_to_test(store):
     assert found.reason == "n = 2 says nothing of it; at least 1 more seed is needed."
 
 
+def test_spreads_whose_test_is_undefined_are_not_shown(store):
+    """In each group every value is as far from the median as the others: 1 and 2."""
+    found = judged(LESS_SPREAD, store, a_error=(1.0, 1.0, 3.0, 3.0), b_error=(1.0, 1.0, 5.0, 5.0))
+    assert (found.finding, found.p) == (Finding.inconclusive, 1.0)
+    assert found.seeds_needed is not None and "as claimed, but not shown" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "columns", "reason"),
+    [
+        (LESS_SPREAD, {"a": (1, 2, 3), "b": (5, 6, 7)}, "Both sides have the same spread"),
+        (LESS_SPREAD, {"a": (1, 1, 1), "b": (2, 2, 2)}, "Both sides have the same spread"),
+        (TREND, {"a": (1, 2, 3), "b": (1, 2, 3), "c": (1, 2, 3)}, "All places are the same in every replicate"),
+        (TREND, {"a": (1, 3), "b": (2, 2), "c": (3, 1)}, "The ranks rise as much as they fall"),
+    ],
+    ids=["like spreads", "no spread", "like places", "both ways"],
+)
+def test_a_tie_is_neither_as_claimed_nor_against_it(store, claim, columns, reason):
+    found = judged(claim, store, **{f"{name}_error": values for name, values in columns.items()})
+    assert (found.finding, found.p, found.seeds_needed) == (Finding.inconclusive, 1.0, None)
+    assert found.reason.startswith(f"{reason}, neither as claimed nor against the claim, by ")
+
+
+def test_a_side_without_spread_tells_no_number_of_seeds(store):
+    found = judged(LESS_SPREAD, store, a_error=(1.0, 1.0, 1.0), b_error=(1.0, 2.0, 3.0))
+    assert (found.finding, found.seeds_needed) == (Finding.inconclusive, None)
+    assert "a side without spread does not tell how many seeds would show it" in found.reason
+
+
 CHEAP, DEAR = (5.0, 5.1, 4.9, 5.0, 5.05), (7.0, 7.1, 6.9, 7.0, 7.05)
 
 
@@ -122,6 +152,40 @@ def test_a_joint_claim_waits_for_the_values_of_every_part(store):
     assert found.finding is Finding.inconclusive and found.claim is JOINT and math.isnan(found.p)
 
 
+@pytest.mark.parametrize(
+    ("error", "spread_of_b"), [(CLOSE, WIDE), ((10.0,) * 5, (10.0,) * 5)], ids=["one part varies", "nothing varies"]
+)
+def test_a_part_that_is_a_tie_leaves_a_joint_claim_open(store, error, spread_of_b):
+    """Equal costs in every replicate are no cheaper, and nothing says that they are dearer."""
+    same = (5.0,) * 5
+    claim = JointClaim(**COMMON, parts=(AS_GOOD, CHEAPER))
+    found = judged(claim, store, a_error=error, a_cost=same, b_error=spread_of_b, b_cost=same)
+    assert (found.finding, found.p, found.seeds_needed) == (Finding.inconclusive, 1.0, None)
+    assert found.reason.startswith("In one part both sides are the same in every replicate, neither as claimed nor")
+
+
+def test_a_contradicted_part_is_not_hidden_by_a_tie(store):
+    claim = JointClaim(
+        **COMMON, parts=(CHEAPER, AS_GOOD, StatementClaim(**COMMON, left=ERROR_A, relation="below", right=ERROR_B))
+    )
+    found = judged(claim, store, a_error=CLOSE, a_cost=DEAR, b_error=CLOSE, b_cost=CHEAP)
+    assert found.finding is Finding.worse
+
+
+def test_a_joint_claim_needs_the_seeds_of_its_most_demanding_part(store):
+    """Two seeds compare means; three compare spreads."""
+    one = {"a_error": CLOSE[:1], "a_cost": CHEAP[:1], "b_error": WIDE[:1], "b_cost": DEAR[:1]}
+    found = judged(JOINT, store, **one)
+    assert (found.finding, found.seeds_needed) == (Finding.inconclusive, 2) and "2 more seeds" in found.reason
+
+
+def test_a_contradicted_part_is_not_hidden_by_one_with_too_few_seeds(store):
+    two = {"a_error": CLOSE[:2], "a_cost": DEAR[:2], "b_error": WIDE[:2], "b_cost": CHEAP[:2]}
+    found = judged(JOINT, store, **two)
+    assert found.finding is Finding.worse and found.claim is JOINT
+    assert found.p == pytest.approx(3 * ttest_ind(DEAR[:2], CHEAP[:2], equal_var=False).pvalue)
+
+
 LOW, HIGH = (3.0, 3.1, 2.9, 3.0, 3.05), (9.0, 9.1, 8.9, 9.0, 9.05)
 NEAR = (4.9, 5.6, 4.4, 5.2, 5.0)
 
@@ -151,6 +215,28 @@ def test_a_condition_can_be_said_to_be_off_the_front(store):
         is_on=False,
     )
     assert judged(off, store, a_error=CHEAP, a_cost=CHEAP, b_error=LOW, b_cost=LOW).finding is Finding.reproduced
+
+
+OTHER_THERE = {"a_error": CHEAP, "a_cost": CHEAP, "b_error": LOW, "b_cost": LOW}
+
+
+@pytest.mark.parametrize(("is_on", "finding"), [(True, Finding.worse), (False, Finding.reproduced)])
+def test_a_dominator_that_is_there_decides_without_the_others(store, is_on, finding):
+    found = judged(replace(FRONT, is_on=is_on), store, **OTHER_THERE)
+    assert found.finding is finding
+    assert found.p == pytest.approx(2 * ttest_ind(CHEAP, LOW, equal_var=False).pvalue)
+
+
+def test_a_front_says_which_condition_it_waits_for(store):
+    found = judged(FRONT, store, **{**OTHER_THERE, "b_cost": HIGH})
+    assert (found.finding, found.seeds_needed) == (Finding.inconclusive, 2) and found.claim is FRONT
+    assert found.reason == "No complete replicate has error of c yet; at least 2 more seeds are needed."
+
+
+def test_an_equal_point_without_spread_does_not_dominate(store):
+    same = (5.0,) * 5
+    found = judged(FRONT, store, a_error=same, a_cost=same, b_error=same, b_cost=same, c_error=DEAR, c_cost=HIGH)
+    assert found.finding is Finding.reproduced
 
 
 def test_equal_costs_without_spread_leave_the_error_to_decide(store):

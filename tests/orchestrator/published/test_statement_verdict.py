@@ -64,6 +64,19 @@ def test_what_is_not_shown_says_in_which_direction_it_was_seen() -> None:
     assert "against the claim" in half.reason
 
 
+@pytest.mark.parametrize(
+    ("margin", "right", "reason"),
+    [
+        (0.0, by_seed(3, 2, 1), "Both sides have the same mean"),
+        (1.0, by_seed(0, 1, 2), "Both sides are just the margin apart"),
+    ],
+)
+def test_a_tie_is_neither_as_claimed_nor_against_it(margin: float, right: dict[int, float], reason: str) -> None:
+    found = judged(claim(margin=margin), by_seed(1, 2, 3), right)
+    assert (found.finding, found.p, found.seeds_needed) == (Finding.inconclusive, 1.0, None)
+    assert found.reason == f"{reason}, neither as claimed nor against the claim."
+
+
 def test_two_evaluations_of_one_condition_are_compared_by_replicate() -> None:
     """Differences -1, -2 and -3: t = -2 / (1 / sqrt(3)) with 2 degrees of freedom; as groups nothing would show."""
     left, right = by_seed(9, 48, 87), by_seed(10, 50, 90)
