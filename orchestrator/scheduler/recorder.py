@@ -121,15 +121,12 @@ class Recorder:
     def _together(self) -> Iterator[None]:
         """A block of writes that are all in the store at its end; where they are not, each is as it was before."""
         self._written.clear()
-        known = (self._run_ids, self._offsets, self._conditions)
-        before = [dict(one) for one in known]
+        before = dict(self._run_ids), dict(self._offsets), dict(self._conditions)
         try:
             with self._tracking.together():
                 yield
         except BaseException:
-            for one, earlier in zip(known, before, strict=True):
-                one.clear()
-                one.update(earlier)
+            self._run_ids, self._offsets, self._conditions = before
             raise
         with self._lock:
             for replicate in self._written:
