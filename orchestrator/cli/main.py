@@ -2,7 +2,6 @@
 
 import errno
 import math
-import shlex
 import sys
 import warnings
 from pathlib import Path
@@ -294,22 +293,16 @@ def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:
     out.print(f"{sweep.name}: {num_complete} complete, {outcome.num_failed} failed", markup=False)
     if outcome.num_unwritten:
         unwritten = "The tracking store stayed unavailable; the journals keep what it lacks."
-        _fail(f"{unwritten} `{_this_command()}` writes it when the store is available again.", FAILED)
+        from orchestrator.cluster.submission import this_command
+
+        _fail(f"{unwritten} `{this_command()}` writes it when the store is available again.", FAILED)
     raise SystemExit(FAILED if outcome.num_failed else DONE)
 
 
 def _say_how_to_continue(reason: str) -> NoReturn:
-    _fail(f"{reason} Finished work is kept; `{_this_command()}` continues from here.", FAILED)
+    from orchestrator.cluster.submission import this_command
 
-
-def _this_command() -> str:
-    """What continues it; a job is sent again, for nobody types what runs in it."""
-    from orchestrator.cluster.submission import continued_by
-    from orchestrator.environment.redaction import without_secrets
-
-    command, *options = sys.argv[1:]
-    again = continued_by(options) if command == "run" else shlex.join(["ponderay", command, *options])
-    return without_secrets(again)
+    _fail(f"{reason} Finished work is kept; `{this_command()}` continues from here.", FAILED)
 
 
 def _fail(message: str, code: int) -> NoReturn:

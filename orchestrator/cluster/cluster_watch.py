@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from orchestrator.cluster import token as ray_token
 from orchestrator.cluster.session import Connection
+from orchestrator.cluster.submission import this_command
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.scheduler.stop_request import Stopping
 
@@ -143,8 +144,9 @@ class ClusterWatch:
             if self._connection.is_local:
                 self._connection.end_processes()
             reason = self._stopping.reason or f"{self.lost}."
-            print(f"ponderay: {reason} Ray does not let go of this process. Finished work is kept; the same command "
-                  "continues from here.", file=sys.stderr, flush=True)  # fmt: skip
+            again = f"`{this_command()}`" if sys.argv[1:2] == ["run"] else "the same command"
+            said = f"{reason} Ray does not let go of this process. Finished work is kept; {again} continues from here."
+            print(f"ponderay: {said}", file=sys.stderr, flush=True)
             os._exit(FAILED)
         if now - self._interrupted_s > AGAIN_S:
             self._interrupted_s = now

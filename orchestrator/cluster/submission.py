@@ -5,13 +5,14 @@ import math
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
-from orchestrator.environment.redaction import is_secret_name, redacted_setting
+from orchestrator.environment.redaction import is_secret_name, redacted_setting, without_secrets
 from trainables.errors import InputError
 
 STOP_S: Final = 60
@@ -101,6 +102,13 @@ def continued_by(options: Sequence[str]) -> str:
         given = {name: value for name, value in variables.items() if name not in OF_JOBS}
         return submit_again(shlex.join([*RUN, *options]), given, None)
     return shlex.join(["ponderay", "run", *options])
+
+
+def this_command() -> str:
+    """What continues the command of this process; a job is sent again, for nobody types what runs in it."""
+    command, *options = sys.argv[1:]
+    again = continued_by(options) if command == "run" else shlex.join(["ponderay", command, *options])
+    return without_secrets(again)
 
 
 def named_variables(named: list[str] | None) -> dict[str, str]:

@@ -105,6 +105,7 @@ def test_what_failed_has_its_cause_in_the_cluster_only_where_that_is_away(cluste
 def test_a_main_thread_that_nothing_gets_out_of_ray_ends_with_its_process(cluster, monkeypatch, capsys):
     ended: list[int] = []
     monkeypatch.setattr(cluster_watch, "STUCK_S", 0.1)
+    monkeypatch.setattr(cluster_watch.sys, "argv", ["ponderay", "run", "toy.py:toy"])
     monkeypatch.setattr(cluster_watch.os, "kill", lambda *_: None)
     monkeypatch.setattr(cluster_watch.os, "_exit", ended.append)
     cluster.dead, cluster.is_local, left = "gcs_server", True, ["agent"]
@@ -112,7 +113,9 @@ def test_a_main_thread_that_nothing_gets_out_of_ray_ends_with_its_process(cluste
     with ClusterWatch(cluster, 600.0, print, Stopping()):
         until(lambda: ended)
     assert ended[0] == 1 and not left
-    assert "has lost its process gcs_server. Ray does not let go of this process." in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "has lost its process gcs_server. Ray does not let go of this process." in said
+    assert "`ponderay run toy.py:toy` continues from here." in said
 
 
 def test_a_process_that_was_stopped_itself_asks_before_it_says_silence(cluster, monkeypatch):
