@@ -42,6 +42,8 @@ def train(config: AsrConfig, trial: Trial) -> None:
     """
     examples, device = load_examples(config.data, config.ar.features), distributed.device()
     ar = load_ar(config, trial)
+    controllers_in_use = [config.controller] + [e.controller for e in config.evaluations if e.controller]
+    kept = frozen.keep_all(config, ar, controllers_in_use, examples.train, examples.validation)
     rng.seed_everything(config.seed)
     recogniser = Recogniser(config, len(examples.labels), ar).to(device)
     learns = [parameter for parameter in recogniser.parameters() if parameter.requires_grad]
@@ -50,8 +52,6 @@ def train(config: AsrConfig, trial: Trial) -> None:
     order = rng.generator(config.seed, "order")
     routing = rng.generator(config.seed, "routing", distributed.rank())
     first = 1
-    controllers_in_use = [config.controller] + [e.controller for e in config.evaluations if e.controller]
-    kept = frozen.keep_all(config, ar, controllers_in_use, examples.train, examples.validation)
     if restored := trial.restore():
         state = checkpoint.load(restored)
         _put_back(recogniser, state)

@@ -71,7 +71,8 @@ def trained(tmp_path_factory, ar) -> FolderTrial:
 
 
 @pytest.mark.parametrize("config", [CONFIG, JOINT, LEARNED], ids=["surprisal", "joint", "learned"])
-def test_a_resumed_run_equals_an_uninterrupted_one_in_all_digits(tmp_path, ar, config):
+def test_a_resumed_run_equals_an_uninterrupted_one_in_all_digits(tmp_path, ar, config, monkeypatch):
+    monkeypatch.setenv("PONDERAY_CACHE", str(tmp_path / "cache"))  # the first run fills it
     whole, cut = FolderTrial(tmp_path / "whole", ar), FolderTrial(tmp_path / "cut", ar, cut_after=2)
     train.train(config, whole)
     with pytest.raises(InterruptedTrialError):
