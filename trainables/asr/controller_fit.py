@@ -45,8 +45,12 @@ def all_fits(
     config: AsrConfig, ar: AutoregressiveModel, examples: Examples, known: Fits | None = None
 ) -> dict[str, SurprisalFit]:
     """A fit for every surprisal controller of training and testing; those that are `known` stay as they are."""
-    controllers_in_use = [config.controller] + [e.controller for e in config.evaluations if e.controller]
-    return dict(known or {}) | missing_fits(config, controllers_in_use, ar, examples, known or {})
+    return dict(known or {}) | missing_fits(config, controllers_in_use(config), ar, examples, known or {})
+
+
+def controllers_in_use(config: AsrConfig) -> list[Controller]:
+    """That of training, and those that evaluations have of their own."""
+    return [config.controller] + [evaluation.controller for evaluation in config.evaluations if evaluation.controller]
 
 
 def missing_fits(

@@ -17,7 +17,7 @@ from trainables.asr import controller as controllers
 from trainables.asr import figure, frozen, latency, released
 from trainables.asr.config import AsrConfig, Evaluation, Learned
 from trainables.asr.controller import Control, SurprisalFit
-from trainables.asr.controller_fit import Fits, all_fits, control, missing_fits
+from trainables.asr.controller_fit import Fits, all_fits, control, controllers_in_use, missing_fits
 from trainables.asr.cost import runs_ar
 from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.data.batches import Batch, bucketed, collate
@@ -42,8 +42,7 @@ def train(config: AsrConfig, trial: Trial) -> None:
     """
     examples, device = load_examples(config.data, config.ar.features), distributed.device()
     ar = load_ar(config, trial)
-    controllers_in_use = [config.controller] + [e.controller for e in config.evaluations if e.controller]
-    kept = frozen.keep_all(config, ar, controllers_in_use, examples.train, examples.validation)
+    kept = frozen.keep_all(config, ar, controllers_in_use(config), examples.train, examples.validation)
     rng.seed_everything(config.seed)
     recogniser = Recogniser(config, len(examples.labels), ar).to(device)
     learns = [parameter for parameter in recogniser.parameters() if parameter.requires_grad]
