@@ -68,6 +68,29 @@ def laptop_librispeech(size: Size = "full") -> Sweep:
     return _sweep("laptop_librispeech", size, about, config, conditions, reference="always_small", seeds=(1, 2, 3))
 
 
+def laptop_size(size: Size = "full") -> Sweep:
+    """The small and the big network alone, at three widths of the layers around them and two of the big network.
+
+    Finds a size for a laptop at which the big network is worth its cost; without that no routing can be.
+    """
+    few = LibriSpeech(num_train_utterances=40, num_validation_utterances=6, num_test_utterances=8)
+    config = laptop(few if size == "smoke" else LibriSpeech(), num_epochs=20, num_pretraining_epochs=4, keep_every=4)
+    config = config.with_value("training.batch_size", 8).with_value("training.num_epochs", 2 if size == "smoke" else 20)
+    networks = {"small": {"controller": AlwaysSmall()}} | {
+        f"big={width}": {"controller": AlwaysBig(), "network.big_hidden_size": width} for width in (512, 2048)
+    }
+    conditions = [
+        Condition(
+            f"around={around},{name}",
+            {"network.pre_hidden_size": around, "network.post_hidden_size": around, **values},
+        )
+        for around in (16, 32, 64)
+        for name, values in networks.items()
+    ]
+    about = "Small and big network alone, three widths of the layers around them; a laptop's sizes, Mini-LibriSpeech."
+    return _sweep("laptop_size", size, about, config, conditions, reference="around=32,small", seeds=(1, 2))
+
+
 def _table2(name: str, task: Task, size: Size) -> Sweep:
     """Table 2: surprisal, random, learned and fixed routing."""
     config = base(task, size)
@@ -310,6 +333,7 @@ FIRST: Final = "demo"
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "demo": demo,
     "laptop_librispeech": laptop_librispeech,
+    "laptop_size": laptop_size,
     "ar_encoder": ar_encoder,
     "joint_training": joint_training,
     **{name: partial(study, name, MINI_LIBRISPEECH) for name, study in ON_MINI_LIBRISPEECH.items()},
