@@ -1,4 +1,4 @@
-"""Which tests run side by side: a worker takes a whole file, and one worker all files on Ray, so that there is one Ray.
+"""Which tests run side by side: a worker takes a whole file, and one worker all files on the shared Ray.
 
 Marks of groups would say the same, but pytest 9.2 has no `_nodeid`, by which pytest-xdist 3.8 passes them on.
 """
@@ -10,18 +10,29 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 MOST_WORKERS: Final = 4  # of some 2 GB each
-ON_RAY: Final = frozenset(
-    f"tests/{name}.py"
-    for name in (
-        "integration/test_autoscaling", "integration/test_bucket",
-        "integration/test_command",
-        "integration/test_doctor", "integration/test_examples", "integration/test_faults",
-        "integration/test_jobs", "integration/test_lost_ray", "integration/test_on_ray", "integration/test_overhead",
-        "integration/test_recogniser", "integration/test_secrets", "integration/test_small_nodes", "test_own_model",
-        "test_packaging", "test_ponderay",
-    )
+SHARED_RAY: Final = frozenset(
+    f"tests/integration/{name}.py"
+    for name in ("test_autoscaling", "test_bucket", "test_doctor", "test_on_ray", "test_recogniser")
+)
+"""Files with tests on the session's one Ray."""
+
+OWN_RAYS: Final = (
+    frozenset(
+        f"tests/{name}.py"
+        for name in (
+            "integration/test_examples", "integration/test_jobs", "integration/test_overhead",
+            "integration/test_small_nodes", "test_own_model", "test_ponderay",
+        )
+    ),
+    frozenset(
+        f"tests/{name}.py"
+        for name in (
+            "integration/test_command", "integration/test_faults", "integration/test_lost_ray",
+            "integration/test_secrets", "test_packaging",
+        )
+    ),
 )  # fmt: skip
-"""Files with tests that start Ray or use the tests' own."""
+"""Files whose programs start a Ray each, and mostly wait for it: two lots, each one test after the other."""
 
 LONGEST: Final = frozenset(
     {"tests/cluster/test_cluster.py", "tests/cluster/test_slurm.py", "tests/trainables/act/test_train.py"}
@@ -36,7 +47,9 @@ class FilesToWorkers(LoadScopeScheduling):
         file = nodeid.partition("::")[0]
         if file.startswith("tests/cluster/"):
             return "machines"  # made of namespaces, one lot at a time, beside the one Ray of the others
-        return "Ray" if file in ON_RAY else file
+        if file in SHARED_RAY:
+            return "Ray"
+        return next((f"Ray of its own, lot {n}" for n, lot in enumerate(OWN_RAYS) if file in lot), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FilesToWorkers:
@@ -54,5 +67,5 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuses a file that uses Ray and is not named above; puts the longest files first."""
     on_ray = {item.location[0] for item in items if "ray_instance" in getattr(item, "fixturenames", ())}
-    assert on_ray <= ON_RAY, f"add to ON_RAY in tests/workers.py: {sorted(on_ray - ON_RAY)}"
+    assert on_ray <= SHARED_RAY, f"add to SHARED_RAY in tests/workers.py: {sorted(on_ray - SHARED_RAY)}"
     items.sort(key=lambda item: item.location[0] not in LONGEST)
