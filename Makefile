@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DOCS := build/docs
 
-.PHONY: demo test check format docs
+.PHONY: demo test check format docs results
 
 demo: .venv/installed
 	$(BIN)/ponderay run asr.demo
@@ -18,11 +18,15 @@ check: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m evidence.make_page --check
 	$(MAKE) test
 
 format: .venv/installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+results: .venv/installed
+	$(BIN)/python -m evidence.make_page
 
 docs: .venv/installed
 	PDOC_ALLOW_EXEC=1 $(BIN)/pdoc --docformat google --no-show-source --output-directory $(DOCS) ponderay orchestrator search_spaces trainables

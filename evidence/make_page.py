@@ -1,0 +1,119 @@
+"""Makes RESULTS.md from bundles of raw results and the notes beside them.
+
+`python -m evidence.make_page` writes RESULTS.md and a picture of each front; with --check it writes nothing, verifies
+every bundle and says whether the page is what they give. A study is `NAME.zip`, which `ponderay report SWEEP --bundle
+evidence/NAME.zip` wrote, and `NAME.md`: a title, the question, a line `{answers}`, and what was learnt. A note without
+a bundle stands as it is; those are benchmarks.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.published.verdict import Finding
+from orchestrator.report.answers import Answers, answer
+from orchestrator.report.bundle.read import read_bundle
+from orchestrator.report.bundle.records import parse, read_question, read_study
+from orchestrator.report.bundle.verify import verify
+from orchestrator.report.claim_table import claim_table
+from orchestrator.report.comparison_table import comparison_table
+from orchestrator.report.condition_table import condition_table
+from orchestrator.report.front_files import draw_front
+from orchestrator.report.table import Table, to_markdown
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "RESULTS.md"
+ANSWERS = "{answers}"
+HEAD = """\
+# Results
+
+Also those that one hoped to be better. `make results` makes this page from the bundles of raw replicates in
+[evidence/](evidence) and the notes beside them; `ponderay verify evidence/NAME.zip` makes the tables of a bundle again.
+"""
+
+
+def main() -> int:
+    """Writes the page, or with --check compares it."""
+    entries, notes = _names(".zip"), [name for name in _names(".md") if not (HERE / f"{name}.zip").exists()]
+    if "--check" not in sys.argv[1:]:
+        for name in entries:
+            draw_front(_answers(name), (), HERE / f"{name}.html", HERE / f"{name}.png")
+            (HERE / f"{name}.html").unlink()
+        PAGE.write_text(page(entries, notes), encoding="utf-8")
+        return 0
+    different = [name for name in entries if verify(HERE / f"{name}.zip").differences]
+    if PAGE.read_text(encoding="utf-8") != page(entries, notes):
+        different.append(PAGE.name)
+    print(f"Not what the bundles give: {', '.join(different)}" if different else f"{len(entries)} bundles: all equal")
+    return 1 if different else 0
+
+
+def page(entries: list[str], notes: list[str]) -> str:
+    """The whole of RESULTS.md."""
+    studies = [_note(name).replace(ANSWERS, entry(name)) for name in entries]
+    return "\n".join([HEAD, *studies, *map(_note, notes)])
+
+
+def entry(name: str) -> str:
+    """What the bundle `name` says: how it was made, its front, comparisons and verdicts."""
+    found = _answers(name)
+    shown = [condition_table(found), comparison_table(found)]
+    parts = [_made(name, found), f'<img src="evidence/{name}.png" width="640" alt="The front of {name}">\n']
+    parts += [_short(to_markdown(table)) for table in shown if table.rows]
+    return "\n".join([*parts, *_verdicts(found)]).rstrip()
+
+
+def _made(name: str, answers: Answers) -> str:
+    """Command, seeds, commits, machine and hours."""
+    provenance = parse(read_bundle(HERE / f"{name}.zip")[1]["provenance.json"], "provenance.json")
+    complete = [one for one in answers.study.replicates if one.state == "complete"]
+    seeds = sorted({one.seed for one in complete})
+    commits = ", ".join(commit[:7] for commit in provenance["commits"])
+    hours = sum(one.duration_s for one in complete) / 3600
+    devices = ", ".join(dict.fromkeys(one.device for one in complete if one.device)) or "CPU"
+    states = Counter(one.state for one in answers.study.replicates)
+    others = "".join(f", {count} {state}" for state, count in states.items() if state != "complete")
+    return (
+        f"`ponderay run {answers.question.sweep}`, seeds {', '.join(map(str, seeds))}; {len(complete)} complete"
+        f"{others}; commit {commits or 'not known'}; {devices}; {hours:.1f} hours of replicates. "
+        f"Check it: `ponderay verify evidence/{name}.zip`.\n"
+    )
+
+
+def _verdicts(answers: Answers) -> Iterator[str]:
+    """Those claims that something can be said of, and how many there are beside."""
+    decided = [one for one in answers.verdicts if one.finding is not Finding.not_comparable]
+    if decided:
+        yield _short(to_markdown(_without_reasons(claim_table(answers.question.sweep, tuple(decided)))))
+    if others := len(answers.verdicts) - len(decided):
+        yield f"{others} published numbers and statements are of other sizes or data: not comparable.\n"
+
+
+def _without_reasons(table: Table) -> Table:
+    printed = tuple(column for column in table.printed if column.heading != "seeds still needed")
+    return replace(table, printed=printed)
+
+
+def _short(text: str) -> str:
+    """Without the notes that every table has."""
+    kept = [line for line in text.splitlines() if not line.startswith(("Mean ± sample", "Bold:"))]
+    return "\n".join(line for line, after in zip(kept, [*kept[1:], ""], strict=True) if line or after) + "\n"
+
+
+def _answers(name: str) -> Answers:
+    members = read_bundle(HERE / f"{name}.zip")[1]
+    return answer(read_study(members["study.json"]), read_question(members["question.json"]))
+
+
+def _note(name: str) -> str:
+    return (HERE / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _names(ending: str) -> list[str]:
+    return sorted(file.stem for file in HERE.glob(f"*{ending}"))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
