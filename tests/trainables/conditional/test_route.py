@@ -1,14 +1,18 @@
 """Each network sees only its frames; the masked form, which runs both on all frames, is the oracle."""
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch import Tensor, nn
 
-from trainables.asr.network import WindowLinear, two_layers
-from trainables.asr.routing import mix, route, windows
+from trainables.conditional.route import mix, route
+
+
+def two_layers(num_inputs, hidden_size, num_outputs):
+    return nn.Sequential(nn.Linear(num_inputs, hidden_size), nn.LeakyReLU(), nn.Linear(hidden_size, num_outputs))
 
 
 def run(router, frames, choice, small, big):
@@ -60,17 +64,45 @@ def test_a_mixed_frames_choice_has_the_difference_of_the_networks_as_gradient():
     torch.testing.assert_close(used.grad, (big(frames) - small(frames)).sum(1).detach())
 
 
-@pytest.mark.parametrize("kernel_frames", [1, 3, 11])
-def test_windows_of_packed_frames_are_what_a_padded_convolution_sees(kernel_frames: int):
-    lengths = torch.tensor([5, 9, 1, 7])
-    padded = torch.randn(4, 9, 6) * (torch.arange(9) < lengths[:, None])[..., None]
-    packed = pack_padded_sequence(padded, lengths, batch_first=True, enforce_sorted=False)
-    layer = WindowLinear(6, 4, kernel_frames, dropout=0.0)
-    convolution = nn.Conv1d(6, 4, kernel_frames, padding=kernel_frames // 2)
-    with torch.no_grad():
-        convolution.weight.copy_(layer.linear.weight.unflatten(1, (kernel_frames, 6)).transpose(1, 2))
-        convolution.bias.copy_(layer.linear.bias)
-    outputs = pad_packed_sequence(packed._replace(data=layer(windows(packed, kernel_frames))), batch_first=True)[0]
-    expected = convolution(padded.transpose(1, 2)).transpose(1, 2)
-    for row, length in enumerate(lengths.tolist()):
-        torch.testing.assert_close(outputs[row, :length], expected[row, :length], rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize("shape", [(7,), (7, 3), (7, 2, 5), (7, 2, 3, 3)])
+def test_rows_may_have_any_shape(shape):
+    """Where y = 2 x, or -x of the big network."""
+    rows, chosen = torch.randn(shape), torch.rand(7) < 0.5
+    signs = torch.where(chosen, -1.0, 2.0).reshape(-1, *[1] * (len(shape) - 1))
+    networks = (lambda x: 2 * x, lambda x: -x)
+    torch.testing.assert_close(route(rows, chosen, *networks), signs * rows)
+    torch.testing.assert_close(mix(rows, chosen.float(), *networks), signs * rows)
+
+
+@dataclass
+class Looked:
+    """No tensor: rows of a table, looked up where they are asked for."""
+
+    table: Tensor
+    index: Tensor
+
+    def __getitem__(self, places):
+        return Looked(self.table, self.index[places])
+
+
+def test_rows_may_be_what_can_be_indexed():
+    rows, chosen = Looked(torch.randn(5, 3), torch.tensor([4, 4, 0, 2])), torch.tensor([True, False, True, True])
+    networks = (lambda looked: looked.table[looked.index], lambda looked: -looked.table[looked.index])
+    signs = torch.where(chosen, -1.0, 1.0)[:, None]
+    torch.testing.assert_close(route(rows, chosen, *networks), signs * rows.table[rows.index])
+
+
+@pytest.mark.parametrize("chosen", [[True, False, True, False], [True] * 4, [False] * 4])
+def test_gradients_are_those_of_finite_differences(chosen):
+    small, big = nn.Linear(3, 2).double(), nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2)).double()
+    rows, used = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((4, 3), (4,)))
+    assert torch.autograd.gradcheck(lambda rows: route(rows, torch.tensor(chosen), small, big), rows)
+    assert torch.autograd.gradcheck(lambda rows, used: mix(rows, used, small, big), (rows, used))
+
+
+def test_one_network_alone_takes_all_rows_and_none_is_refused():
+    rows, chosen = torch.randn(4, 3), torch.tensor([True, False, False, True])
+    assert torch.equal(route(rows, chosen, None, torch.neg), -rows)
+    assert torch.equal(route(rows, chosen, torch.neg, None), -rows)
+    with pytest.raises(ValueError, match="`small` or `big` must be a network, but both are None"):
+        route(rows, chosen, None, None)
