@@ -26,7 +26,7 @@ TENSOR_MODULES = {
         "encoders", "evaluation", "frozen", "latency", "network", "pretraining", "recogniser", "recurrent", "released",
         "windows",
     ),
-    "conditional": ("route", "straight_through", "surprisal_controller", "surprisal_fit"),
+    "conditional": ("macs", "route", "straight_through", "surprisal_controller", "surprisal_fit"),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
     "lm": (
         "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
