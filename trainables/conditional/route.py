@@ -81,6 +81,7 @@ def mix(rows: Tensor | Rows, used_big: Float[Tensor, " N"], small: Network, big:
     With u = `straight_through.threshold(logits)` a gate is trained: dL/du_n = dL/dy_n . (big(x_n) - small(x_n)). For
     that both networks must run on every row, in training; in testing `route` gives the same outputs for less.
     """
-    from_big, from_small = big(rows), small(rows)
-    used = used_big.reshape(-1, *[1] * (from_big.dim() - 1))
-    return used * from_big + (1 - used) * from_small
+    from_big = big(rows)
+    column = (-1, *[1] * (from_big.dim() - 1))
+    # reshaped twice: recorded runs repeat to the last digit only where gradients are added in the order they were
+    return used_big.reshape(column) * from_big + (1 - used_big.reshape(column)) * small(rows)

@@ -145,6 +145,8 @@ def test_the_count_can_be_read_on_the_way_and_starts_anew():
 @pytest.mark.gpu
 def test_cudnns_layers_count_every_weight_for_every_row():
     """Two layers of two directions, on 11 packed rows; and twice that for the gradients."""
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
     packed = pack_padded_sequence(ROWS.cuda(), torch.tensor([5, 3, 2, 1]), batch_first=True)
     layers, expected = nn.GRU(8, 6, num_layers=2, bidirectional=True).cuda(), 11 * 2 * 3 * (8 * 6 + 36 + 12 * 6 + 36)
     with count_macs() as macs:
