@@ -17,8 +17,8 @@ ON_RAY: Final = frozenset(
         "integration/test_command",
         "integration/test_doctor", "integration/test_examples", "integration/test_faults",
         "integration/test_jobs", "integration/test_lost_ray", "integration/test_on_ray", "integration/test_overhead",
-        "integration/test_recogniser", "integration/test_secrets", "integration/test_small_nodes", "test_own_model",
-        "test_packaging", "test_ponderay",
+        "integration/test_recogniser", "integration/test_secrets", "integration/test_small_nodes",
+        "test_conditional_page", "test_own_model", "test_packaging", "test_ponderay",
     )
 )  # fmt: skip
 """Files with tests that start Ray or use the tests' own."""

@@ -106,3 +106,14 @@ def test_one_network_alone_takes_all_rows_and_none_is_refused():
     assert torch.equal(route(rows, chosen, torch.neg, None), -rows)
     with pytest.raises(ValueError, match="`small` or `big` must be a network, but both are None"):
         route(rows, chosen, None, None)
+
+
+def test_a_gates_gradient_repeats_to_the_last_digit():
+    """Beside a penalty of the gate, against the formula as it is written: sums of three depend on their order."""
+    small, big, rows = nn.Linear(8, 8), two_layers(8, 24, 8), torch.randn(500, 8)
+    found = []
+    for mixed in (mix, lambda rows, u, small, big: u[:, None] * big(rows) + (1 - u[:, None]) * small(rows)):
+        used = (torch.arange(500) % 3 == 0).float().requires_grad_()
+        (mixed(rows, used, small, big).square().sum() + 0.1 * (used - 0.3).square().sum()).backward()
+        found.append(used.grad)
+    assert torch.equal(*found)
