@@ -26,9 +26,10 @@ from search_spaces.asr_sizes import MINI_LIBRISPEECH, base, laptop
 from trainables.asr import network
 from trainables.asr.autoregressive import AutoregressiveModel, surprisal
 from trainables.asr.config import AsrConfig
-from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.controller import Control
 from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.recogniser import Recogniser
+from trainables.conditional.surprisal_controller import SurprisalFit
 
 NUM_LABELS, FRAMES_A_LABEL = 40, 10
 

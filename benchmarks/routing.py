@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from trainables.asr.config import Recurrent
 from trainables.asr.network import make_parts
-from trainables.asr.routing import mix, route
+from trainables.conditional.route import mix, route
 
 WIDTH, BIG_HIDDEN = 512, 2048
 RATES = (0.1, 0.25, 0.5, 0.75, 0.9)

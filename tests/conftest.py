@@ -24,8 +24,9 @@ TENSOR_MODULES = {
     "asr": (
         "autoregressive", "controller", "controller_fit", "ctc_loss", "data.batches", "data.features", "decode",
         "encoders", "evaluation", "frozen", "latency", "network", "pretraining", "recogniser", "recurrent", "released",
-        "routing",
+        "windows",
     ),
+    "conditional": ("macs", "route", "straight_through", "surprisal_controller", "surprisal_fit"),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
     "lm": (
         "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",

@@ -21,7 +21,7 @@ OWN_RAYS: Final = (
         f"tests/{name}.py"
         for name in (
             "integration/test_examples", "integration/test_jobs", "integration/test_overhead",
-            "integration/test_small_nodes", "test_own_model", "test_ponderay",
+            "integration/test_small_nodes", "test_conditional_page", "test_own_model", "test_ponderay",
         )
     ),
     frozenset(

@@ -1,6 +1,7 @@
 """Analytic multiply-accumulates, one for each weight used once; biases and elementwise steps are not counted.
 
-Analytic because `torch.utils.flop_counter` sees nothing in fused recurrent layers on a CPU.
+Analytic, so that a plan and a budget know it before anything runs; what has run is counted by
+`trainables.conditional.macs`, which holds these counts against it.
 """
 
 

@@ -1,7 +1,6 @@
-"""Which frames take the big network: p_big of each frame, the choice, and the learned gate's gradient."""
+"""Which frames take the big network under each controller of the config, and what the learned one's usage costs."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -18,26 +17,8 @@ from trainables.asr.config import (
     Surprisal,
 )
 from trainables.asr.data.batches import valid_frames
-
-
-@dataclass(frozen=True)
-class SurprisalFit:
-    """The two scalars of equation 3, with the mean and variance that they attain on the frames they were fitted to.
-
-    Attributes:
-        w: per nat of surprisal, positive.
-        b: bias.
-        mean_p, var_p: of p_big; they miss the targets where no (w, b) attains them.
-    """
-
-    w: float
-    b: float
-    mean_p: float
-    var_p: float
-
-    def raised(self, by: float) -> "SurprisalFit":
-        """With `by` added to its bias (Lugosch et al. 2020, arXiv:2006.01659, appendix B: b to b + 4)."""
-        return replace(self, b=self.b + by)
+from trainables.conditional import straight_through, surprisal_controller
+from trainables.conditional.surprisal_controller import SurprisalFit
 
 
 @dataclass(frozen=True)
@@ -55,7 +36,7 @@ def uses_surprisal(controller: Controller) -> bool:
 
 
 def p_big(control: Control, surprisals: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
-    """The probability that a frame takes the big network (ibid., equation 3, for the surprisal controller).
+    """The probability that a frame takes the big network.
 
     The learned controller has none before its gate has run.
     """
@@ -63,7 +44,7 @@ def p_big(control: Control, surprisals: Float[Tensor, "B T"]) -> Float[Tensor, "
         case Surprisal() | Budget():
             if control.fit is None:
                 raise ValueError("A surprisal controller needs its fit, but got None.")
-            return torch.sigmoid(control.fit.w * surprisals + control.fit.b)
+            return surprisal_controller.p_big(control.fit, surprisals)
         case Random(p_big=probability):
             return torch.full_like(surprisals, probability)
         case AlwaysSmall():
@@ -74,31 +55,9 @@ def p_big(control: Control, surprisals: Float[Tensor, "B T"]) -> Float[Tensor, "
             raise ValueError("The learned controller decides by its gate; it has no probability of its own.")
 
 
-def choose(p: Float[Tensor, "B T"], uniform: Float[Tensor, "B T"], routing: Routing) -> Bool[Tensor, "B T"]:
-    """Independent Bernoulli(p) choices from uniform numbers in [0, 1), or big where p > .5 (ibid., appendix C).
-
-    Of the draws, p = 0 never and p = 1 always is big.
-    """
-    return p > 0.5 if routing == "deterministic" else uniform < p
-
-
-class _Threshold(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, logits: Tensor) -> Tensor:
-        return (logits > 0).to(logits.dtype)
-
-    @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> Tensor:
-        return gradients[0]
-
-
-def threshold(logits: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
-    """1 where a logit is positive, else 0; its gradient is passed straight through to the logit.
-
-    The estimator of Bengio, Leonard and Courville (2013, arXiv:1308.3432), d threshold(z) / dz := 1.
-    """
-    thresholded: Tensor = _Threshold.apply(logits)  # type: ignore[no-untyped-call]
-    return thresholded
+def choose(control: Control, p: Float[Tensor, "B T"], uniform: Float[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
+    """Which frames take the big network; `uniform` numbers in [0, 1) are used where routing is stochastic."""
+    return surprisal_controller.choose(p, None if control.routing == "deterministic" else uniform)
 
 
 def penalty(
@@ -113,7 +72,6 @@ def penalty(
     """
     valid = valid_frames(num_frames, used_big.shape[1]).to(used_big.device)
     if learned.penalty == "corrected":
-        usage = (used_big * valid).sum(1) / num_frames.to(used_big.device)
-        return learned.weight * (usage - learned.target).square().sum()
-    deviations = ((used_big - 0.5).square() * valid).sum()
+        return learned.weight * straight_through.squared_excess(used_big, valid, learned.target)
+    deviations = straight_through.squared_deviation(used_big, valid)
     return learned.weight * deviations * (batch_size if learned.penalty == "released" else 1)

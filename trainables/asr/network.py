@@ -8,9 +8,10 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from trainables.asr.autoregressive import LEAK
 from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Convolutional, Learned, Recurrent
-from trainables.asr.controller import threshold
 from trainables.asr.recurrent import recur
-from trainables.asr.routing import Windows, mix, route, windows
+from trainables.asr.windows import Windows, windows
+from trainables.conditional.route import mix, route
+from trainables.conditional.straight_through import threshold
 
 
 class RecurrentPre(nn.Module):

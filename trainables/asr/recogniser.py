@@ -80,7 +80,7 @@ class Recogniser(nn.Module):
             log_probs, used_big = self.network(inputs, num_frames, None)
             return Output(log_probs, surprisals, used_big.detach(), used_big)
         p = controllers.p_big(control, surprisals.detach())
-        chosen = controllers.choose(p.to(uniform.dtype), uniform, control.routing)
+        chosen = controllers.choose(control, p.to(uniform.dtype), uniform)
         log_probs, used_big = self.network(inputs, num_frames, chosen)
         return Output(log_probs, surprisals, p, used_big)
 

@@ -16,7 +16,7 @@ from trainables import checkpoint, distributed, rng
 from trainables.asr import controller as controllers
 from trainables.asr import figure, frozen, latency, released
 from trainables.asr.config import AsrConfig, Evaluation, Learned
-from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.controller import Control
 from trainables.asr.controller_fit import Fits, all_fits, control, controllers_in_use, missing_fits
 from trainables.asr.cost import runs_ar
 from trainables.asr.ctc_loss import ctc_losses
@@ -25,6 +25,7 @@ from trainables.asr.data.examples import Example, Examples, load_examples
 from trainables.asr.evaluation import score, test_metrics
 from trainables.asr.frozen import Kept
 from trainables.asr.recogniser import Output, Recogniser, load_ar
+from trainables.conditional.surprisal_controller import SurprisalFit
 from trainables.config import content_hash
 from trainables.errors import DivergedError
 from trainables.trial import Trial

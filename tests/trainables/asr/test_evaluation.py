@@ -7,12 +7,13 @@ import torch
 from trainables.asr import evaluation
 from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import AsrConfig, Pretraining, Random, Recurrent, Surprisal
-from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.controller import Control
 from trainables.asr.data.config import Features
 from trainables.asr.data.examples import Example
 from trainables.asr.evaluation import Outcome, Results, label_of_frames
 from trainables.asr.latency import streaming_latency_ms
 from trainables.asr.phone_errors import Edits
+from trainables.conditional.surprisal_controller import SurprisalFit
 
 CONFIG = AsrConfig(
     ar=Pretraining(hidden_size=4, features=Features(num_mel_bins=8)),

@@ -9,11 +9,12 @@ from tests.trainables.asr.test_train import CONFIG, DATA
 from trainables.asr import frozen
 from trainables.asr.autoregressive import AutoregressiveModel, surprisal
 from trainables.asr.config import AlwaysSmall
-from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.controller import Control
 from trainables.asr.controller_fit import surprisals_of
 from trainables.asr.data.batches import collate
 from trainables.asr.data.examples import load_examples
 from trainables.asr.recogniser import Recogniser
+from trainables.conditional.surprisal_controller import SurprisalFit
 from trainables.errors import DataWarning, InputError
 
 FRAMES = CONFIG.with_value("inputs", "frames")

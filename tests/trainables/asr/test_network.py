@@ -17,7 +17,7 @@ from trainables.asr.config import (
 )
 from trainables.asr.data.config import Features
 from trainables.asr.network import RoutedNetwork, make_parts
-from trainables.asr.routing import mix
+from trainables.conditional.route import mix
 
 CONFIG = AsrConfig(
     ar=Pretraining(hidden_size=6, features=Features(num_mel_bins=8)),

@@ -8,12 +8,13 @@ import torch
 from trainables.asr import cost, evaluation, released
 from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import GREEDY, AsrConfig, Pretraining, Recurrent, Surprisal
-from trainables.asr.controller import Control, SurprisalFit
+from trainables.asr.controller import Control
 from trainables.asr.data.config import Features, Synthetic
 from trainables.asr.data.corpus import Utterance
 from trainables.asr.data.examples import Example
 from trainables.asr.data.features import fbank
 from trainables.asr.recogniser import Output, Recogniser
+from trainables.conditional.surprisal_controller import SurprisalFit
 
 CONFIG = AsrConfig(
     data=Synthetic(),

@@ -1,0 +1,63 @@
+"""The page about conditional computation does what it says: its file, its commands, and its table of blocks."""
+
+import os
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trainables import conditional
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/conditional.md").read_text()
+(SOURCE,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+COMMANDS = re.findall(r"^ponderay ([^\n]+)", PAGE, re.MULTILINE)
+
+
+def test_the_table_names_every_block():
+    listed = re.findall(r"^\| `trainables\.conditional\.(\w+)` \|", PAGE, re.MULTILINE)
+    assert sorted(listed) == sorted(one.name for one in pkgutil.iter_modules(conditional.__path__))
+
+
+def test_the_file_reports_the_cost_that_paper_says(tmp_path, monkeypatch):
+    """A convolution over 8 letters, 32 x 32 where small and 2 x 32 x 512 where big, and the output."""
+    (tmp_path / "routed.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "routed", raising=False)
+    import routed
+
+    class Trial:
+        def report(self, metrics, step):
+            self.metrics = metrics
+
+    trial = Trial()
+    routed.train(routed.Setting(), trial)
+    monkeypatch.delitem(sys.modules, "routed")
+    rate, letters = trial.metrics["rate"], len(set(Path(routed.argparse.__file__).read_text()))
+    paper = 8 * 32 * 32 + (1 - rate) * 32 * 32 + rate * 2 * 32 * 512 + 32 * letters
+    assert trial.metrics["macs"] == pytest.approx(paper, rel=1e-6)
+    assert 0.2 < rate < 0.4
+    assert trial.metrics["bits"] < 2.5  # a letter of pairs costs more than 3
+
+
+@pytest.mark.slow
+def test_the_page_does_what_it_says(workplace):
+    Path("routed.py").write_text(SOURCE)
+    printed = {}
+    for words in COMMANDS:
+        arguments = shlex.split(words, comments=True)
+        command, environment = (
+            [sys.executable, "-m", "orchestrator", *arguments],
+            os.environ | {"PYTHONPATH": str(ROOT)},
+        )
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+        assert done.returncode == 0, (words, done.stdout[-2000:], done.stderr[-2000:])
+        printed[arguments[0]] = done.stdout
+    assert list(printed) == ["run", "pareto", "compare"]
+    assert "routed: 20 complete, 0 failed" in printed["run"]
+    assert "always_big" in printed["pareto"]
+    assert "surprisal" in printed["compare"]

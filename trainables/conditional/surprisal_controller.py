@@ -1,0 +1,61 @@
+"""The surprisal controller: the less a frozen predictor expected a row, the likelier the row takes the big network.
+
+>>> import torch
+>>> from trainables.conditional.surprisal_controller import choose, p_big
+>>> from trainables.conditional.surprisal_fit import fit_surprisal
+>>> surprisals = torch.rand(1000).exponential_()  # -log p(x_t | x_1 .. x_{t-1}), of the training set
+>>> fit = fit_surprisal(surprisals.numpy(), mu=0.3, sigma2=0.04)
+>>> new = torch.tensor([0.1, 5.0])
+>>> p = p_big(fit, new)
+>>> choose(p, torch.rand(2)).shape  # drawn: big with probability p
+torch.Size([2])
+>>> choose(p).tolist()  # decided: big where p > .5
+[False, True]
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class SurprisalFit:
+    """The two scalars of equation 3, with the mean and variance that they attain on the frames they were fitted to.
+
+    Attributes:
+        w: per nat of surprisal, positive.
+        b: bias.
+        mean_p, var_p: of p_big; they miss the targets where no (w, b) attains them.
+    """
+
+    w: float
+    b: float
+    mean_p: float
+    var_p: float
+
+    def raised(self, by: float) -> "SurprisalFit":
+        """With `by` added to its bias (Lugosch et al. 2020, arXiv:2006.01659, appendix B: b to b + 4)."""
+        return replace(self, b=self.b + by)
+
+
+def p_big(fit: SurprisalFit, surprisals: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+    """The probability that a row takes the big network: sigmoid(w s + b) (ibid., equation 3).
+
+    It uses a row's own surprisal and nothing else: where that is causal, the decision is, too.
+
+    Args:
+        surprisals: s, in nats: -log of the probability (or density) that the predictor gave the row before it came.
+    """
+    return torch.sigmoid(fit.w * surprisals + fit.b)
+
+
+def choose(p: Float[Tensor, "*N"], uniform: Float[Tensor, "*N"] | None = None) -> Bool[Tensor, "*N"]:
+    """Independent Bernoulli(p) choices of the big network, or, without draws, big where p > .5 (ibid., appendix C).
+
+    Args:
+        p: in [0, 1]; of draws, p = 0 never and p = 1 always is big.
+        uniform: numbers in [0, 1), drawn by whoever has the seed.
+    """
+    return p > 0.5 if uniform is None else uniform < p

@@ -1,0 +1,123 @@
+"""How the two scalars of the surprisal controller are fitted, so that its p_big has the moments that are asked for.
+
+>>> import numpy as np
+>>> import torch
+>>> from trainables.conditional.surprisal_fit import fit_in_one_pass, fit_surprisal, fit_with_mean
+>>> surprisals = np.random.default_rng(0).gamma(2.0, 1.5, size=5000)  # nats, of every row of the training set
+>>> fit = fit_surprisal(surprisals, mu=0.3, sigma2=0.04)
+>>> round(fit.mean_p, 3), round(fit.var_p, 3)
+(0.3, 0.04)
+>>> fit = fit_with_mean(surprisals, mu=0.02, sigma2=0.04)  # a budget: the mean is met, the variance is out of reach
+>>> round(fit.mean_p, 3), round(fit.var_p, 3)
+(0.02, 0.02)
+>>> fit = fit_in_one_pass(np.split(surprisals, 100), 0.3, 0.04, "paper", torch.Generator().manual_seed(1))
+"""
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from trainables.conditional.surprisal_controller import SurprisalFit
+
+ONE_PASS_BATCH: Final = 32
+ONE_PASS_RATE: Final = 0.01
+ONE_PASS_START: Final = (0.1, -1.0)
+"""Batch size, learning rate and first (w, b) of the released one-pass fit; the paper names none."""
+
+OnePass = Literal["paper", "released"]
+"""Whose one-pass fit: as Lugosch et al. (2020) write it, or as their code does it."""
+
+
+def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) -> SurprisalFit:
+    """(w, b) that bring mean and variance of sigmoid(w s + b) to `mu` and `sigma2`, solved to convergence.
+
+    Minimises L = 1/2 (mean - mu)^2 + 1/2 (var - sigma2)^2 (Lugosch et al. 2020, arXiv:2006.01659, equation 4) over
+    all given frames at once; where the targets are out of reach this is the nearest attainable pair.
+
+    Args:
+        surprisals: (N), of all valid training frames, in nats.
+        mu: in (0, 1).
+        sigma2: in (0, .25).
+    """
+    from scipy.optimize import least_squares  # takes a second to load
+
+    values, standard, centre, spread = _standardise(surprisals)
+
+    def residuals(point: NDArray[np.float64]) -> NDArray[np.float64]:
+        p = expit(np.exp(point[0]) * standard + point[1])
+        return np.array([p.mean() - mu, p.var() - sigma2])
+
+    start = np.array([0.0, logit(mu)])
+    slope, bias = least_squares(residuals, start, bounds=([-10, -50], [10, 50]), xtol=1e-12, ftol=1e-12, gtol=1e-12).x
+    w = float(np.exp(slope) / spread) if spread > 0 else 0.0
+    return _attained(w, float(bias - w * centre), values)
+
+
+def fit_with_mean(surprisals: NDArray[np.floating], mu: float, sigma2: float) -> SurprisalFit:
+    """(w, b) at which sigmoid(w s + b) has mean `mu` exactly, with the variance as near to `sigma2` as there is.
+
+    For a budget: with m_small and m_big multiply-accumulates a row, `mu` = (budget - m_small) / (m_big - m_small). The
+    arguments are those of `fit_surprisal`.
+    """
+    from scipy.optimize import brentq, minimize_scalar  # takes a second to load
+
+    values, standard, centre, spread = _standardise(surprisals)
+
+    def bias_for(log_slope: float) -> float:
+        scaled = np.exp(log_slope) * standard
+        reach = float(np.abs(scaled).max()) + 50
+        bias: float = brentq(lambda bias: expit(scaled + bias).mean() - mu, -reach, reach, xtol=1e-12)
+        return bias
+
+    def miss(log_slope: float) -> float:
+        return float((expit(np.exp(log_slope) * standard + bias_for(log_slope)).var() - sigma2) ** 2)
+
+    log_slope = float(minimize_scalar(miss, bounds=(-10, 10), method="bounded", options={"xatol": 1e-6}).x)
+    w = float(np.exp(log_slope) / spread) if spread > 0 else 0.0
+    return _attained(w, bias_for(log_slope) - w * centre, values)
+
+
+def _standardise(
+    surprisals: NDArray[np.floating],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+    """In double precision: as they are, less their mean over their standard deviation, mean, standard deviation."""
+    values = np.asarray(surprisals, dtype=np.float64)
+    centre, spread = float(values.mean()), float(values.std())
+    return values, (values - centre) / spread if spread > 0 else np.zeros_like(values), centre, spread
+
+
+def fit_in_one_pass(
+    sequences: Sequence[NDArray[np.floating]], mu: float, sigma2: float, kind: OnePass, order: torch.Generator
+) -> SurprisalFit:
+    """(w, b) after one pass of gradient descent on equation 4, batch by batch, as the sources fit them.
+
+    `paper`: by plain gradient descent on equation 2's surprisal; `released`: by Adam, on the surprisal without
+    equation 2's 1/2 and with the unbiased variance. On small sets neither reaches the targets.
+
+    Args:
+        sequences: surprisal of each valid frame (T), in nats, 32 sequences a batch.
+        order: draws the order of the sequences.
+    """
+    scale = 2.0 if kind == "released" else 1.0
+    w, b = (torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in ONE_PASS_START)
+    optimizer_type = torch.optim.Adam if kind == "released" else torch.optim.SGD
+    optimizer = optimizer_type([w, b], lr=ONE_PASS_RATE)
+    ranked = torch.randperm(len(sequences), generator=order).tolist()
+    for first in range(0, len(ranked), ONE_PASS_BATCH):
+        frames = np.concatenate([sequences[i] for i in ranked[first : first + ONE_PASS_BATCH]])
+        p = torch.sigmoid(w * scale * torch.from_numpy(frames).double() + b)
+        loss = 0.5 * (p.mean() - mu) ** 2 + 0.5 * (p.var(correction=int(kind == "released")) - sigma2) ** 2
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    values = np.concatenate([np.asarray(one, dtype=np.float64) for one in sequences])
+    return _attained(scale * w.item(), b.item(), values)
+
+
+def _attained(w: float, b: float, values: NDArray[np.float64]) -> SurprisalFit:
+    p = expit(w * values + b)
+    return SurprisalFit(w, b, float(p.mean()), float(p.var()))
