@@ -127,7 +127,7 @@ def _importance(sweep: "Sweep", settings: "Settings") -> "Importance | None":
 def _page(
     answers: "Answers", importance: "Importance | None", tracking: "Tracking", settings: "Settings"
 ) -> tuple[str, "StudyProvenance"]:
-    from orchestrator.report.analysed import analysed
+    from orchestrator.report.analysis_figures import analysis_figures
     from orchestrator.report.page import render
     from orchestrator.report.shown import curve_conditions, shown_points
     from orchestrator.results.provenance import with_short_diffs
@@ -139,7 +139,7 @@ def _page(
         curves = tracking.read_curves(answers.study.sweep, curve_conditions(answers.front))
         provenance = provenance_of(answers.study, settings, shown)
     with spinner("Drawing"):
-        figures = analysed(settings.figures, answers.study.sweep)
+        figures = analysis_figures(settings.figures, answers.study.sweep)
         page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance, figures)
         return page, provenance
 
