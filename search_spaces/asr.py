@@ -50,13 +50,15 @@ def demo(size: Size = "full") -> Sweep:
         config = laptop(Synthetic(), num_epochs=10, num_pretraining_epochs=4, keep_every=3)
         config = config.with_value("training.batch_size", 8).with_value("training.learning_rate", 4e-3)
     conditions = (Condition("surprisal"), *_random(config), *ALWAYS)
-    about = "Surprisal, random and fixed routing on synthetic speech; laptop sizes, 2 seeds."
+    about = "Surprisal, random and fixed routing on synthetic speech; small networks, 2 seeds."
     return _sweep("demo", size, about, config, conditions, reference="random", seeds=(1, 2), smoke_seeds=(1, 2))
 
 
 def laptop_librispeech(size: Size = "full") -> Sweep:
     """Small nets on an hour of LibriSpeech, trained until CTC has left its blank plateau: minutes a run."""
+    excerpt = "an hour of LibriSpeech, 3 seeds"
     if size == "smoke":
+        excerpt = "120 utterances of LibriSpeech, 1 seed"
         few = LibriSpeech(num_train_utterances=120, num_validation_utterances=12, num_test_utterances=24)
         config = laptop(few, num_epochs=18, num_pretraining_epochs=6, keep_every=4)
     else:
@@ -64,7 +66,7 @@ def laptop_librispeech(size: Size = "full") -> Sweep:
         # with a faster decay some seeds never leave the plateau
         config = config.with_value("training.decay", 0.98)
     conditions = (*ALWAYS, Condition("surprisal"), *_random(config))
-    about = "Surprisal, random and fixed routing; laptop sizes, an hour of LibriSpeech, 3 seeds."
+    about = f"Surprisal, random and fixed routing on {excerpt}; small networks."
     return _sweep("laptop_librispeech", size, about, config, conditions, reference="always_small", seeds=(1, 2, 3))
 
 
@@ -176,6 +178,7 @@ def _ar_corpus(name: str, task: Task, size: Size) -> Sweep:
 def _search(name: str, task: Task, size: Size, learned: Learned | None = None) -> Sweep:
     """Optuna over the network and the surprisal controller's targets, or the learned one's; error against cost."""
     is_smoke = size == "smoke"
+    seeds = (1, 2) if is_smoke else (1, 2, 3)
     targets: dict[str, Distribution] = {"controller.mu": Real(0.1, 0.9), "controller.sigma2": Real(0.005, 0.08)}
     if learned:
         targets = {"controller.weight": Real(1.0, 1e4, log=True), "controller.target": Real(0.1, 0.9)}
@@ -185,7 +188,7 @@ def _search(name: str, task: Task, size: Size, learned: Learned | None = None) -
         "training.learning_rate": Real(1e-4, 1e-2, log=True),
     }
     config = base(task, size)
-    about = f"Optuna on {task.title}: {', '.join(path.rpartition('.')[2] for path in space)}; 3 seeds a setting."
+    about = f"Optuna on {task.title}: {', '.join(path.rpartition('.')[2] for path in space)}; {len(seeds)} seeds a setting."
     return Sweep(
         name=sized_name(f"asr.{name}", size),
         description=about,
@@ -193,7 +196,7 @@ def _search(name: str, task: Task, size: Size, learned: Learned | None = None) -
         base=config.with_value("controller", learned) if learned else config,
         search=Search(space, num_trials=3 if is_smoke else 60),
         objectives=OBJECTIVES,
-        seeds=(1, 2) if is_smoke else (1, 2, 3),
+        seeds=seeds,
         prerequisites=(AUTOREGRESSIVE,),
     )
 
