@@ -72,8 +72,8 @@ RAISED: Final = BIASES[-1]
 APPENDIX_B: Final = "Appendix B and Figure 3, Mini-LibriSpeech"
 CONTROLLER_BIAS: Final = ("asr.controller_bias",)
 TURN: Final = (
-    "The paper names no such point, nor how many biases it tested; of our ten the error is held to fall along the first "
-    "five, to b + 1.8, and to rise along the last five."
+    "The paper names no such point, nor how many biases it tested; of our ten the error is held to fall along the "
+    "first five, to b + 1.8, and to rise along the last five."
 )
 OF_BIAS: Final[tuple[tuple[str, str, Literal["rises", "falls"], tuple[str, ...], str], ...]] = (
     ("the more the bias is raised, the more the big network is used", "routing_rate", "rises", BIASES, ""),

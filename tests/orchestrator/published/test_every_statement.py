@@ -1,6 +1,6 @@
 """Every statement of the three sources holds in a study where it is so, and is contradicted in one where it is not.
 
-The studies are made from the statements: each place gets a mean and a spread, with which the statement is true or false.
+The studies are made from the statements: each place gets a mean and a spread by which the statement is true or false.
 """
 
 from collections.abc import Iterable, Mapping
