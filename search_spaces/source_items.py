@@ -16,8 +16,8 @@ NO_LAYERS: Final = "no sweep recodes some layers alone, or with constant steps o
 EXAMPLE: Final = "an example of the data, which reports no result"
 FROM_OTHERS: Final = "taken from another paper"
 NO_STREAM: Final = (
-    "the section calls its input a stream and says nothing of states between utterances; in its experiments pre-net and "
-    "post-net read each utterance from both ends (section 4.2), which a stream has not"
+    "the section calls its input a stream and says nothing of states between utterances; in its experiments pre-net "
+    "and post-net read each utterance from both ends (section 4.2), which a stream has not"
 )
 NAMED_ONLY: Final = "the paper names it as possible, and reports no result"
 
