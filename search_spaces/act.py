@@ -24,7 +24,7 @@ def _tau(name: str, task: Task, size: Size, scale: Scale, grid_of: Callable[[Tas
     grid = grid_of(task)
     taus = grid[:: len(grid) // 2] if size == "smoke" else grid
     conditions = (NO_ACT, *(Condition(f"tau={tau:g}", {"halting.tau": tau}) for tau in taus))
-    about = f"{task.title.capitalize()}: {len(grid)} time penalties, and no ACT; {SCALES[scale]}."
+    about = f"{task.title.capitalize()}: {len(taus)} time penalties, and no ACT; {_sizes(scale, size)}."
     return _sweep(name, about, task, size, scale, conditions)
 
 
@@ -35,8 +35,14 @@ def _fixed_updates(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
         *(Condition(f"updates={n}", {"halting": Fixed(num_updates=n)}) for n in fixed),
         *(Condition(f"budget={n}", {"halting.tau": LearntTau(mean_updates=n)}) for n in budgets),
     )
-    about = f"{task.title.capitalize()}: 1 to 10 updates at every step, ACT held to 2, 4 and 8; {SCALES[scale]}."
+    held = " and ".join(", ".join(map(str, budgets)).rsplit(", ", 1))
+    steps = f"1 to {fixed[-1]} updates at every step"
+    about = f"{task.title.capitalize()}: {steps}, ACT held to {held}; {_sizes(scale, size)}."
     return _sweep(name, about, task, size, scale, conditions)
+
+
+def _sizes(scale: Scale, size: Size) -> str:
+    return "smoke sizes" if size == "smoke" else SCALES[scale]
 
 
 def _sweep(
@@ -58,6 +64,7 @@ def _sweep(
 def _search(name: str, task: Task, size: Size) -> Sweep:
     """Optuna over time penalty, learning rate and hidden size; error, updates and cost."""
     is_smoke = size == "smoke"
+    seeds = (1, 2) if is_smoke else (1, 2, 3, 4, 5)
     space: dict[str, Distribution] = {
         "halting.tau": Real(1e-4, 1.0, log=True),
         "training.learning_rate": Real(1e-3, 1e-2, log=True) if is_smoke else Real(3e-5, 3e-3, log=True),
@@ -65,12 +72,12 @@ def _search(name: str, task: Task, size: Size) -> Sweep:
     }
     return Sweep(
         name=sized_name(f"act.{name}", size),
-        description=f"Optuna on {task.title}: tau, learning rate, hidden size; 5 seeds a setting.",
+        description=f"Optuna on {task.title}: tau, learning rate, hidden size; {len(seeds)} seeds a setting.",
         trainable="trainables.act.train",
         base=task.base("graves", size),
         search=Search(space, num_trials=3 if is_smoke else 60),
         objectives=(*task.objectives(), Objective("macs_per_sequence")),
-        seeds=(1, 2) if is_smoke else (1, 2, 3, 4, 5),
+        seeds=seeds,
     )
 
 

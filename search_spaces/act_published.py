@@ -9,7 +9,17 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from search_spaces.act_sizes import ADDITION, LOGIC, PARITY, SORT, TEXT, Task
-from search_spaces.claim import Claim, NumberClaim, Place, Published, Setting, Source, StatementClaim, sentence
+from search_spaces.claim import (
+    Claim,
+    NumberClaim,
+    Place,
+    Published,
+    Setting,
+    Source,
+    StatementClaim,
+    TrendClaim,
+    sentence,
+)
 from trainables.config import flatten
 
 Relation = Literal["below", "above", "same"]
@@ -78,6 +88,12 @@ HELPS: Final = (
     ("sort", SHORT_GRID[:1], 17),
 )
 
+# what is said along the time penalty, and the figure
+OF_TAU: Final = (
+    ("parity", "sequence_error", "the lower the time penalty, the more accurate the solutions of parity", 5),
+    ("logic", "mean_updates", "the higher the time penalty, the less ACT ponders on logic", 9),
+)
+
 # what a text shows beside the bytes that are read: a metric against another
 OF_BYTES: Final[tuple[tuple[str, str, Relation, str, str], ...]] = (
     ("word", "mean_updates_space", "above", "mean_updates_letter", "it ponders longer at spaces than within words"),
@@ -116,6 +132,7 @@ def claims() -> Iterator[Claim]:
     """Numbers, then statements."""
     yield from numbers()
     yield from statements()
+    yield from trends()
 
 
 def numbers() -> Iterator[NumberClaim]:
@@ -172,6 +189,22 @@ def statements() -> Iterator[StatementClaim]:
         claim = _statement(f"act.log.{task}.helps", task, 1e-3, text, "below", _error("no_act"))
         source, sweeps = Source(LOG, task), (f"act.tau_{task}_laptop",)
         yield replace(claim, sweeps=sweeps, source=source, setting=_laptop(laptop), note="")
+
+
+def trends() -> Iterator[TrendClaim]:
+    """What is said along the time penalty (sections 3.1 and 3.2), at the four values that every sweep has."""
+    for task, metric, text, figure in OF_TAU:
+        places = tuple(Place(f"tau={tau:g}", metric, "test") for tau in SHORT_GRID)
+        yield TrendClaim(
+            id=f"act.{task}.{metric}.by_tau",
+            sweeps=_sweeps(task, SHORT_GRID[0]),
+            text=sentence(text),
+            places=places,
+            relation="falls" if metric == "mean_updates" else "rises",
+            source=Source(PAPER, f"{task}, figure {figure}"),
+            setting=_setting(task),
+            note=WORKERS,
+        )
 
 
 def _of_errors() -> Iterator[StatementClaim]:

@@ -28,6 +28,7 @@ from trainables.asr.config import (
     Surprisal,
 )
 from trainables.asr.data.config import LibriSpeech, Synthetic
+from trainables.asr.macs import plain_width
 
 AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
 CLAIMS: Final = "search_spaces.asr_published:claims"
@@ -36,6 +37,9 @@ ALWAYS = (
     Condition("always_small", {"controller": AlwaysSmall()}),
     Condition("always_big", {"controller": AlwaysBig()}),
 )
+LOW_RATE: Final = 0.3
+"""A rate of the big network well below the paper's, beside which routing is asked of a plain network of equal cost."""
+
 BIASES = 10
 LARGEST_RAISE: Final = 4.0
 """Of the controller's bias in appendix B, from its fitted value in uniform steps; the text does not say how many."""
@@ -50,22 +54,32 @@ def demo(size: Size = "full") -> Sweep:
         config = laptop(Synthetic(), num_epochs=10, num_pretraining_epochs=4, keep_every=3)
         config = config.with_value("training.batch_size", 8).with_value("training.learning_rate", 4e-3)
     conditions = (Condition("surprisal"), *_random(config), *ALWAYS)
-    about = "Surprisal, random and fixed routing on synthetic speech; laptop sizes, 2 seeds."
+    about = "Surprisal, random and fixed routing on synthetic speech; small networks, 2 seeds."
     return _sweep("demo", size, about, config, conditions, reference="random", seeds=(1, 2), smoke_seeds=(1, 2))
 
 
 def laptop_librispeech(size: Size = "full") -> Sweep:
     """Small nets on an hour of LibriSpeech, trained until CTC has left its blank plateau: minutes a run."""
+    excerpt = "120 utterances of LibriSpeech, 1 seed" if size == "smoke" else "an hour of LibriSpeech, 3 seeds"
+    config = _laptop_librispeech(size)
+    conditions = (*ALWAYS, Condition("surprisal"), *_random(config))
+    about = f"Surprisal, random and fixed routing on {excerpt}; small networks."
+    return _sweep("laptop_librispeech", size, about, config, conditions, reference="always_small", seeds=(1, 2, 3))
+
+
+def _laptop_librispeech(size: Size) -> AsrConfig:
     if size == "smoke":
         few = LibriSpeech(num_train_utterances=120, num_validation_utterances=12, num_test_utterances=24)
-        config = laptop(few, num_epochs=18, num_pretraining_epochs=6, keep_every=4)
-    else:
-        config = laptop(LibriSpeech(), num_epochs=40, num_pretraining_epochs=6, keep_every=4)
-        # with a faster decay some seeds never leave the plateau
-        config = config.with_value("training.decay", 0.98)
-    conditions = (*ALWAYS, Condition("surprisal"), *_random(config))
-    about = "Surprisal, random and fixed routing; laptop sizes, an hour of LibriSpeech, 3 seeds."
-    return _sweep("laptop_librispeech", size, about, config, conditions, reference="always_small", seeds=(1, 2, 3))
+        return laptop(few, num_epochs=18, num_pretraining_epochs=6, keep_every=4)
+    config = laptop(LibriSpeech(), num_epochs=40, num_pretraining_epochs=6, keep_every=4)
+    # with a faster decay some seeds never leave the plateau
+    return config.with_value("training.decay", 0.98)
+
+
+def equal_cost_laptop(size: Size = "full") -> Sweep:
+    """Routing against plain networks of equal cost; small nets on an hour of LibriSpeech."""
+    excerpt = "120 utterances of LibriSpeech" if size == "smoke" else "an hour of LibriSpeech"
+    return _equal_cost("equal_cost_laptop", size, f"{excerpt}, small networks", _laptop_librispeech(size), mu=0.5)
 
 
 def laptop_size(size: Size = "full") -> Sweep:
@@ -199,6 +213,7 @@ def _ar_corpus(name: str, task: Task, size: Size) -> Sweep:
 def _search(name: str, task: Task, size: Size, learned: Learned | None = None) -> Sweep:
     """Optuna over the network and the surprisal controller's targets, or the learned one's; error against cost."""
     is_smoke = size == "smoke"
+    seeds = (1, 2) if is_smoke else (1, 2, 3)
     targets: dict[str, Distribution] = {"controller.mu": Real(0.1, 0.9), "controller.sigma2": Real(0.005, 0.08)}
     if learned:
         targets = {"controller.weight": Real(1.0, 1e4, log=True), "controller.target": Real(0.1, 0.9)}
@@ -208,7 +223,9 @@ def _search(name: str, task: Task, size: Size, learned: Learned | None = None) -
         "training.learning_rate": Real(1e-4, 1e-2, log=True),
     }
     config = base(task, size)
-    about = f"Optuna on {task.title}: {', '.join(path.rpartition('.')[2] for path in space)}; 3 seeds a setting."
+    about = (
+        f"Optuna on {task.title}: {', '.join(path.rpartition('.')[2] for path in space)}; {len(seeds)} seeds a setting."
+    )
     return Sweep(
         name=sized_name(f"asr.{name}", size),
         description=about,
@@ -216,7 +233,7 @@ def _search(name: str, task: Task, size: Size, learned: Learned | None = None) -
         base=config.with_value("controller", learned) if learned else config,
         search=Search(space, num_trials=3 if is_smoke else 60),
         objectives=OBJECTIVES,
-        seeds=(1, 2) if is_smoke else (1, 2, 3),
+        seeds=seeds,
         prerequisites=(AUTOREGRESSIVE,),
     )
 
@@ -230,6 +247,38 @@ def _budget(name: str, task: Task, size: Size) -> Sweep:
     ]
     about = f"{task.title}: surprisal routing fitted to a budget of multiply-accumulates per frame."
     return _sweep(name, size, about, base(task, size), (*conditions, _matched_random(task), *ALWAYS), "always_big")
+
+
+def _equal_cost_of(name: str, task: Task, size: Size) -> Sweep:
+    """Routing against plain networks of equal cost, on a corpus of the paper."""
+    return _equal_cost(name, size, task.title, base(task, size), task.mu)
+
+
+def _equal_cost(name: str, size: Size, title: str, config: AsrConfig, mu: float) -> Sweep:
+    """Each of surprisal and random routing, at two rates, beside an always big network narrow enough to cost the same.
+
+    With AR features all pay for the autoregressive model; on frames only surprisal does, and so does its plain rival,
+    by a wider network.
+    """
+    conditions = [
+        condition
+        for prefix, inputs, rates in (("ar", "ar_features", (LOW_RATE, mu)), ("no_ar", "frames", (mu,)))
+        for rate in rates
+        for controller in (Surprisal(mu=rate), Random(p_big=rate))
+        for routed in [Condition(f"{prefix},{controller.kind}_{rate:g}", {"inputs": inputs, "controller": controller})]
+        for condition in (routed, _plain(config, routed))
+    ]
+    about = f"Surprisal and random routing, each beside a plain network of equal cost; {title}."
+    reference = f"ar,surprisal_{mu:g},plain"
+    return _sweep(name, size, about, config, (*ALWAYS, *conditions), reference)
+
+
+def _plain(config: AsrConfig, routed: Condition) -> Condition:
+    """An always big network of the width with which it costs what the routed one does."""
+    for path, value in routed.values.items():
+        config = config.with_value(path, value)
+    width = {"controller": AlwaysBig(), "network.big_hidden_size": plain_width(config)}
+    return Condition(f"{routed.name},plain", {"inputs": config.inputs} | width)
 
 
 def ar_encoder(size: Size = "full") -> Sweep:
@@ -312,6 +361,7 @@ STUDIES: Final[Mapping[str, Study]] = {
     "search": _search,
     "search_learned": partial(_search, learned=Learned()),
     "budget": _budget,
+    "equal_cost": _equal_cost_of,
 }
 """On both corpora: `NAME` on Mini-LibriSpeech, `NAME_timit` on TIMIT."""
 
@@ -334,6 +384,7 @@ SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "demo": demo,
     "laptop_librispeech": laptop_librispeech,
     "laptop_size": laptop_size,
+    "equal_cost_laptop": equal_cost_laptop,
     "ar_encoder": ar_encoder,
     "joint_training": joint_training,
     **{name: partial(study, name, MINI_LIBRISPEECH) for name, study in ON_MINI_LIBRISPEECH.items()},

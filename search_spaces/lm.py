@@ -263,13 +263,14 @@ def _sweep(
 def _search(name: str, title: str, recoder: Recoder, space: Mapping[str, Distribution], size: Size) -> Sweep:
     """Four epochs, one seed, validation perplexity."""
     is_smoke = size == "smoke"
-    config = base("thesis", size).with_value("recoder", recoder).with_value("training.num_epochs", 1 if is_smoke else 4)
+    num_trials, epochs, length = (3, 1, "1 epoch") if is_smoke else (64, 4, "4 epochs")
+    config = base("thesis", size).with_value("recoder", recoder).with_value("training.num_epochs", epochs)
     return Sweep(
         name=sized_name(f"lm.{name}", size),
-        description=f"Appendix B.3: random search for {title}, 64 samples, 4 epochs.",
+        description=f"Appendix B.3: random search for {title}, {num_trials} samples, {length}.",
         trainable="trainables.lm.train",
         base=config,
-        search=Search(space, num_trials=3 if is_smoke else 64, sampler="random"),
+        search=Search(space, num_trials=num_trials, sampler="random"),
         objectives=(Objective("valid_perplexity"), Objective("macs_per_token")),
         seeds=(1,),
     )

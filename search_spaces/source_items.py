@@ -15,6 +15,11 @@ NO_BATCHES: Final = "what is recorded in training is a mean since the last repor
 NO_LAYERS: Final = "no sweep recodes some layers alone, or with constant steps of their own"
 EXAMPLE: Final = "an example of the data, which reports no result"
 FROM_OTHERS: Final = "taken from another paper"
+NO_STREAM: Final = (
+    "the section calls its input a stream and says nothing of states between utterances; in its experiments pre-net "
+    "and post-net read each utterance from both ends (section 4.2), which a stream has not"
+)
+NAMED_ONLY: Final = "the paper names it as possible, and reports no result"
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,32 @@ class Item:
 ABLATIONS: Final = ("asr.ablation_timit", "asr.ablation_mini_librispeech")
 ANALYSE: Final = "ponderay analyse SWEEP CONDITION"
 SENTENCES: Final = f"{ANALYSE} sentences"
-CURVES: Final = "learning curves, here of 12 conditions at most"
+SHOW: Final = "ponderay show SWEEP"
+TABLE_2: Final = ("asr.table2_timit", "asr.table2_mini_librispeech")
+CURVES: Final = "learning curves"
+MANY_CURVES: Final = f"{CURVES} (12 conditions in one report, which --where picks)"
 
 OF_ASR: Final = (
     Item(ASR, "Figure 1", "architecture", why=DRAWING),
+    Item(ASR, "section 3", "one output for each input of a stream", why=NO_STREAM),
+    Item(
+        ASR, "section 3.1 encoder", "causal convolutions or attention in place of the RNN", sweeps=("asr.ar_encoder",)
+    ),
+    Item(
+        ASR,
+        "section 3.1 corpus",
+        "autoregressive model of the task's own audio or of a larger corpus",
+        sweeps=("asr.ar_corpus", "asr.ar_corpus_timit"),
+    ),
+    Item(
+        ASR, "section 3.1 joint training", "autoregressive model trained on, or frozen", sweeps=("asr.joint_training",)
+    ),
+    Item(
+        ASR, "section 3.2 budget", "controller fitted to a budget of FLOPs", sweeps=("asr.budget", "asr.budget_timit")
+    ),
+    Item(ASR, "section 3.2 other data", "controller fitted to unlabelled data of another stream", why=NAMED_ONLY),
+    Item(ASR, "section 3.3", "decision trees, or networks with a state, as small and big", why=NAMED_ONLY),
+    Item(ASR, "section 4.2", "settings", sweeps=TABLE_2, command=SHOW),
     Item(ASR, "Table 1", "parameters of each part", names=("sizes in the text",)),
     Item(ASR, "section 4.3", "surprisal against learned, and what is saved", names=("15 %",)),
     Item(ASR, "Table 2", "error and cost of four controllers"),
@@ -70,6 +97,7 @@ OF_ASR: Final = (
         "error of the learned controller over lambda",
         sweeps=("asr.lambda_grid", "asr.lambda_grid_timit"),
     ),
+    Item(ASR, "section 5", "effort weighted by reward, or shared by several tasks", why=NAMED_ONLY),
 )
 OF_TASKS: Final = (
     ("parity", 3, 6, ""),
@@ -81,29 +109,35 @@ OF_TASKS: Final = (
 
 
 def _of_graves() -> Iterator[Item]:
-    """Figures 1 to 24; those of the text are not drawn over a difficulty."""
-    yield Item(ACT, "Figure 1", "computation graph of a recurrent network", why=DRAWING)
-    yield Item(ACT, "Figure 2", "computation graph with ACT", why=DRAWING)
+    """Figures 1 to 24, as their captions have it, and table 1; those of the text are not drawn over a difficulty."""
+    yield Item(ACT, "Figure 1", "computation graph of a recurrent network, over two steps", why=DRAWING)
+    yield Item(ACT, "Figure 2", "the same with ACT: several updates a step", why=DRAWING)
+    all_tasks = tuple(f"act.tau_{task}" for task in (*(task for task, *_ in OF_TASKS), "text"))
+    yield Item(ACT, "section 3", "settings", sweeps=all_tasks, command=SHOW)
     for task, example, by_difficulty, option in OF_TASKS:
         sweeps = f"act.tau_{task}", f"act.tau_{task}_short"
-        yield Item(ACT, f"Figure {example}", f"an example of {task}", why=EXAMPLE)
+        yield Item(ACT, f"Figure {example}", f"an example of {task}: an input and its target", why=EXAMPLE)
+        if task == "logic":
+            yield Item(ACT, "Table 1", "truth tables of the gates of logic", why="it defines the task's data")
         yield from _of_runs(task, example + 1)
         about, command = f"{task}: ponder and error over difficulty", f"{ANALYSE} difficulty{option}"
         yield Item(ACT, f"Figure {by_difficulty}", about, sweeps=sweeps, command=command)
         if task in ("addition", "sort"):
-            about = f"{task}: ponder at each step of single sequences"
+            about = f"{task}: ponder at each step of three sequences"
             yield Item(ACT, f"Figure {by_difficulty + 1}", about, sweeps=sweeps, command=f"{ANALYSE} steps")
     yield from _of_runs("text", 21)
     text = "act.tau_text", "act.tau_text_short"
     yield Item(ACT, "Figure 23", "text: ponder, loss and entropy by byte", sweeps=text, command=f"{ANALYSE} bytes")
     passage = f"{ANALYSE} bytes --option file=PATH"
-    yield Item(ACT, "Figure 24", "text: the same in markup", sweeps=text, command=passage)
+    yield Item(ACT, "Figure 24", "text: the same where it has XML tags", sweeps=text, command=passage)
+    adapted = tuple(f"act.fixed_updates_{task}" for task, *_ in OF_TASKS)
+    yield Item(ACT, "section 4", "a time penalty that is found by itself, here by a budget of updates", sweeps=adapted)
 
 
 def _of_runs(task: str, first: int) -> Iterator[Item]:
-    """Two figures: errors over the time penalty, then over training and over ponder."""
-    yield Item(ACT, f"Figure {first}", f"{task}: error by time penalty")
-    about, sweeps = f"{task}: {CURVES}, and error over ponder", (f"act.tau_{task}", f"act.tau_{task}_short")
+    """Two figures: errors at the end over the time penalty, then over training (left) and over ponder (right)."""
+    yield Item(ACT, f"Figure {first}", f"{task}: error by time penalty, and without ACT")
+    about, sweeps = f"{task}: {MANY_CURVES}, and error over ponder", (f"act.tau_{task}", f"act.tau_{task}_short")
     yield Item(ACT, f"Figure {first + 1}", about, sweeps=sweeps)
 
 
@@ -122,7 +156,7 @@ OF_LM: Final = (
     Item(LM, "Figure 3.3", "sampling of an anchored ensemble", why=FROM_OTHERS),
     Item(LM, "Figure 4.1", "recoding", why=DRAWING),
     Item(LM, "Figure 4.2", "error signals", why=DRAWING),
-    Item(LM, "Figure 5.1", f"{CURVES}, by step size", sweeps=("lm.step_size",)),
+    Item(LM, "Figure 5.1", f"{MANY_CURVES}, by step size", sweeps=("lm.step_size",)),
     Item(LM, "Table 5.1", "perplexity by step size", names=("section 5.3.1",)),
     Item(LM, "Figure 5.2", f"{CURVES}, by number of samples", sweeps=("lm.samples",)),
     Item(LM, "Table 5.2", "perplexity and speed by number of samples", names=("section 5.3.2",)),
@@ -158,4 +192,26 @@ OF_LM: Final = (
     Item(LM, "Figure B.5", "step sizes over training", why=NO_STEPS),
     Item(LM, "Figure B.6", "error signal on more sentences", sweeps=("lm.step_size",), command=SENTENCES),
 )
-ITEMS: Final = (*OF_ASR, *OF_ACT, *OF_LM)
+OF_THESIS_TEXT: Final = (
+    Item(LM, "section 5.3.1 variational", "variational RNNs, far worse in first tests", sweeps=("lm.signals",)),
+    Item(
+        LM,
+        "section 7.2",
+        "what recoding by a label, known beforehand, does",
+        sweeps=("lm.weak_supervision",),
+        command=f"{ANALYSE} agreement",
+    ),
+    Item(LM, "section 8.1.2", "a step size from the Lipschitz constant", sweeps=("lm.dynamic_step",)),
+    Item(
+        LM, "section 8.1.3", "recoding gradients by finite differences", why="the thesis leaves it to others, untested"
+    ),
+    Item(LM, "section 8.1.4", "recoding added after training", sweeps=("lm.ablation",)),
+    Item(
+        LM,
+        "appendix A.4",
+        "recoding lowers the error signal (theorem 1)",
+        sweeps=("lm.step_size",),
+        command=f"{ANALYSE} theorems",
+    ),
+)
+ITEMS: Final = (*OF_ASR, *OF_ACT, *OF_LM, *OF_THESIS_TEXT)

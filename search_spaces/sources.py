@@ -15,7 +15,7 @@ VERIFY = "ponderay verify SWEEP"
 
 
 @dataclass(frozen=True)
-class Row:
+class SourceRow:
     """A table, figure or section, or one statement.
 
     Attributes:
@@ -35,12 +35,12 @@ class Row:
     why: str
 
 
-def items() -> list[Row]:
+def items() -> list[SourceRow]:
     """A row for each table, figure and section, in the order of the sources."""
     return [_item_row(item) for item in ITEMS]
 
 
-def everything() -> list[Row]:
+def everything() -> list[SourceRow]:
     """The rows of `items`, and behind each those of its statements; a statement stands where it is named first."""
     rows, told = [], set[str]()
     for item in ITEMS:
@@ -58,7 +58,7 @@ def unplaced() -> list[Claim]:
     return [claim for claim in all_claims() if claim.id not in named]
 
 
-def of_place(words: str) -> list[Row]:
+def of_place(words: str) -> list[SourceRow]:
     """The rows of `everything` whose source and place have these words.
 
     Raises:
@@ -84,7 +84,7 @@ def docs_table() -> str:
     return "\n".join(lines)
 
 
-def _answer(row: Row) -> str:
+def _answer(row: SourceRow) -> str:
     if row.why:
         return f"nothing: {row.why}"
     return f"`{row.command}`: {', '.join(f'`{sweep}`' for sweep in row.sweeps)}"
@@ -109,12 +109,12 @@ def has_whole(text: str, name: str) -> bool:
     return bool(re.search(rf"(?<!\d)(?<!\w\.){re.escape(name)}(?!\.?\d)", text, re.IGNORECASE))
 
 
-def _item_row(item: Item) -> Row:
+def _item_row(item: Item) -> SourceRow:
     claims = list(_of(item))
     num_numbers = sum(isinstance(claim, NumberClaim) for claim in claims)
     sweeps = item.sweeps or _sweeps(claims)
     command = "" if item.why else item.command
-    return Row(
+    return SourceRow(
         item.paper,
         item.place,
         "item",
@@ -127,10 +127,10 @@ def _item_row(item: Item) -> Row:
     )
 
 
-def _statement_row(claim: Claim) -> Row:
+def _statement_row(claim: Claim) -> SourceRow:
     assert not isinstance(claim, NumberClaim)
     sweeps = _sweeps([claim])
-    return Row(claim.source.paper, claim.source.place, "statement", claim.text, 0, 1, sweeps, VERIFY, "")
+    return SourceRow(claim.source.paper, claim.source.place, "statement", claim.text, 0, 1, sweeps, VERIFY, "")
 
 
 def _sweeps(claims: Iterable[Claim]) -> tuple[str, ...]:

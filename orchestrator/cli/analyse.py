@@ -58,13 +58,15 @@ def analyse(
     print_rows(shown, format, f"{sweep.name}, {condition}: {question.name}")
     asked = {"against": against, "evaluation": evaluation, **question.options}
     title = ".".join([sweep.name, condition, *_named(asked)])
-    from orchestrator.report.analysed import Figured
+    from orchestrator.report.analysis_figures import AnalysisFigure
     from orchestrator.report.figure.analysis import draw, file_name
     from orchestrator.tracking.client import Tracking
 
     path = settings.figures / file_name(title, question.name)
     measure = next(column for column in rows[0] if f"{column}_std" in rows[0])
-    about = Figured(sweep.name, f"{title.removeprefix(f'{sweep.name}.')}: {question.name}", question.analysis.about)
+    about = AnalysisFigure(
+        sweep.name, f"{title.removeprefix(f'{sweep.name}.')}: {question.name}", question.analysis.about
+    )
     draw(rows, question.analysis.columns, measure, question.analysis.lines, path, title, about)
     Tracking(settings).store_figures(sweep.name, [path])
     out.print(f"Figure: {path}", soft_wrap=True, markup=False)

@@ -19,6 +19,7 @@ from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
+    from orchestrator.pareto.equal_cost import EqualCost
     from orchestrator.report.table import Cell, Column, Table
     from orchestrator.results.comparison import Comparison
     from orchestrator.results.points import Point
@@ -61,6 +62,9 @@ def compare(
     is_paired, difference (a - b) with low and high (95 %); welch_p, permutation_p and least_p, which it can reach; p of
     the promised test, p_holm, answer (better, worse, undecided); effect (Hedges' g), epsilon, improvement; shown,
     seeds_needed, can_decide; warnings. null or nothing stands for no number.
+
+    Where A and B do not cost the same (by over 2 % of the second objective), a note says by how much, and how likely A
+    is better than the interpolated front of the other conditions at its own cost.
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front
@@ -80,7 +84,18 @@ def compare(
     if format is Format.table:
         for note in question.notes if b is None else filter(None, [question.shown_note]):
             _say(note)
-    _show(question, study, found, format)
+    _show(question, study, found, _unequal_costs(study, question, found), format)
+
+
+def _unequal_costs(study: "Study", question: "Question", found: "tuple[Comparison, ...]") -> "tuple[EqualCost, ...]":
+    """Of the compared points, by the sweep's objectives, whatever metrics are compared."""
+    from orchestrator.pareto.equal_cost import unequal_costs
+    from orchestrator.pareto.front import front
+
+    points = front(study, question.objectives)
+    names = {point.name for point in points}
+    pairs = [(one.a, one.b) for one in found if {one.a, one.b} <= names]
+    return unequal_costs(pairs, points, question.objectives)
 
 
 def _objectives(sweep: "Sweep", metrics: Sequence[str] | None, settings: "Settings") -> tuple["Objective", ...]:
@@ -144,7 +159,13 @@ def _same_evaluations(
     return left, right
 
 
-def _show(question: "Question", study: "Study", found: "tuple[Comparison, ...]", format: Format) -> None:
+def _show(
+    question: "Question",
+    study: "Study",
+    found: "tuple[Comparison, ...]",
+    unequal: "tuple[EqualCost, ...]",
+    format: Format,
+) -> None:
     """Prints comparisons; for programs with the columns of a report's table of them."""
     from orchestrator.pareto.membership import UncertainFront
     from orchestrator.report.answers import Answers
@@ -152,7 +173,7 @@ def _show(question: "Question", study: "Study", found: "tuple[Comparison, ...]",
     from orchestrator.report.table import to_csv
 
     no_front = UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
-    table = comparison_table(Answers(question, study, no_front, found, ()))
+    table = comparison_table(Answers(question, study, no_front, found, (), unequal))
     if format is Format.table:
         _show_to_people(table, found)
     elif format is Format.csv:

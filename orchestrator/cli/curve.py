@@ -13,7 +13,7 @@ from trainables.errors import InputError
 if TYPE_CHECKING:
     from orchestrator.results.question import Question
     from orchestrator.results.study import Study
-    from orchestrator.results.varied import Spot, Varied
+    from orchestrator.results.varied import SeriesPoint, Varied
 
 
 def curve(
@@ -70,8 +70,8 @@ def _found(study: "Study", question: "Question", metric: str, over: str | None) 
 
 
 def _rows(found: "Varied") -> list[dict[str, Any]]:
-    levels = (found.level,) if found.level else ()
-    return [_row(found, series.name, spot) for series in (*found.series, *levels) for spot in series.spots]
+    references = (found.reference,) if found.reference else ()
+    return [_row(found, series.name, point) for series in (*found.series, *references) for point in series.points]
 
 
 def _short(row: dict[str, Any]) -> dict[str, Any]:
@@ -82,15 +82,15 @@ def _short(row: dict[str, Any]) -> dict[str, Any]:
     return {key: text for key, text in texts.items() if key not in ("path", "metric")}
 
 
-def _row(found: "Varied", group: str, spot: "Spot") -> dict[str, Any]:
-    mean, std, n = spot.summary.mean, spot.summary.std, spot.summary.n
+def _row(found: "Varied", group: str, point: "SeriesPoint") -> dict[str, Any]:
+    mean, std, n = point.summary.mean, point.summary.std, point.summary.n
     numbers = {
-        "value": spot.value,
+        "value": point.value,
         "mean": mean,
         "std": std,
         "n": n,
-        "low": spot.interval.low,
-        "high": spot.interval.high,
+        "low": point.interval.low,
+        "high": point.interval.high,
     }
     plain = {key: None if number != number else number for key, number in numbers.items()}
     return {"path": found.path, "metric": found.metric, "group": group} | plain

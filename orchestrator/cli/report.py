@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -17,6 +18,7 @@ from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
+    from orchestrator.report.analysis_figures import AnalysisFigure
     from orchestrator.report.answers import Answers
     from orchestrator.results.importance import Importance
     from orchestrator.results.provenance import StudyProvenance
@@ -127,7 +129,6 @@ def _importance(sweep: "Sweep", settings: "Settings") -> "Importance | None":
 def _page(
     answers: "Answers", importance: "Importance | None", tracking: "Tracking", settings: "Settings"
 ) -> tuple[str, "StudyProvenance"]:
-    from orchestrator.report.analysed import analysed
     from orchestrator.report.page import render
     from orchestrator.report.shown import curve_conditions, shown_points
     from orchestrator.results.provenance import with_short_diffs
@@ -139,9 +140,20 @@ def _page(
         curves = tracking.read_curves(answers.study.sweep, curve_conditions(answers.front))
         provenance = provenance_of(answers.study, settings, shown)
     with spinner("Drawing"):
-        figures = analysed(settings.figures, answers.study.sweep)
+        figures = _analysis_figures(answers.study.sweep, tracking, settings)
         page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance, figures)
         return page, provenance
+
+
+def _analysis_figures(sweep: str, tracking: "Tracking", settings: "Settings") -> "tuple[AnalysisFigure, ...]":
+    """Those that were stored in MLflow, wherever they were drawn, and those of this machine in their place."""
+    from orchestrator.report.analysis_figures import analysis_figures
+
+    with TemporaryDirectory() as folder:
+        tracking.fetch_figures(sweep, Path(folder))
+        stored = [one for place in (folder, Path(folder) / "figures") for one in analysis_figures(Path(place), sweep)]
+    found = {one.title: one for one in (*stored, *analysis_figures(settings.figures, sweep))}
+    return tuple(found[title] for title in sorted(found))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import typer
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 
 if TYPE_CHECKING:
-    from search_spaces.sources import Row
+    from search_spaces.sources import SourceRow
 
 
 def sources(
@@ -32,11 +32,11 @@ def sources(
         out.print("`ponderay sources --all` lists statements too, `ponderay sources PLACE` those of a place.")
 
 
-def _record(row: "Row") -> dict[str, Any]:
+def _record(row: "SourceRow") -> dict[str, Any]:
     return vars(row) | {"sweeps": " ".join(row.sweeps)}
 
 
-def _told(row: "Row") -> dict[str, Any]:
+def _told(row: "SourceRow") -> dict[str, Any]:
     answer = row.why or f"{row.command}: {', '.join(row.sweeps)}"
     claims = row.num_numbers + row.num_statements
     return {

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+from orchestrator.pareto.equal_cost import EqualCost
 from orchestrator.pareto.membership import UncertainFront
 from orchestrator.published.verdict import Verdict
 from orchestrator.results.comparison import Comparison
@@ -21,6 +22,7 @@ class Answers:
     Attributes:
         front: of the question's objectives, of more than three the first three.
         comparisons: every point against the reference's in every objective; empty without a reference.
+        unequal_costs: of the compared points that do not cost the same, the first against the front at its own cost.
     """
 
     question: Question
@@ -28,6 +30,7 @@ class Answers:
     front: UncertainFront
     comparisons: tuple[Comparison, ...]
     verdicts: tuple[Verdict, ...]
+    unequal_costs: tuple[EqualCost, ...] = ()
 
 
 def front_of(study: Study, question: Question) -> UncertainFront:
@@ -44,6 +47,7 @@ def answer(study: Study, question: Question) -> Answers:
     Raises:
         InputError: if no complete replicate has all objectives.
     """
+    from orchestrator.pareto.equal_cost import unequal_costs
     from orchestrator.pareto.front import front
     from orchestrator.published.judge import judge
     from orchestrator.results.comparison import compare_with_reference
@@ -54,6 +58,8 @@ def answer(study: Study, question: Question) -> Answers:
         raise no_points(study, objectives)
     points = found.points if objectives == question.objectives else front(study, question.objectives)
     comparisons: tuple[Comparison, ...] = ()
+    unequal: tuple[EqualCost, ...] = ()
     if any(point.condition == question.reference for point in points):
         comparisons = compare_with_reference(points, question.reference, question.objectives, question.test)
-    return Answers(question, study, found, comparisons, judge(study, question))
+        unequal = unequal_costs([(one.a, one.b) for one in comparisons], points, question.objectives)
+    return Answers(question, study, found, comparisons, judge(study, question), unequal)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.published.verdict import Finding
-from orchestrator.report.analysed import Figured
+from orchestrator.report.analysis_figures import AnalysisFigure
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table
@@ -44,7 +44,7 @@ def render(
     curves: Sequence[Curve],
     provenance: StudyProvenance,
     importance: Importance | None = None,
-    figures: Sequence[Figured] = (),
+    figures: Sequence[AnalysisFigure] = (),
 ) -> str:
     """The page's text, UTF-8.
 

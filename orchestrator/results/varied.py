@@ -18,7 +18,7 @@ EVALUATIONS: Final = "evaluations"
 
 
 @dataclass(frozen=True)
-class Spot:
+class SeriesPoint:
     """A metric over the seeds of one condition under one evaluation; the interval of its mean is Student's, 95 %."""
 
     value: float
@@ -28,10 +28,10 @@ class Spot:
 
 @dataclass(frozen=True)
 class Series:
-    """Spots that differ in the varied number alone, by it."""
+    """Points that differ in the varied number alone, by it."""
 
     name: str
-    spots: tuple[Spot, ...]
+    points: tuple[SeriesPoint, ...]
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Varied:
 
     Attributes:
         path: of the config; `evaluations.NAME` where evaluations differ in it.
-        level: the reference condition where it has no such number, with NaN for it; else None.
+        reference: the reference condition where it has no such number, with NaN for it; else None.
     """
 
     path: str
     metric: str
     series: tuple[Series, ...]
-    level: Series | None = None
+    reference: Series | None = None
 
 
 @dataclass(frozen=True)
@@ -75,17 +75,17 @@ def varied(study: Study, question: Question, metric: str, path: str) -> Varied |
     points = points if path.startswith(f"{EVALUATIONS}.") else own or points
     series = []
     for group in _groups(points, path):
-        spots = [_spot(study, point, metric, float(point.settings[path])) for point in group]
-        series.append(Series(_name(group, points, path), tuple(sorted(spots, key=lambda spot: spot.value))))
+        found = [_series_point(study, point, metric, float(point.settings[path])) for point in group]
+        series.append(Series(_name(group, points, path), tuple(sorted(found, key=lambda one: one.value))))
     if not series:
         return None
-    level = _level(study, question.reference, points, metric, path)
-    return Varied(path, metric, tuple(series), level)
+    reference = _reference(study, question.reference, points, metric, path)
+    return Varied(path, metric, tuple(series), reference)
 
 
-def _level(study: Study, reference: str, points: Sequence[_Point], metric: str, path: str) -> Series | None:
+def _reference(study: Study, reference: str, points: Sequence[_Point], metric: str, path: str) -> Series | None:
     found = [point for point in points if point.condition == reference and path not in _numbers(point)]
-    return Series(reference, (_spot(study, found[0], metric, math.nan),)) if found else None
+    return Series(reference, (_series_point(study, found[0], metric, math.nan),)) if found else None
 
 
 def of_objectives(study: Study, question: Question) -> tuple[Varied, ...]:
@@ -158,9 +158,9 @@ def _values(study: Study, point: _Point, metric: str) -> tuple[float, ...]:
     return tuple(value for value in found if math.isfinite(value))
 
 
-def _spot(study: Study, point: _Point, metric: str, value: float) -> Spot:
+def _series_point(study: Study, point: _Point, metric: str, value: float) -> SeriesPoint:
     values = _values(study, point, metric)
-    return Spot(value, summarise(values), mean_interval(values))
+    return SeriesPoint(value, summarise(values), mean_interval(values))
 
 
 def _name(group: Sequence[_Point], points: Sequence[_Point], path: str) -> str:

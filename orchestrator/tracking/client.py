@@ -43,6 +43,7 @@ from orchestrator.tracking.store import (
     store_kind,
     unusable,
 )
+from orchestrator.tracking.stored_figures import FIGURES, fetch_figures
 from orchestrator.tracking.study_cache import cache_folder
 from search_spaces.known_names import known_names
 from search_spaces.names import path_part
@@ -291,11 +292,19 @@ class Tracking:
         self, sweep: str, files: Iterable[Path], metrics: Mapping[str, float], tags: Mapping[str, str]
     ) -> None:
         """Stores a front on the sweep's own run: its figures, its numbers, and what they rest on."""
-        self._store(sweep, "figures", files, metrics, tags)
+        self._store(sweep, FIGURES, files, metrics, tags)
 
     def store_figures(self, sweep: str, files: Iterable[Path]) -> None:
         """Stores figures on the sweep's own run."""
-        self._store(sweep, "figures", files, {}, {})
+        self._store(sweep, FIGURES, files, {}, {})
+
+    def fetch_figures(self, sweep: str, folder: Path) -> None:
+        """Copies the figures that are stored on the sweep's own run into `folder`.
+
+        Raises:
+            InputError: if the sweep has not run.
+        """
+        fetch_figures(self._client, self.find_experiment(sweep).experiment_id, folder)
 
     def store_report(self, sweep: str, files: Iterable[Path]) -> None:
         """Stores a report on the sweep's own run."""

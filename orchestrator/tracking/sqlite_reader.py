@@ -35,7 +35,7 @@ SCHEME: Final = "sqlite:///"
 WAIT_S: Final = 2.0
 
 
-class Row(NamedTuple):
+class ConditionRow(NamedTuple):
     """A condition's run."""
 
     run_id: str
@@ -152,7 +152,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         raise
 
 
-def _changed(database: sqlite3.Connection, experiment_id: str, before: Snapshot) -> list[Row]:
+def _changed(database: sqlite3.Connection, experiment_id: str, before: Snapshot) -> list[ConditionRow]:
     """Runs with their tags, which are None where nothing has changed; all of one moment, for it is one transaction.
 
     Writers wait meanwhile, so nothing is decoded here.
@@ -163,12 +163,12 @@ def _changed(database: sqlite3.Connection, experiment_id: str, before: Snapshot)
         known = before.conditions.get(run_id)
         is_known = stage == "deleted" or (known is not None and known.revision == revision)
         tags = None if is_known else _tags(database, run_id)
-        rows.append(Row(run_id, int(started_ms or 0), stage == "deleted", int(revision), tags))
+        rows.append(ConditionRow(run_id, int(started_ms or 0), stage == "deleted", int(revision), tags))
     database.execute("COMMIT")
     return rows
 
 
-def _merged(rows: list[Row], before: Snapshot) -> Snapshot:
+def _merged(rows: list[ConditionRow], before: Snapshot) -> Snapshot:
     active = [row for row in rows if not row.is_deleted]
     conditions = {
         row.run_id: before.conditions[row.run_id] if row.tags is None else _condition(row, row.tags) for row in active
@@ -177,7 +177,7 @@ def _merged(rows: list[Row], before: Snapshot) -> Snapshot:
     return Snapshot(max((row.revision for row in active), default=0), conditions, deleted)
 
 
-def _condition(row: Row, tags: dict[str, str]) -> ReadCondition:
+def _condition(row: ConditionRow, tags: dict[str, str]) -> ReadCondition:
     name = tags[names.CONDITION]
     return ReadCondition(name, row.started_ms, row.revision, tuple(decode(name, tags)), decode_settings(tags))
 

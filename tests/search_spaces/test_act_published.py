@@ -3,7 +3,7 @@
 import pytest
 
 from search_spaces.act_published import LOG, claims
-from search_spaces.claim import NumberClaim, StatementClaim
+from search_spaces.claim import NumberClaim, StatementClaim, TrendClaim
 from search_spaces.find import find_sweep
 
 CLAIMS = {claim.id: claim for claim in claims()}
@@ -126,4 +126,20 @@ def test_what_is_said_of_ponder(identity, left, relation, right, figure):
     claim = statement(identity)
     found = claim.right if isinstance(claim.right, float) else claim.right.text
     assert (claim.left.text, claim.relation, found) == (left, relation, right)
+    assert claim.source.place.endswith(f"figure {figure}")
+
+
+@pytest.mark.parametrize(
+    ("identity", "metric", "relation", "figure"),
+    [
+        ("act.parity.sequence_error.by_tau", "sequence_error@test", "rises", 5),
+        ("act.logic.mean_updates.by_tau", "mean_updates@test", "falls", 9),
+    ],
+)
+def test_what_is_said_along_the_time_penalty(identity, metric, relation, figure):
+    """Section 3.1: "more accurate with lower time penalties"; 3.2: "for higher tau values ponder time reduces to 1"."""
+    claim = CLAIMS[identity]
+    assert isinstance(claim, TrendClaim) and claim.relation == relation
+    assert [place.condition for place in claim.places] == ["tau=0.0001", "tau=0.001", "tau=0.01", "tau=0.1"]
+    assert {place.column for place in claim.places} == {metric}
     assert claim.source.place.endswith(f"figure {figure}")

@@ -37,17 +37,80 @@ def test_all_tables_and_figures_of_the_paper_and_the_thesis_are_listed() -> None
     assert {f"Table {part}.{i}" for part in (5, "B") for i in (1, 2)} <= lm
 
 
+# captions of version 6 in our words: each figure's rows of words, all of which the listed row must have
+GRAVES_CAPTIONS = {
+    1: ("graph", "recurrent"),
+    2: ("ACT",),
+    3: ("example", "parity"),
+    4: ("parity", "error", "penalty"),
+    5: ("parity", "learning curves", "error over ponder"),
+    6: ("parity", "ponder and error over difficulty"),
+    7: ("example", "logic"),
+    8: ("logic", "error", "penalty"),
+    9: ("logic", "learning curves", "error over ponder"),
+    10: ("logic", "ponder and error over difficulty"),
+    11: ("example", "addition"),
+    12: ("addition", "error", "penalty"),
+    13: ("addition", "learning curves", "error over ponder"),
+    14: ("addition", "ponder and error over difficulty"),
+    15: ("addition", "ponder", "three sequences"),
+    16: ("example", "sort"),
+    17: ("sort", "error", "penalty"),
+    18: ("sort", "learning curves", "error over ponder"),
+    19: ("sort", "ponder and error over difficulty"),
+    20: ("sort", "ponder", "three sequences"),
+    21: ("text", "error", "penalty"),
+    22: ("text", "learning curves", "error over ponder"),
+    23: ("text", "ponder", "loss", "entropy"),
+    24: ("text", "XML tags"),
+}
+
+
 def test_all_figures_of_graves_are_listed_with_the_analysis_that_draws_each() -> None:
     """Graves 2016: figures 1 to 24; over difficulty 6, 10, 14, 19, step by step 15, 20, byte by byte 23, 24."""
     rows = {row.place: row for row in items() if row.source.startswith("Graves")}
-    assert list(rows) == [f"Figure {i}" for i in range(1, 25)]
+    figures = [place for place in rows if place.startswith("Figure")]
+    assert figures == [f"Figure {i}" for i in range(1, 25)] == [f"Figure {i}" for i in GRAVES_CAPTIONS]
+    for number, words in GRAVES_CAPTIONS.items():
+        assert all(word in rows[f"Figure {number}"].says for word in words), number
     analyses = dict.fromkeys((6, 10, 14, 19), "difficulty") | dict.fromkeys((15, 20), "steps")
     analyses |= dict.fromkeys((23, 24), "bytes")
     for number, name in analyses.items():
         assert f" {name}" in rows[f"Figure {number}"].command and name in ACT_ANALYSES
-    assert {place for place, row in rows.items() if row.why} == {f"Figure {i}" for i in (1, 2, 3, 7, 11, 16)}
+    unanswered = {f"Figure {i}" for i in (1, 2, 3, 7, 11, 16)} | {"Table 1"}
+    assert {place for place, row in rows.items() if row.why} == unanswered
     tasks = {"parity": 4, "logic": 8, "addition": 12, "sort": 17, "text": 21}
     assert all(f"act.tau_{task}" in rows[f"Figure {number}"].sweeps for task, number in tasks.items())
+
+
+def test_the_sequences_over_difficulty_are_as_long_as_the_captions_say() -> None:
+    """Figure 10: "all sequences were length 5"; figure 14: "all sequences were length 3"."""
+    commands = {row.place: row.command for row in items() if row.source.startswith("Graves")}
+    lengths = {number: commands[f"Figure {number}"].partition("length=")[2] for number in (6, 10, 14, 19)}
+    assert lengths == {6: "", 10: "5", 14: "3", 19: ""}
+
+
+SECTIONS = {
+    "Lugosch": (
+        *("3", "3.1 encoder", "3.1 corpus", "3.1 joint training", "3.2 budget", "3.2 other data", "3.3"),
+        *("4.2", "4.3", "4.4", "5"),
+    ),
+    "Graves": ("3", "4"),
+    "Ulmer": ("5.3.1 variational", "7.1", "7.2", "8.1.1", "8.1.2", "8.1.3", "8.1.4"),
+}
+"""Numbered sections that state or propose something that no table or figure of theirs shows."""
+
+
+@pytest.mark.parametrize("source", SECTIONS)
+def test_sections_that_state_something_are_listed(source: str) -> None:
+    places = {item.place for item in ITEMS if item.paper.startswith(source)}
+    assert {f"section {section}" for section in SECTIONS[source]} <= places
+
+
+def test_states_carried_between_utterances_are_no_question_of_the_paper() -> None:
+    """Section 3 has "a stream of input observations"; section 4.2 has nets that read an utterance from both ends."""
+    (row,) = (row for row in items() if row.source.startswith("Lugosch") and row.place == "section 3")
+    assert "states between utterances" in row.why and "section 4.2" in row.why
 
 
 def test_the_figures_of_the_error_signal_are_answered_by_what_has_it_at_each_word() -> None:
@@ -61,11 +124,14 @@ def test_the_figures_of_the_error_signal_are_answered_by_what_has_it_at_each_wor
     assert set(rows["Table B.2"].sweeps) == searches
 
 
-def test_a_row_of_learning_curves_says_how_many_the_report_draws() -> None:
+def test_a_row_of_learning_curves_says_how_many_a_report_draws_where_it_leaves_some_out() -> None:
     """Of the 33 conditions of lm.step_size, figure 5.1, the report draws the reference and those nearest the front."""
     most = signature(curve_conditions).parameters["count"].default
     rows = [row for row in items() if "learning curves" in row.says]
-    assert len(rows) == 8 and all(f"of {most} conditions" in row.says for row in rows)
+    assert len(rows) == 8
+    for row in rows:
+        leaves_out = any(len(find.find_sweep(sweep).conditions) > most for sweep in row.sweeps)
+        assert (f"({most} conditions in one report, which --where picks)" in row.says) is leaves_out, row.place
 
 
 @pytest.mark.parametrize("place", ["Figure 5.4 b", "section 7.1", "section 8.1.1"])
@@ -93,7 +159,8 @@ def test_only_sweeps_that_can_answer_are_named() -> None:
 def test_a_place_is_found_by_its_words() -> None:
     found = of_place("table 5.1")
     assert {row.kind for row in found} == {"item", "statement"} and all("5.1" in row.place for row in found)
-    with pytest.raises(InputError, match="No source has a place 'table 77'; there are Figure 1, Table 1"):
+    known = r"there are Figure 1, section 3, section 3\.1 encoder,"
+    with pytest.raises(InputError, match=rf"No source has a place 'table 77'; {known}"):
         of_place("table 77")
 
 

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from trainables.asr import cost
+from trainables.asr import cost, macs
 from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import (
     AlwaysBig,
@@ -77,14 +77,14 @@ def rows(width: int) -> Tensor:
 
 def test_macs_of_each_part_equal_those_that_torch_counts():
     learned = SMALL.with_value("controller", Learned(gate_input="pre_net", hidden_size=3))
-    parts, model, ar = cost.part_macs(learned, 9), RoutedNetwork(learned, 9), AutoregressiveModel(SMALL.ar)
+    parts, model, ar = macs.part_macs(learned, 9), RoutedNetwork(learned, 9), AutoregressiveModel(SMALL.ar)
     assert parts.regressor * 4 == macs_of(ar.regressor, rows(12))
     assert parts.pre * 4 == macs_of(model.pre.gru, rows(12))
     assert parts.gate * 4 == macs_of(model.gate, rows(14))
     assert parts.small * 4 == macs_of(model.small, rows(14))
     assert parts.big * 4 == macs_of(model.big, rows(14))
     assert parts.post * 4 == macs_of(model.post.gru, rows(14)) + macs_of(model.post.output, rows(10))
-    assert cost.part_macs(SMALL, 9).gate == 0
+    assert macs.part_macs(SMALL, 9).gate == 0
 
 
 @pytest.mark.parametrize("network", CONVOLUTIONAL, ids=lambda network: network.kind)
@@ -95,7 +95,7 @@ def test_macs_of_convolutional_networks_equal_those_of_whole_runs_of_them(networ
     width = 12 if inputs == "ar_features" else 10
     for controller in (AlwaysSmall(), AlwaysBig()):
         only = config.with_value("controller", controller)
-        parts, model = cost.part_macs(only, 9), RoutedNetwork(only, 9).eval()
+        parts, model = macs.part_macs(only, 9), RoutedNetwork(only, 9).eval()
         routed = parts.small if isinstance(controller, AlwaysSmall) else parts.big
         with FlopCounterMode(display=False) as counter:
             model(torch.randn(1, 6, width), torch.tensor([6]), torch.ones(1, 6, dtype=torch.bool))
@@ -115,7 +115,7 @@ def test_encoder_macs_equal_those_of_a_stream_which_computes_nothing_in_vain(enc
         stream = ar.begin(1)
         for _ in range(num_frames):
             stream = ar.step(torch.randn(1, 10), stream)
-    assert cost.encoder_macs(config, num_frames + 1) == counter.get_total_flops() // 2
+    assert macs.encoder_macs(config, num_frames + 1) == counter.get_total_flops() // 2
 
 
 def test_gru_encoder_macs_equal_those_of_its_unrolled_layers():
@@ -125,23 +125,23 @@ def test_gru_encoder_macs_equal_those_of_its_unrolled_layers():
         for block, width in zip(ar.blocks, (10, 12), strict=True)
     )
     assert isinstance(SMALL.ar.encoder, Gru)
-    assert cost.encoder_macs(SMALL.ar, 4) == per_frame
+    assert macs.encoder_macs(SMALL.ar, 4) == per_frame
 
 
 def test_utterance_macs_by_hand():
-    parts = cost.PartCosts(regressor=100, pre=10, gate=5, small=3, big=7, post=20)
+    parts = macs.PartCosts(regressor=100, pre=10, gate=5, small=3, big=7, post=20)
     encoder = 6 * (3 * (10 * 12 + 12 * 12) + 3 * (12 * 12 + 12 * 12) + 2 * 12 * 12)
     routed = 3 * 3 + 2 * 7
 
-    def macs(controller, config=SMALL):
+    def counted(controller, config=SMALL):
         return cost.utterance_macs(config, controller, parts, num_frames=5, num_big=2)
 
-    assert macs(Surprisal()) == encoder + 5 * 130 + routed
-    assert macs(Random()) == encoder + 5 * 30 + routed
-    assert macs(Learned()) == encoder + 5 * 35 + routed
+    assert counted(Surprisal()) == encoder + 5 * 130 + routed
+    assert counted(Random()) == encoder + 5 * 30 + routed
+    assert counted(Learned()) == encoder + 5 * 35 + routed
     frames = SMALL.with_value("inputs", "frames")
-    assert macs(Random(), frames) == 5 * 30 + routed
-    assert macs(Surprisal(), frames) == encoder * 5 // 6 + 5 * 130 + routed
+    assert counted(Random(), frames) == 5 * 30 + routed
+    assert counted(Surprisal(), frames) == encoder * 5 // 6 + 5 * 130 + routed
 
 
 def test_parameter_counts_are_the_published_ones():
@@ -212,11 +212,11 @@ def test_part_parameters_of_a_small_learned_model_by_hand():
 def test_a_budget_is_met_by_its_mean_on_average():
     """The expected cost at the mean that a budget asks for, summed frame by frame."""
     lengths = [3, 7, 12]
-    parts = cost.part_macs(SMALL, 9)
+    parts = macs.part_macs(SMALL, 9)
     middle = sum(cost.utterance_macs(SMALL, Surprisal(), parts, n, 0) for n in lengths) / 22 + parts.big * 0.3
     mu = cost.budget_mu(SMALL, Budget(macs_per_frame=middle), 9, lengths)
     expected = sum(
-        cost.encoder_macs(SMALL.ar, n + 1)
+        macs.encoder_macs(SMALL.ar, n + 1)
         + n * (parts.regressor + parts.pre + parts.post + mu * parts.big + (1 - mu) * parts.small)
         for n in lengths
     )

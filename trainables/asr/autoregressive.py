@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 from trainables.asr.config import Pretraining
 from trainables.asr.encoders import State, make_mixer
+from trainables.asr.macs import NUM_BLOCKS
 
 LEAK = 0.125
-NUM_BLOCKS = 2
 
 
 class Normaliser(nn.Module):

@@ -1,87 +1,24 @@
 """What a recogniser computes: multiply-accumulates that run, and the paper's parameter count."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from trainables.asr.autoregressive import NUM_BLOCKS, AutoregressiveModel
+from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import (
     AlwaysBig,
     AlwaysSmall,
     AsrConfig,
     Budget,
-    CausalConvolution,
     Controller,
-    Gru,
     Learned,
-    MaskedSelfAttention,
-    Pretraining,
     Random,
-    Recurrent,
 )
 from trainables.asr.controller import uses_surprisal
-from trainables.asr.network import RoutedNetwork, num_inputs, pre_width
-from trainables.cost import causal_attention_macs, gru_macs, linear_macs
+from trainables.asr.macs import PartCosts, encoder_macs, part_macs
+from trainables.asr.network import RoutedNetwork
 from trainables.errors import InputError
-
-
-@dataclass(frozen=True)
-class PartCosts:
-    """Cost of one frame through each part behind the autoregressive model's encoder.
-
-    `regressor` is separate because it runs only where surprisal is needed, `gate` only under the learned controller.
-    """
-
-    regressor: int
-    pre: int
-    gate: int
-    small: int
-    big: int
-    post: int
-
-
-def part_macs(config: AsrConfig, num_labels: int) -> PartCosts:
-    """Multiply-accumulates of one frame in each part."""
-    inputs, width, outputs = num_inputs(config), pre_width(config), num_labels + 1
-    regressor, gate = linear_macs(config.ar.hidden_size, config.ar.features.num_mel_bins), 0
-    if isinstance(config.controller, Learned):
-        read = inputs if config.controller.gate_input == "features" else width
-        gate = linear_macs(read, config.controller.hidden_size) + config.controller.hidden_size
-    network = config.network
-    if isinstance(network, Recurrent):
-        return PartCosts(
-            regressor=regressor,
-            pre=gru_macs(inputs, network.pre_hidden_size, num_directions=2),
-            gate=gate,
-            small=linear_macs(width, width),
-            big=2 * linear_macs(width, network.big_hidden_size),
-            post=gru_macs(width, network.post_hidden_size, num_directions=2)
-            + linear_macs(2 * network.post_hidden_size, outputs),
-        )
-    window = network.kernel_frames * inputs
-    if network.kind == "model3":
-        big = linear_macs(window, network.width) + linear_macs(network.width, outputs)
-        return PartCosts(regressor, 0, gate, linear_macs(window, outputs), big, 0)
-    big = linear_macs(width, network.big_hidden_size) + linear_macs(network.big_hidden_size, outputs)
-    return PartCosts(regressor, linear_macs(window, width), gate, linear_macs(width, outputs), big, 0)
-
-
-def encoder_macs(ar: Pretraining, num_steps: int) -> int:
-    """Of the autoregressive model's encoder over so many frames, the zero frame before the first included."""
-    size, total = ar.hidden_size, 0
-    for width in [ar.features.num_mel_bins] + [size] * (NUM_BLOCKS - 1):
-        match ar.encoder:
-            case Gru():
-                total += num_steps * gru_macs(width, size)
-            case CausalConvolution(kernel_frames=kernel_frames):
-                total += num_steps * linear_macs(kernel_frames * width, size)
-            case MaskedSelfAttention(context_frames=context_frames):
-                total += causal_attention_macs(width, size, num_steps, context_frames)
-                total += num_steps * linear_macs(width, size)
-        total += num_steps * linear_macs(size, size)
-    return total
 
 
 def runs_ar(config: AsrConfig, controller: Controller) -> bool:

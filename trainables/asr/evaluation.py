@@ -14,7 +14,7 @@ from torch import Tensor
 from torchaudio.functional import forced_align
 
 from trainables import distributed
-from trainables.asr import cost, decode, frozen, phone_errors
+from trainables.asr import cost, decode, frozen, macs, phone_errors
 from trainables.asr.config import AsrConfig, Decoding
 from trainables.asr.controller import Control, uses_surprisal
 from trainables.asr.ctc_loss import ctc_losses
@@ -84,7 +84,7 @@ def score(
     """
     recogniser.eval()
     config, duration_s = recogniser.config, 0.0
-    parts = cost.part_macs(config, len(labels))
+    parts = macs.part_macs(config, len(labels))
     outcomes = []
     for group in bucketed(examples[distributed.share()], batch_size=32):
         batch = collate(group, distributed.device())
@@ -114,7 +114,7 @@ def decode_batch(
 def _outcome(
     config: AsrConfig,
     control: Control,
-    parts: cost.PartCosts,
+    parts: macs.PartCosts,
     example: Example,
     labels: Sequence[str],
     output: Output,

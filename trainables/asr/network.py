@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from trainables.asr.autoregressive import LEAK
 from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Convolutional, Learned, Recurrent
+from trainables.asr.macs import num_inputs, pre_width
 from trainables.asr.recurrent import recur
 from trainables.asr.windows import Windows, windows
 from trainables.conditional.route import mix, route
@@ -103,18 +104,6 @@ def make_parts(network: Recurrent | Convolutional, num_inputs: int, num_outputs:
 def two_layers(num_inputs: int, hidden_size: int, num_outputs: int) -> nn.Sequential:
     """With a leaky ReLU between them."""
     return nn.Sequential(nn.Linear(num_inputs, hidden_size), nn.LeakyReLU(LEAK), nn.Linear(hidden_size, num_outputs))
-
-
-def num_inputs(config: AsrConfig) -> int:
-    """Width of what the recogniser reads."""
-    return config.ar.hidden_size if config.inputs == "ar_features" else config.ar.features.num_mel_bins
-
-
-def pre_width(config: AsrConfig) -> int:
-    """Width of what the small and big networks read."""
-    if isinstance(config.network, Recurrent):
-        return 2 * config.network.pre_hidden_size
-    return num_inputs(config) if config.network.kind == "model3" else config.network.width
 
 
 class RoutedNetwork(nn.Module):

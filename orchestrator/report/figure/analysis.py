@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from orchestrator.report.analysed import Figured
+from orchestrator.report.analysis_figures import AnalysisFigure
 from trainables.analysis import Lines
 
 WIDTH, ROW_HEIGHT = 8.0, 2.6
@@ -23,7 +23,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def draw(
-    rows: Rows, columns: Sequence[str], measure: str, lines: Lines | None, path: Path, title: str, about: Figured
+    rows: Rows, columns: Sequence[str], measure: str, lines: Lines | None, path: Path, title: str, about: AnalysisFigure
 ) -> None:
     """Writes the lines, or else a bar of the measure for each row; error bars are sample standard deviations.
 

@@ -9,7 +9,7 @@ from orchestrator.report.figure.axis import Area, Axis
 from orchestrator.report.html import image
 from orchestrator.report.numerals import between, decimals, estimate
 from orchestrator.report.png import to_png
-from orchestrator.results.varied import Series, Spot, Varied
+from orchestrator.results.varied import Series, SeriesPoint, Varied
 
 AREA: Final = Area(420, 280, 64, 408, 12, 236)
 MAX_FIGURES: Final = 12
@@ -30,8 +30,8 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A spot in words: mean ± standard deviation, n, and the interval."""
+class PointRow:
+    """A point of a series in words: mean ± standard deviation, n, and the interval."""
 
     group: str
     value: str
@@ -53,7 +53,7 @@ class VariedFigure:
     x_axis: Axis
     y_axis: Axis
     lines: tuple[Line, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PointRow, ...]
     num_left_out: int = 0
 
     @property
@@ -75,15 +75,15 @@ def varied_figures(found: tuple[Varied, ...]) -> tuple[VariedFigure, ...]:
 def varied_figure(found: Varied) -> VariedFigure:
     """The figure, of at most 12 series; an axis is logarithmic where its values, all above 0, span 50 times or more."""
     series = found.series[:MAX_LINES]
-    levels = (found.level,) if found.level else ()
-    every = [spot for one in (*series, *levels) for spot in one.spots]
-    x_axis = Axis.around([spot.value for one in series for spot in one.spots], AREA.left, AREA.right)
-    bounds = [bound for spot in every for bound in spot.interval]
-    y_axis = Axis.around([spot.summary.mean for spot in every], AREA.bottom, AREA.top, bounds)
+    references = (found.reference,) if found.reference else ()
+    every = [point for one in (*series, *references) for point in one.points]
+    x_axis = Axis.around([point.value for one in series for point in one.points], AREA.left, AREA.right)
+    bounds = [bound for point in every for bound in point.interval]
+    y_axis = Axis.around([point.summary.mean for point in every], AREA.bottom, AREA.top, bounds)
     lines = [_line(i, one, x_axis, y_axis) for i, one in enumerate(series)]
-    lines += [_level(len(series), one, y_axis) for one in levels]
-    digits = decimals(spot.summary for spot in every)
-    rows = tuple(_row(one.name, spot, digits) for one in (*series, *levels) for spot in one.spots)
+    lines += [_reference_line(len(series), one, y_axis) for one in references]
+    digits = decimals(point.summary for point in every)
+    rows = tuple(_row(one.name, point, digits) for one in (*series, *references) for point in one.points)
     left_out = len(found.series) - len(series)
     return VariedFigure(found.metric, found.path, x_axis, y_axis, tuple(lines), rows, left_out)
 
@@ -95,26 +95,26 @@ def draw(figure: VariedFigure, sweep: str, file: Path) -> None:
 
 
 def _line(number: int, series: Series, x_axis: Axis, y_axis: Axis) -> Line:
-    places = tuple((x_axis.at(spot.value), y_axis.at(spot.summary.mean)) for spot in series.spots)
-    whiskers = "".join(_whisker(x, spot, y_axis) for (x, _), spot in zip(places, series.spots, strict=True))
+    places = tuple((x_axis.at(point.value), y_axis.at(point.summary.mean)) for point in series.points)
+    whiskers = "".join(_whisker(x, point, y_axis) for (x, _), point in zip(places, series.points, strict=True))
     return Line(number, series.name, _path(places), whiskers, places)
 
 
-def _level(number: int, series: Series, y_axis: Axis) -> Line:
+def _reference_line(number: int, series: Series, y_axis: Axis) -> Line:
     """A line across the figure, with its interval at the right end."""
-    (spot,) = series.spots
-    y = y_axis.at(spot.summary.mean)
+    (point,) = series.points
+    y = y_axis.at(point.summary.mean)
     return Line(
-        number, series.name, _path(((AREA.left, y), (AREA.right, y))), _whisker(AREA.right - 6, spot, y_axis), ()
+        number, series.name, _path(((AREA.left, y), (AREA.right, y))), _whisker(AREA.right - 6, point, y_axis), ()
     )
 
 
-def _whisker(x: float, spot: Spot, y_axis: Axis) -> str:
+def _whisker(x: float, point: SeriesPoint, y_axis: Axis) -> str:
     """What reaches out of the figure has no cap at that end."""
-    if not all(map(math.isfinite, spot.interval)):
+    if not all(map(math.isfinite, point.interval)):
         return ""
-    low, high = (y_axis.at(bound) for bound in spot.interval)
-    inside = (y_axis.at(bound) for bound in spot.interval if y_axis.holds(bound))
+    low, high = (y_axis.at(bound) for bound in point.interval)
+    inside = (y_axis.at(bound) for bound in point.interval if y_axis.holds(bound))
     caps = "".join(f"M{x - CAP:g} {y:g}H{x + CAP:g}" for y in inside)
     return f"M{x:g} {low:g}V{high:g}{caps}"
 
@@ -123,7 +123,7 @@ def _path(places: tuple[tuple[float, float], ...]) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
 
 
-def _row(name: str, spot: Spot, digits: int) -> Row:
-    value = "" if math.isnan(spot.value) else f"{spot.value:g}"
-    text = f"{estimate(spot.summary, digits)} (n = {spot.summary.n})"
-    return Row(name, value, text, between(spot.interval, digits))
+def _row(name: str, point: SeriesPoint, digits: int) -> PointRow:
+    value = "" if math.isnan(point.value) else f"{point.value:g}"
+    text = f"{estimate(point.summary, digits)} (n = {point.summary.n})"
+    return PointRow(name, value, text, between(point.interval, digits))

@@ -1,5 +1,6 @@
 """`report` and `verify` on recorded studies: what is printed, written and stored, and the exit codes."""
 
+import base64
 import csv
 import hashlib
 import io
@@ -15,6 +16,9 @@ from typer.testing import CliRunner
 from orchestrator.cli import report_summary
 from orchestrator.cli.report import report
 from orchestrator.cli.verify import verify
+from orchestrator.environment.settings import read_settings
+from orchestrator.report.analysis_figures import AnalysisFigure
+from orchestrator.report.figure.analysis import draw
 from orchestrator.results.importance import Importance
 from orchestrator.results.study import Study
 from orchestrator.tracking.client import Tracking
@@ -55,6 +59,25 @@ def call(*arguments):
     app.command()(report)
     app.command()(verify)
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_analyses_that_were_drawn_elsewhere_are_shown_from_the_store(recorded, tmp_path):
+    """A figure of another machine is in MLflow alone; one of this machine stands in the place of its older copy."""
+    local, elsewhere = read_settings().figures, tmp_path / "elsewhere"
+    for folder, titles in ((elsewhere, ("big: words", "random: words")), (local, ("random: words",))):
+        for title in titles:
+            rows = [{"word": "a", "nats": 1.0 if folder == local else 2.0, "nats_std": 0.1}]
+            file = folder / f"{title.partition(':')[0]}.png"
+            draw(rows, ("word",), "nats", None, file, title, AnalysisFigure("asr.demo", title, "Of words."))
+    Tracking(read_settings()).store_figures("asr.demo", sorted(elsewhere.glob("*.png")))
+    assert call("report", "asr.demo", "--output", tmp_path / "out").exit_code == 0
+    page = (tmp_path / "out" / "asr.demo.report.html").read_text()
+    assert page.count('<img class="analysis"') == 2 and "big: words. Of words." in page
+    shown = [
+        base64.b64encode(file.read_bytes()).decode() in page
+        for file in (local / "random.png", elsewhere / "random.png")
+    ]
+    assert shown == [True, False]
 
 
 def test_files_are_written_where_they_are_said_to_be_and_stored_in_mlflow(recorded):

@@ -46,23 +46,23 @@ def test_numbers_with_three_values_or_more_are_found(sweep, paths):
     assert set(paths) <= set(found) and bool(found) == bool(paths)
 
 
-def test_a_group_differs_in_the_number_alone_and_the_reference_is_a_level():
+def test_a_group_differs_in_the_number_alone_and_the_reference_is_a_line():
     asked = question("lm.step_size")
     found = varied(study_of(asked, "perplexity@test"), asked, "perplexity", "recoder.step.size")
-    assert found is not None and found.level is not None
+    assert found is not None and found.reference is not None
     assert [series.name for series in found.series] == ["surprisal", "eq44", "mc_dropout", "ensemble"]
-    assert [spot.value for spot in found.series[0].spots] == [1e-4, 1e-3, 0.01, 0.1, 1, 5, 10, 25]
-    assert found.level.name == "baseline" and math.isnan(found.level.spots[0].value)
+    assert [point.value for point in found.series[0].points] == [1e-4, 1e-3, 0.01, 0.1, 1, 5, 10, 25]
+    assert found.reference.name == "baseline" and math.isnan(found.reference.points[0].value)
 
 
-def test_a_spot_is_the_mean_over_seeds_with_students_interval():
+def test_a_point_is_the_mean_over_seeds_with_students_interval():
     asked = question("act.tau_parity_laptop")
     found = varied(study_of(asked, "sequence_error@test"), asked, "sequence_error", "halting.tau")
     assert found is not None
     (series,) = found.series
-    assert (series.name, [spot.value for spot in series.spots]) == ("halting.tau", [1e-4, 1e-3, 1e-2, 1e-1])
+    assert (series.name, [point.value for point in series.points]) == ("halting.tau", [1e-4, 1e-3, 1e-2, 1e-1])
     low, high = stats.t.interval(0.95, 2, 100.0, 1 / math.sqrt(3))
-    assert series.spots[0].summary.n == 3 and series.spots[0].interval == pytest.approx((low, high))
+    assert series.points[0].summary.n == 3 and series.points[0].interval == pytest.approx((low, high))
 
 
 def test_what_varies_between_evaluations_is_a_series_of_its_condition():
@@ -72,8 +72,8 @@ def test_what_varies_between_evaluations_is_a_series_of_its_condition():
     found = varied(Study("asr.controller_bias", runs), asked, "per", "evaluations.bias_raise")
     assert found is not None
     (series,) = found.series
-    assert series.name == "surprisal" and [spot.summary.mean for spot in series.spots] == list(values.values())
-    values_of_bias = [spot.value for spot in series.spots]
+    assert series.name == "surprisal" and [point.summary.mean for point in series.points] == list(values.values())
+    values_of_bias = [point.value for point in series.points]
     assert values_of_bias == sorted(values_of_bias) and values_of_bias[0] == 0
 
 
@@ -117,7 +117,7 @@ def test_a_replicates_own_metric_is_not_drawn_again_for_its_evaluations():
     assert own is not None and tested is not None
     groups = ["surprisal", "eq44", "mc_dropout", "ensemble"]
     assert [series.name for series in own.series] == [series.name for series in tested.series] == groups
-    assert (own.series[0].spots[0].summary.mean, tested.series[0].spots[0].summary.mean) == (5.0, 6.0)
+    assert (own.series[0].points[0].summary.mean, tested.series[0].points[0].summary.mean) == (5.0, 6.0)
 
 
 def test_a_number_of_evaluations_is_drawn_though_the_replicate_has_the_metric_too():
@@ -131,4 +131,4 @@ def test_a_number_of_evaluations_is_drawn_though_the_replicate_has_the_metric_to
     metrics = {"per": 20.0} | {f"per@{name}": 30.0 for name in names}
     runs = [replicate(condition, seed, metrics=metrics) for condition in asked.configs for seed in (1, 2, 3)]
     found = varied(Study(asked.sweep, tuple(runs)), asked, "per", "evaluations.bias_raise")
-    assert found is not None and found.series[0].spots[0].summary.mean == 30.0
+    assert found is not None and found.series[0].points[0].summary.mean == 30.0

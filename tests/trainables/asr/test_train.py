@@ -12,7 +12,7 @@ from torchaudio.functional import edit_distance
 
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
 from trainables import checkpoint
-from trainables.asr import cost, decode, pretrain, train, training
+from trainables.asr import cost, decode, macs, pretrain, train, training
 from trainables.asr.config import (
     AlwaysBig,
     AsrConfig,
@@ -111,8 +111,8 @@ def one_by_one(config, trained, ar, evaluation):
     recogniser = Recogniser(config, len(examples.labels), load_ar(config, trained)).eval()
     recogniser.network.load_state_dict(state["recogniser"])
     working = control(config, training._fits_of(state), evaluation)
-    edits = labels = frames = big = macs = 0
-    parts = cost.part_macs(config, len(examples.labels))
+    edits = labels = frames = big = num_macs = 0
+    parts = macs.part_macs(config, len(examples.labels))
     for example in examples.test:
         batch = collate([example])
         draws = keyed_draws(batch, config.seed, evaluation.name)
@@ -123,8 +123,8 @@ def one_by_one(config, trained, ar, evaluation):
             int((draws < output.p_big).sum()) if evaluation.routing == "stochastic" else int((output.p_big > 0.5).sum())
         )
         frames, big = frames + len(example.frames), big + num_big
-        macs += cost.utterance_macs(config, working.controller, parts, len(example.frames), num_big)
-    return {"per": edits / labels, "routing_rate": big / frames, "macs_per_frame": macs / frames}
+        num_macs += cost.utterance_macs(config, working.controller, parts, len(example.frames), num_big)
+    return {"per": edits / labels, "routing_rate": big / frames, "macs_per_frame": num_macs / frames}
 
 
 @pytest.mark.parametrize("evaluation", CONFIG.evaluations, ids=lambda e: e.name)
@@ -145,7 +145,7 @@ def test_evaluation_reports_its_metrics_by_definition_whatever_the_batches(tmp_p
 
 def test_an_evaluation_that_comes_later_fits_its_controller_and_trains_nothing(tmp_path, ar, trained, monkeypatch):
     monkeypatch.setattr(training, "_train_epoch", None)
-    parts = cost.part_macs(CONFIG, 16)
+    parts = macs.part_macs(CONFIG, 16)
     cheap = cost.utterance_macs(CONFIG, Budget(macs_per_frame=1.0), parts, 100, 0) / 100
     budget = cheap + 0.4 * (parts.big - parts.small)
     later = Evaluation(name="later", controller=Budget(macs_per_frame=budget))

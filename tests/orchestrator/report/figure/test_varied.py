@@ -8,24 +8,24 @@ import pytest
 from PIL import Image
 
 from orchestrator.report.figure.varied import AREA, MAX_LINES, draw, varied_figure
-from orchestrator.results.varied import Series, Spot, Varied
+from orchestrator.results.varied import Series, SeriesPoint, Varied
 from orchestrator.statistics.intervals import NONE, Interval
 from orchestrator.statistics.summary import Summary
 
 DECADES = (1e-4, 1e-2, 1.0, 25.0)
 
 
-def spot(value: float, mean: float, half: float = 1.0) -> Spot:
-    return Spot(value, Summary(mean, half, 4), Interval(mean - half, mean + half))
+def point(value: float, mean: float, half: float = 1.0) -> SeriesPoint:
+    return SeriesPoint(value, Summary(mean, half, 4), Interval(mean - half, mean + half))
 
 
 def made(values=DECADES, num_series: int = 2, scale: float = 1.0) -> Varied:
     series = [
-        Series(f"group {i}", tuple(spot(value, scale * (120 + 5 * i + 3 * j)) for j, value in enumerate(values)))
+        Series(f"group {i}", tuple(point(value, scale * (120 + 5 * i + 3 * j)) for j, value in enumerate(values)))
         for i in range(num_series)
     ]
     return Varied(
-        "recoder.step.size", "perplexity", tuple(series), Series("baseline", (spot(math.nan, scale * 126.0),))
+        "recoder.step.size", "perplexity", tuple(series), Series("baseline", (point(math.nan, scale * 126.0),))
     )
 
 
@@ -49,16 +49,16 @@ def test_a_line_goes_through_the_means_and_whiskers_reach_over_the_intervals():
     found = made()
     figure = varied_figure(found)
     first, x, y = figure.lines[0], figure.x_axis, figure.y_axis
-    expected = tuple((x.at(one.value), y.at(one.summary.mean)) for one in found.series[0].spots)
+    expected = tuple((x.at(one.value), y.at(one.summary.mean)) for one in found.series[0].points)
     assert first.places == expected and first.name == "group 0"
     upright = [tuple(map(float, one)) for one in re.findall(r"M([\d.]+) ([\d.]+)V([\d.]+)", first.whiskers)]
-    intervals = [one.interval for one in found.series[0].spots]
+    intervals = [one.interval for one in found.series[0].points]
     places = [place for place, _ in expected]
     assert upright == [(at, y.at(i.low), y.at(i.high)) for at, i in zip(places, intervals, strict=True)]
 
 
 def test_a_whisker_that_reaches_out_of_the_figure_has_no_cap():
-    far = Series("g", (spot(1.0, 10.0, 500.0), spot(2.0, 11.0, 0.5), spot(3.0, 12.0, 0.5)))
+    far = Series("g", (point(1.0, 10.0, 500.0), point(2.0, 11.0, 0.5), point(3.0, 12.0, 0.5)))
     whiskers = varied_figure(Varied("p", "m", (far,))).lines[0].whiskers
     assert (whiskers.count("V"), whiskers.count("H")) == (3, 4)
 
@@ -73,7 +73,9 @@ def test_the_reference_is_a_level_across_the_figure():
 
 
 def test_one_seed_has_no_whisker():
-    single = Varied("p", "m", (Series("g", tuple(Spot(v, Summary(v, math.nan, 1), NONE) for v in (1.0, 2.0, 3.0))),))
+    single = Varied(
+        "p", "m", (Series("g", tuple(SeriesPoint(v, Summary(v, math.nan, 1), NONE) for v in (1.0, 2.0, 3.0))),)
+    )
     figure = varied_figure(single)
     assert figure.lines[0].whiskers == "" and figure.rows[0].interval == ""
 

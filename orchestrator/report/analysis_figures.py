@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Figured:
+class AnalysisFigure:
     """What a figure of an analysis is about; it stands in the file.
 
     Attributes:
@@ -21,7 +21,7 @@ class Figured:
     image: str = ""
 
 
-def analysed(folder: Path, sweep: str) -> tuple[Figured, ...]:
+def analysis_figures(folder: Path, sweep: str) -> tuple[AnalysisFigure, ...]:
     """The figures in `folder` of analyses of the sweep, by their titles."""
     from PIL import Image, UnidentifiedImageError
 
@@ -34,5 +34,5 @@ def analysed(folder: Path, sweep: str) -> tuple[Figured, ...]:
             continue  # torn or no picture: not of an analysis that ended
         if about.get("Source") == sweep and {"Title", "Description"} <= about.keys():
             text = base64.b64encode(path.read_bytes()).decode()
-            found.append(Figured(sweep, about["Title"], about["Description"], text))
+            found.append(AnalysisFigure(sweep, about["Title"], about["Description"], text))
     return tuple(sorted(found, key=lambda one: one.title))

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from orchestrator.report.analysed import Figured, analysed
+from orchestrator.report.analysis_figures import AnalysisFigure, analysis_figures
 from orchestrator.report.figure.analysis import _panels, draw
 from orchestrator.report.page import render
 from tests.orchestrator.report.made_answers import EVIL, answers_of, provenance_of
@@ -44,14 +44,22 @@ def test_all_rows_may_share_one_panel_and_places_without_order_are_not_joined():
 def folder(tmp_path):
     lines = Lines("text", "word", MEASURES, "several")
     for name, sweep, title in (("b", "asr.demo", "big: words"), ("a", "asr.demo", EVIL), ("c", "asr.demo.smoke", "x")):
-        draw(ROWS, ("text", "word"), "nats", lines, tmp_path / f"{name}.png", title, Figured(sweep, title, "Of words."))
+        draw(
+            ROWS,
+            ("text", "word"),
+            "nats",
+            lines,
+            tmp_path / f"{name}.png",
+            title,
+            AnalysisFigure(sweep, title, "Of words."),
+        )
     (tmp_path / "torn.png").write_bytes(b"\x89PNG\r\n")
     (tmp_path / "front.png").write_bytes(b"no picture")
     return tmp_path
 
 
 def test_a_report_shows_the_figures_of_its_sweep_alone_and_loads_nothing(folder):
-    found = analysed(folder, "asr.demo")
+    found = analysis_figures(folder, "asr.demo")
     assert [(one.title, one.text) for one in found] == [(EVIL, "Of words."), ("big: words", "Of words.")]
     assert base64.b64decode(found[1].image) == (folder / "b.png").read_bytes()
     page = render(answers_of(STUDY), (), provenance_of(STUDY), None, found)
@@ -61,7 +69,7 @@ def test_a_report_shows_the_figures_of_its_sweep_alone_and_loads_nothing(folder)
 
 
 def test_without_figures_there_is_no_section_and_no_image_is_allowed(folder):
-    found = analysed(folder / "none", "asr.demo")
+    found = analysis_figures(folder / "none", "asr.demo")
     assert found == ()
     page = render(answers_of(STUDY), (), provenance_of(STUDY), None, found)
     assert 'id="analyses"' not in page and "img-src" not in page

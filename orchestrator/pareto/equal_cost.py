@@ -1,0 +1,116 @@
+"""Compared points that do not cost the same: each against the interpolated front of the others at its own cost."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from orchestrator.pareto.front import is_minimal, signs
+from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
+from orchestrator.pareto.seed_values import Floats, SeedValues
+from orchestrator.results.points import Point
+from search_spaces.sweep import Objective
+
+TOLERANCE: Final = 0.02
+"""Costs that differ by no more than this share of the second one's count as equal."""
+
+MOST: Final = 12
+"""Pairs that are held against the front; the rest is not looked at."""
+
+
+@dataclass(frozen=True)
+class EqualCost:
+    """A pair of points that do not cost the same.
+
+    Attributes:
+        a, b: names of the points.
+        error_metric, cost_metric: the first objective and the second.
+        cost_a, cost_b: means.
+        error: mean of a's error.
+        line: the error that the front of the other points has at a's cost, between its points by straight lines;
+            infinite where none of them costs as little.
+        better: share of the draws over seeds in which a is on the good side of that line; NaN where it is infinite.
+    """
+
+    a: str
+    b: str
+    error_metric: str
+    cost_metric: str
+    cost_a: float
+    cost_b: float
+    error: float
+    line: float
+    better: float
+
+
+def has_cost(objectives: Sequence[Objective]) -> bool:
+    """Whether there is an error, the first objective, and a cost, the second, which is minimized."""
+    return len(objectives) > 1 and objectives[1].direction == "minimize"
+
+
+def unequal_costs(
+    pairs: Sequence[tuple[str, str]],
+    points: Sequence[Point],
+    objectives: Sequence[Objective],
+    num_draws: int = 1000,
+    seed: int = 0,
+) -> tuple[EqualCost, ...]:
+    """Of the first 12 pairs whose mean costs differ by more than 2 %, a against the front of the others.
+
+    The others are all points under a's evaluation. A draw takes seeds again as `membership.uncertain_front` does, of
+    all points together, and makes a new front and line.
+
+    Args:
+        pairs: names of points.
+        points: of the study, with values of `objectives`, of which the first two count.
+    """
+    if not has_cost(objectives):
+        return ()
+    chosen = {point.name: point for point in points}
+    found = [(chosen[a], chosen[b]) for a, b in dict.fromkeys(pairs)]
+    unequal = [pair for pair in found if _differs(*(point.summaries[1].mean for point in pair))]
+    return tuple(_held(a, b, points, objectives[:2], num_draws, seed) for a, b in unequal[:MOST])
+
+
+def _differs(a: float, b: float) -> bool:
+    return abs(a - b) > TOLERANCE * abs(b)
+
+
+def _held(
+    a: Point, b: Point, points: Sequence[Point], objectives: Sequence[Objective], num_draws: int, seed: int
+) -> EqualCost:
+    among = [a, *(one for one in points if one.evaluation == a.evaluation and one.name != a.name)]
+    values, sign = SeedValues.of([_first_two(point) for point in among], objectives), signs(objectives)
+    line = _line(values.means[1:], values.means[0, 1])
+    better = _share_better(values, num_draws, seed) if math.isfinite(line) else math.nan
+    (error, cost), other = (summary.mean for summary in a.summaries[:2]), b.summaries[1].mean
+    metrics = objectives[0].metric, objectives[1].metric
+    return EqualCost(a.name, b.name, *metrics, cost, other, error, float(line * sign[0]), better)
+
+
+def _first_two(point: Point) -> Point:
+    return Point(
+        point.name, point.condition, point.evaluation, point.summaries[:2], False, point.seeds, point.values[:2]
+    )
+
+
+def _line(rows: Floats, cost: float) -> float:
+    """The error at `cost` of the front of rows (error, cost), less being better; infinite below the cheapest row."""
+    if not len(rows):
+        return math.inf
+    kept = rows[is_minimal(rows)]
+    kept = kept[np.argsort(kept[:, 1], kind="stable")]
+    return float(np.interp(cost, kept[:, 1], kept[:, 0], left=math.inf))
+
+
+def _share_better(values: SeedValues, num_draws: int, seed: int) -> float:
+    sizes = [int(n) for n in values.sizes]
+    is_exact = num_distinct(sizes) <= num_draws
+    better = total = 0.0
+    for weight, counts in every_resample(sizes) if is_exact else random_resamples(sizes, num_draws, seed):
+        rows = values.resampled(counts)
+        better += weight * (rows[0, 0] < _line(rows[1:], rows[0, 1]))
+        total += weight
+    return better / total

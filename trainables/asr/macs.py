@@ -1,0 +1,121 @@
+"""Multiply-accumulates of one frame in each part of a recogniser, and the plain network that costs as much as routing.
+
+Loads no torch, so that sweeps can be declared with what it finds.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from trainables.asr.config import (
+    AsrConfig,
+    CausalConvolution,
+    Gru,
+    Learned,
+    MaskedSelfAttention,
+    Pretraining,
+    Random,
+    Recurrent,
+    Surprisal,
+)
+from trainables.cost import causal_attention_macs, gru_macs, linear_macs
+from trainables.errors import InputError
+
+NUM_BLOCKS: Final = 2
+"""Of the autoregressive model's encoder."""
+
+NUM_FRAMES: Final = 150
+"""Of an utterance whose cost stands for all, three seconds; it matters to masked self-attention alone."""
+
+
+def num_inputs(config: AsrConfig) -> int:
+    """Width of what the recogniser reads."""
+    return config.ar.hidden_size if config.inputs == "ar_features" else config.ar.features.num_mel_bins
+
+
+def pre_width(config: AsrConfig) -> int:
+    """Width of what the small and big networks read."""
+    if isinstance(config.network, Recurrent):
+        return 2 * config.network.pre_hidden_size
+    return num_inputs(config) if config.network.kind == "model3" else config.network.width
+
+
+@dataclass(frozen=True)
+class PartCosts:
+    """Cost of one frame through each part behind the autoregressive model's encoder.
+
+    `regressor` is separate because it runs only where surprisal is needed, `gate` only under the learned controller.
+    """
+
+    regressor: int
+    pre: int
+    gate: int
+    small: int
+    big: int
+    post: int
+
+
+def part_macs(config: AsrConfig, num_labels: int) -> PartCosts:
+    """Multiply-accumulates of one frame in each part."""
+    inputs, width, outputs = num_inputs(config), pre_width(config), num_labels + 1
+    regressor, gate = linear_macs(config.ar.hidden_size, config.ar.features.num_mel_bins), 0
+    if isinstance(config.controller, Learned):
+        read = inputs if config.controller.gate_input == "features" else width
+        gate = linear_macs(read, config.controller.hidden_size) + config.controller.hidden_size
+    network = config.network
+    if isinstance(network, Recurrent):
+        return PartCosts(
+            regressor=regressor,
+            pre=gru_macs(inputs, network.pre_hidden_size, num_directions=2),
+            gate=gate,
+            small=linear_macs(width, width),
+            big=2 * linear_macs(width, network.big_hidden_size),
+            post=gru_macs(width, network.post_hidden_size, num_directions=2)
+            + linear_macs(2 * network.post_hidden_size, outputs),
+        )
+    window = network.kernel_frames * inputs
+    if network.kind == "model3":
+        big = linear_macs(window, network.width) + linear_macs(network.width, outputs)
+        return PartCosts(regressor, 0, gate, linear_macs(window, outputs), big, 0)
+    big = linear_macs(width, network.big_hidden_size) + linear_macs(network.big_hidden_size, outputs)
+    return PartCosts(regressor, linear_macs(window, width), gate, linear_macs(width, outputs), big, 0)
+
+
+def encoder_macs(ar: Pretraining, num_steps: int) -> int:
+    """Of the autoregressive model's encoder over so many frames, the zero frame before the first included."""
+    size, total = ar.hidden_size, 0
+    for width in [ar.features.num_mel_bins] + [size] * (NUM_BLOCKS - 1):
+        match ar.encoder:
+            case Gru():
+                total += num_steps * gru_macs(width, size)
+            case CausalConvolution(kernel_frames=kernel_frames):
+                total += num_steps * linear_macs(kernel_frames * width, size)
+            case MaskedSelfAttention(context_frames=context_frames):
+                total += causal_attention_macs(width, size, num_steps, context_frames)
+                total += num_steps * linear_macs(width, size)
+        total += num_steps * linear_macs(size, size)
+    return total
+
+
+def plain_width(config: AsrConfig) -> int:
+    """The `big_hidden_size` with which a plain network, always big, costs what `config` costs while it routes.
+
+    A frame of routing at rate r costs (1 - r) small + r big, and surprisal's regressor; without AR features, surprisal
+    alone needs the whole autoregressive model. The big network's cost is in proportion to its hidden size, and all
+    else is the same in both.
+
+    Args:
+        config: with random routing, or with surprisal routing, whose rate is taken to be its target `mu`.
+
+    Raises:
+        InputError: for another controller, and for appendix A's model 3, whose big network has no such size.
+    """
+    controller, network = config.controller, config.network
+    if not isinstance(controller, Surprisal | Random) or network.kind == "model3":
+        rule = "A plain network of equal cost needs random or surprisal routing and a network with `big_hidden_size`"
+        raise InputError(f"{rule}, but got {controller.kind} and {network.kind}; choose others.")
+    parts = part_macs(config, num_labels=1)
+    rate, extra = (controller.p_big, 0.0) if isinstance(controller, Random) else (controller.mu, parts.regressor)
+    if isinstance(controller, Surprisal) and config.inputs == "frames":
+        extra += encoder_macs(config.ar, NUM_FRAMES) / NUM_FRAMES
+    routed = (1 - rate) * parts.small + rate * parts.big + extra
+    return round(routed * network.big_hidden_size / parts.big)
