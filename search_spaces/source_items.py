@@ -116,6 +116,7 @@ OF_ACT: Final = (
         names=("parity", "logic", "addition", "sort"),
     ),
 )
+OF_DELTA: Final = ("lm.error_signal", "lm.step_size")
 OF_LM: Final = (
     Item(LM, "Figure 3.1", "loss surfaces", why=FROM_OTHERS),
     Item(LM, "Figure 3.2", "dropout masks of recurrent networks", why=FROM_OTHERS),
@@ -138,8 +139,9 @@ OF_LM: Final = (
     Item(LM, "Figure 5.5 b to d", "step sizes over training", why=NO_STEPS),
     Item(LM, "Figure 5.6", "recoders taken away and added", names=("Figures 5.5 and 5.6",)),
     Item(LM, "Figure 6.1", "surprisal on garden path sentences", sweeps=("lm.step_size",), command=SENTENCES),
-    Item(LM, "Figure 6.2", "error signal before and after recoding", sweeps=("lm.step_size",), command=SENTENCES),
-    Item(LM, "Figure 6.3", "what recoding uncertainty does to surprisal", sweeps=("lm.step_size",), command=SENTENCES),
+    Item(LM, "Figure 6.2", "error signal before and after recoding", sweeps=OF_DELTA, command=SENTENCES),
+    Item(LM, "section 6.1.2", "whether recoding ever raises the error signal"),
+    Item(LM, "Figure 6.3", "what recoding uncertainty does to surprisal", sweeps=OF_DELTA, command=SENTENCES),
     Item(LM, "section 7.1", "whether one constant step suits all layers", why=NO_LAYERS),
     Item(
         LM, "section 8.1.1", "how the error signal goes with the loss", why="the thesis leaves it to others, untested"
@@ -156,6 +158,6 @@ OF_LM: Final = (
     ),
     Item(LM, "Figure B.4", f"{CURVES}, by dropout rate", sweeps=("lm.mc_dropout_rate",)),
     Item(LM, "Figure B.5", "step sizes over training", why=NO_STEPS),
-    Item(LM, "Figure B.6", "error signal on more sentences", sweeps=("lm.step_size",), command=SENTENCES),
+    Item(LM, "Figure B.6", "error signal on more sentences", sweeps=OF_DELTA, command=SENTENCES),
 )
 ITEMS: Final = (*OF_ASR, *OF_ACT, *OF_LM)
