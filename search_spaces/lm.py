@@ -42,8 +42,8 @@ from trainables.lm.config import (
 CLAIMS: Final = "search_spaces.lm_published:claims"
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
 BASELINE: Final = Condition("baseline", {"recoder": None})
-BASELINE_WEIGHTS: Final = Prerequisite("baseline", "trainables.lm.train", "baseline")
-"""One baseline, which every trained recoder is tested on."""
+BASELINE_WEIGHTS: Final = Prerequisite("baseline", "trainables.lm.train", "baseline", each_seed=True)
+"""A baseline of each seed, which the trained recoders of that seed are tested on."""
 
 RECODERS: Final = {"surprisal": SURPRISAL, "eq44": EQ44, "mc_dropout": MC_DROPOUT, "ensemble": ENSEMBLE}
 STEP_SIZES: Final = (1e-4, 1e-3, 1e-2, 0.1, 1.0, 5.0, 10.0, 25.0)
@@ -115,7 +115,7 @@ def ablation(size: Size = "full") -> Sweep:
 
     A fixed step size has nothing to learn: every replicate of the baseline is tested with it. Step sizes that are
     learnt or predicted are those of a trained model, as in the thesis: each of its replicates is tested on the weights
-    of one baseline (`added`), beside that baseline as it is (`baseline`).
+    of the baseline of its own seed (`added`), beside that baseline as it is (`baseline`).
     """
     added, trained = [Evaluation()], []
     tests = (Evaluation(), Evaluation(name="without", recoder="none"))

@@ -113,7 +113,8 @@ def statement_test(claim: StatementClaim, left: Values, right: Values | float, t
 
     Two evaluations or metrics of one condition are of the same replicates, and are compared replicate by replicate; so
     are two ratios that share a condition. Two conditions with the same seeds are where the sweep promises the paired
-    permutation test. Otherwise they are two groups, compared by Welch's test. That both are within a margin is for two one-sided t-tests to show.
+    permutation test. Otherwise they are two groups, compared by Welch's test. That both are within a margin is for two
+    one-sided t-tests to show.
     """
     if not isinstance(right, Mapping):
         if len(left) < 2:

@@ -16,7 +16,7 @@ WOBBLE = (-0.02, -0.01, 0.0, 0.01, 0.02)
 
 
 def finding(claim: str, means: Mapping[str, Mapping[str, float]]) -> Finding:
-    """Of five seeds each, in which every number but 0 spreads by a few hundredths of itself, each metric its own way."""
+    """Of five seeds each, whose numbers spread by up to half a percent, each metric in its own way."""
     runs = []
     for place, (condition, metrics) in enumerate(means.items()):
         for seed in range(1, 6):

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from trainables.lm.lstm import product
 
-
 ROUNDING: Final = 1e-5
 """What float32 may make of an unchanged delta, as a share of it; where it is below 1, of 1."""
 
