@@ -28,7 +28,7 @@ TENSOR_MODULES = {
     ),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
     "lm": (
-        "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
+        "analysis.running_text", "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
         "lstm", "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",
         "signals.surprisal", "signals.uncertainty", "step_sizes", "streams",
     ),

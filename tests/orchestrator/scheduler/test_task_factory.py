@@ -85,8 +85,8 @@ def test_a_trained_recoder_is_tested_on_the_baseline_of_its_own_seed(tmp_path, m
     made, found = TaskFactory(replace(sweep, seeds=(1, 2)), Settings(tmp_path, ""), 0), []
     for name, metric in (("baseline", "perplexity@test"), ("eq44,learned", "perplexity@baseline")):
         needed = made.prerequisites(made.sweep.condition(name), 2)
-        records: list[dict] = []
         for task in (*needed.values(), made.replicate(made.sweep.condition(name), 2, needed)):
+            records: list[dict] = []
             execute(task.work, records.append)
         found += [one["metrics"][metric] for one in records if metric in one.get("metrics", {})]
     assert len(found) == 2 and found[0] == found[1]

@@ -11,7 +11,15 @@ from trainables.lm import train
 
 
 def test_the_trainable_has_them_in_the_order_of_use():
-    assert list(train.analyses) == ["sentences", "suite", "agreement", "theorems"]
+    assert list(train.analyses) == [
+        "sentences",
+        "suite",
+        "agreement",
+        "theorems",
+        "delta",
+        "groups",
+        "batches",
+    ]
     assert not hasattr(train, "analysis_of_nothing")
 
 
@@ -40,12 +48,12 @@ def test_recoding_at_one_word_is_compared_with_no_recoding(options):
 
 
 def test_the_error_signal_is_drawn_in_a_panel_of_its_own():
-    """Ulmer 2019, figures 6.2 and B.6: delta at each word, before and after recoding."""
+    """Ulmer 2019, figures 6.2 and B.6: delta at each word, before and after recoding, and measured alone."""
     lines = train.analyses["sentences"].lines
-    deltas = ["delta_before", "delta_after"]
+    deltas = ["delta_without", "delta_before", "delta_after"]
     units = lines.units(["bits_without", "bits_before", "bits_after", *deltas])
     assert list(units.values()) == [["bits_without", "bits_before", "bits_after"], deltas]
     row = {"sentence": 1, "word": "the", "is_critical": False} | dict.fromkeys(lines.measures, 1.5)
     figure = drawing._panels([row | {f"{measure}_std": 0.0 for measure in lines.measures}], lines)
     assert [axes.get_ylabel() for axes in figure.axes] == list(units)
-    assert [len(axes.containers) for axes in figure.axes] == [3, 2]
+    assert [len(axes.containers) for axes in figure.axes] == [3, 3]
