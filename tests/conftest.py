@@ -28,9 +28,9 @@ TENSOR_MODULES = {
     ),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
     "lm": (
-        "analysis.running_text", "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
-        "lstm", "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",
-        "signals.surprisal", "signals.uncertainty", "step_sizes", "streams",
+        "analysis.running_text", "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences",
+        "linear_cross_entropy", "lstm", "meters", "network", "noise", "recoding", "signals.entropy",
+        "signals.error_signal", "signals.probe", "signals.surprisal", "signals.uncertainty", "step_sizes", "streams",
     ),
 }  # fmt: skip
 OF_THE_USER = (
