@@ -42,8 +42,8 @@ from trainables.lm.config import (
 CLAIMS: Final = "search_spaces.lm_published:claims"
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
 BASELINE: Final = Condition("baseline", {"recoder": None})
-BASELINE_WEIGHTS: Final = Prerequisite("baseline", "trainables.lm.train", "baseline")
-"""One baseline, which every trained recoder is tested on."""
+BASELINE_WEIGHTS: Final = Prerequisite("baseline", "trainables.lm.train", "baseline", each_seed=True)
+"""A baseline of each seed, which the trained recoders of that seed are tested on."""
 
 RECODERS: Final = {"surprisal": SURPRISAL, "eq44": EQ44, "mc_dropout": MC_DROPOUT, "ensemble": ENSEMBLE}
 STEP_SIZES: Final = (1e-4, 1e-3, 1e-2, 0.1, 1.0, 5.0, 10.0, 25.0)
@@ -63,6 +63,9 @@ UNCERTAINTIES: Final[Mapping[str, McDropout | AnchoredEnsemble | Variational]] =
     "variational": Variational(),
 }
 """Signals of uncertainty: corrected, as Equations 4.7 and 3.37 are printed, and as released."""
+
+OF_SIGNALS: Final = {"eq44": EQ44, "mc_dropout": Recoder(signal=McDropout(num_samples=10), step=FixedStep(size=0.1))}
+"""Of figures 6.2 and 6.3; in the text the step of the second is .1, in the caption 5."""
 
 
 def step_size(size: Size = "full") -> Sweep:
@@ -112,7 +115,7 @@ def ablation(size: Size = "full") -> Sweep:
 
     A fixed step size has nothing to learn: every replicate of the baseline is tested with it. Step sizes that are
     learnt or predicted are those of a trained model, as in the thesis: each of its replicates is tested on the weights
-    of one baseline (`added`), beside that baseline as it is (`baseline`).
+    of the baseline of its own seed (`added`), beside that baseline as it is (`baseline`).
     """
     added, trained = [Evaluation()], []
     tests = (Evaluation(), Evaluation(name="without", recoder="none"))
@@ -173,6 +176,23 @@ def signals(size: Size = "full") -> Sweep:
         found[name] = Recoder(signal=uncertainty, step=FixedStep(size=0.001))
     conditions = [Condition(name, _values(recoder)) for name, recoder in found.items()]
     return _sweep("signals", "Variants of each error signal.", (BASELINE, *conditions), size)
+
+
+def error_signal(size: Size = "full") -> Sweep:
+    """Figures 6.2, 6.3 and B.6: delta where it recodes, and where it is measured alone, in training and in testing.
+
+    What is measured takes steps of size 0, so that the model is the baseline. Both are tested as they were trained,
+    and with delta measured alone.
+    """
+    found = {}
+    for name, recoder in OF_SIGNALS.items():
+        alone = recoder.model_copy(update={"step": FixedStep(size=0.0)})
+        tests = (Evaluation(), Evaluation(name="measured", recoder=alone))
+        found[f"{name},measured"] = _values(alone)
+        found[f"{name},recoded"] = _values(recoder) | {"evaluations": tests}
+    about = "Figs. 6.2, 6.3, B.6: delta with recoding, and measured alone."
+    conditions = tuple(Condition(name, values) for name, values in found.items())
+    return _sweep("error_signal", about, (BASELINE, *conditions), size)
 
 
 def weak_supervision(size: Size = "full") -> Sweep:
@@ -319,6 +339,7 @@ SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "ablation": ablation,
     "confounds": confounds,
     "signals": signals,
+    "error_signal": error_signal,
     "weak_supervision": weak_supervision,
     "search_pareto": search_pareto,
     "laptop": laptop,

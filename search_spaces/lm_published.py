@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from search_spaces.claim import Claim
+from search_spaces.lm_published_conclusions import conclusions
 from search_spaces.lm_published_numbers import numbers
 from search_spaces.lm_published_statements import statements, trends
 
@@ -12,3 +13,4 @@ def claims() -> Iterator[Claim]:
     yield from numbers()
     yield from statements()
     yield from trends()
+    yield from conclusions()

@@ -36,9 +36,9 @@ OTHER_COUNT: Final[Mapping[str, str]] = {
     "ensemble": "With fixed steps the same number as with K = 1 in Table 5.2; ours has K = 15.",
 }
 OTHER_START: Final = "Learned steps started from softplus of U[0, 1); ours here from the fixed step."
-ONE_BASELINE: Final = (
-    "The thesis pairs each of its baselines with the recoder of one trained model; ours tests every trained recoder on "
-    "the weights of one baseline."
+OWN_BASELINE: Final = (
+    "The thesis does not say whether each baseline has the recoder of a trained model of its own; ours tests every "
+    "trained recoder on the baseline of its seed."
 )
 ADDED_MEMBERS: Final = (
     "The printed gain of -1.12 is -.12 by the printed perplexities. Members are the baseline's decoder with noise as "
@@ -264,7 +264,7 @@ def added_place(kind: str, step: str) -> Place:
 
 def added_note(kind: str, step: str) -> str:
     """How ours differs from the thesis."""
-    notes = ("" if step == "fixed" else ONE_BASELINE, ADDED_MEMBERS if kind == "ensemble" else "")
+    notes = ("" if step == "fixed" else OWN_BASELINE, ADDED_MEMBERS if kind == "ensemble" else "")
     return " ".join(filter(None, notes))
 
 

@@ -10,8 +10,6 @@ from search_spaces.asr_published_sizes import PAPER as ASR
 from search_spaces.lm_published_numbers import PAPER as LM
 
 DRAWING: Final = "a drawing of the model, which reports no result"
-NO_STEPS: Final = "step sizes are not recorded while a replicate trains"
-NO_BATCHES: Final = "what is recorded in training is a mean since the last report; that of the test is compared instead"
 NO_LAYERS: Final = "no sweep recodes some layers alone, or with constant steps of their own"
 EXAMPLE: Final = "an example of the data, which reports no result"
 FROM_OTHERS: Final = "taken from another paper"
@@ -50,6 +48,9 @@ SHOW: Final = "ponderay show SWEEP"
 TABLE_2: Final = ("asr.table2_timit", "asr.table2_mini_librispeech")
 CURVES: Final = "learning curves"
 MANY_CURVES: Final = f"{CURVES} (12 conditions in one report, which --where picks)"
+BATCHES: Final = f"{ANALYSE} batches"
+HERE_OF_THE_TEST: Final = ", here of the test; of training the report has means since the last report"
+STEPS: Final = "step sizes over training, here means since the last report"
 
 OF_ASR: Final = (
     Item(ASR, "Figure 1", "architecture", why=DRAWING),
@@ -150,6 +151,7 @@ OF_ACT: Final = (
         names=("parity", "logic", "addition", "sort"),
     ),
 )
+OF_DELTA: Final = ("lm.error_signal", "lm.step_size")
 OF_LM: Final = (
     Item(LM, "Figure 3.1", "loss surfaces", why=FROM_OTHERS),
     Item(LM, "Figure 3.2", "dropout masks of recurrent networks", why=FROM_OTHERS),
@@ -163,20 +165,32 @@ OF_LM: Final = (
     Item(
         LM,
         "Figure 5.3",
-        "error signal in training by number of samples, here means since the last report",
+        f"error signal at each batch by number of samples{HERE_OF_THE_TEST}",
         sweeps=("lm.samples",),
+        command=BATCHES,
     ),
     Item(LM, "Figure 5.4", "perplexity and error signal by dropout rate"),
-    Item(LM, "Figure 5.4 b", "error signal at each batch by dropout rate", why=NO_BATCHES),
+    Item(
+        LM,
+        "Figure 5.4 b",
+        f"error signal at each batch by dropout rate{HERE_OF_THE_TEST}",
+        sweeps=("lm.mc_dropout_rate",),
+        command=BATCHES,
+    ),
     Item(LM, "Figure 5.5", "learned and predicted step sizes", names=("Figures 5.5",)),
-    Item(LM, "Figure 5.5 b to d", "step sizes over training", why=NO_STEPS),
+    Item(LM, "Figure 5.5 b to d", STEPS, sweeps=("lm.dynamic_step",)),
     Item(LM, "Figure 5.6", "recoders taken away and added", names=("Figures 5.5 and 5.6",)),
     Item(LM, "Figure 6.1", "surprisal on garden path sentences", sweeps=("lm.step_size",), command=SENTENCES),
-    Item(LM, "Figure 6.2", "error signal before and after recoding", sweeps=("lm.step_size",), command=SENTENCES),
-    Item(LM, "Figure 6.3", "what recoding uncertainty does to surprisal", sweeps=("lm.step_size",), command=SENTENCES),
+    Item(LM, "Figure 6.2", "error signal before and after recoding", sweeps=OF_DELTA, command=SENTENCES),
+    Item(LM, "section 6.1.2", "whether recoding ever raises the error signal"),
+    Item(LM, "Figure 6.3", "what recoding uncertainty does to surprisal", sweeps=OF_DELTA, command=SENTENCES),
     Item(LM, "section 7.1", "whether one constant step suits all layers", why=NO_LAYERS),
     Item(
-        LM, "section 8.1.1", "how the error signal goes with the loss", why="the thesis leaves it to others, untested"
+        LM,
+        "section 8.1.1",
+        "how the error signal goes with the loss",
+        sweeps=OF_DELTA,
+        command=f"{ANALYSE} delta",
     ),
     Item(LM, "Figure B.1", "pseudocode with surprisal", why=DRAWING),
     Item(LM, "Figure B.2", "pseudocode with MC dropout", why=DRAWING),
@@ -189,8 +203,8 @@ OF_LM: Final = (
         sweeps=("lm.search", "lm.search_mc_dropout", "lm.search_ensemble", "lm.search_variational"),
     ),
     Item(LM, "Figure B.4", f"{CURVES}, by dropout rate", sweeps=("lm.mc_dropout_rate",)),
-    Item(LM, "Figure B.5", "step sizes over training", why=NO_STEPS),
-    Item(LM, "Figure B.6", "error signal on more sentences", sweeps=("lm.step_size",), command=SENTENCES),
+    Item(LM, "Figure B.5", STEPS, sweeps=("lm.dynamic_step",)),
+    Item(LM, "Figure B.6", "error signal on more sentences", sweeps=OF_DELTA, command=SENTENCES),
 )
 OF_THESIS_TEXT: Final = (
     Item(LM, "section 5.3.1 variational", "variational RNNs, far worse in first tests", sweeps=("lm.signals",)),

@@ -201,12 +201,14 @@ class Prerequisite:
 
     Attributes:
         resources: default: those of a replicate.
+        each_seed: whether each seed of the sweep has its own, trained with that seed; else all share one.
     """
 
     name: str
     trainable: str
     config_path: str
     resources: Resources | None = None
+    each_seed: bool = False
 
 
 @dataclass(frozen=True)

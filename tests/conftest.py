@@ -29,9 +29,9 @@ TENSOR_MODULES = {
     "conditional": ("macs", "route", "straight_through", "surprisal_controller", "surprisal_fit"),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
     "lm": (
-        "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
-        "lstm", "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",
-        "signals.surprisal", "signals.uncertainty", "step_sizes", "streams",
+        "analysis.running_text", "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences",
+        "linear_cross_entropy", "lstm", "meters", "network", "noise", "recoding", "signals.entropy",
+        "signals.error_signal", "signals.probe", "signals.surprisal", "signals.uncertainty", "step_sizes", "streams",
     ),
 }  # fmt: skip
 OF_THE_USER = (

@@ -23,7 +23,8 @@ class Lines:
     """A figure with a panel for each value of one column and a line for each measure.
 
     Attributes:
-        panel: the column that divides rows into panels; empty: all rows are in one.
+        panel: the column that divides rows into panels, which names them where `along` is empty; empty: all rows are in
+            one.
         tick: the column that names the places from left to right.
         measures: what is drawn where the rows have it, each with its name in the legend.
         axis: what the measures are, with their unit; of measures with several units that of each, and those of one unit

@@ -33,11 +33,12 @@ def check(kind: Kind, runs: Path) -> list[str]:
     wanted: dict[Id, Expected] = {}
     keys: dict[Id, str] = {}
     for condition in _conditions(kind, factory.settings):
-        prerequisites = factory.prerequisites(condition)
         for seed in factory.sweep.seeds:
             config: Any = factory.sweep.config(condition, seed)
             wanted[condition.name, seed] = expected(config)
-            keys[condition.name, seed] = factory.replicate(condition, seed, prerequisites).work.key
+            keys[condition.name, seed] = factory.replicate(
+                condition, seed, factory.prerequisites(condition, seed)
+            ).work.key
     study = Tracking(factory.settings).read_study(factory.sweep.name)
     folder = runs / "replicates" / factory.sweep.name
     found = [*_results(study.replicates, wanted, keys), *_journals(study.replicates, wanted, folder)]

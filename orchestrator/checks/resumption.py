@@ -64,7 +64,7 @@ def try_out(
         InputError: if the replicate fails.
     """
     factory = TaskFactory(sweep, settings, num_gpus=0)
-    needed = factory.prerequisites(condition)
+    needed = factory.prerequisites(condition, sweep.seeds[0])
     for task in needed.values():
         tell(f"Running {task.work.label}")
         _run(task.work, None, None)

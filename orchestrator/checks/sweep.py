@@ -84,7 +84,7 @@ def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
     """
     sweep, found = factory.sweep, {}
     for condition in sweep.conditions or (Condition("base"),):
-        factory.prerequisites(condition)
+        factory.prerequisites(condition, sweep.seeds[0])
         found[condition.name if sweep.conditions else ""] = factory.fingerprint(
             sweep.trainable, sweep.config(condition, sweep.seeds[0])
         )

@@ -80,9 +80,10 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
     tasks: dict[str, Task] = {}
     replicates: list[Task] = []
     for condition in conditions + ([Condition("not drawn yet")] if num_undrawn else []):
-        prerequisites = factory.prerequisites(condition)
-        tasks |= {task.work.key: task for task in prerequisites.values()}
-        replicates += [factory.replicate(condition, seed, prerequisites) for seed in sweep.seeds]
+        for seed in sweep.seeds:
+            needed = factory.prerequisites(condition, seed)
+            tasks |= {task.work.key: task for task in needed.values()}
+            replicates.append(factory.replicate(condition, seed, needed))
     undrawn = replicates[-1] if num_undrawn else None
     replicates = replicates[: len(conditions) * len(sweep.seeds)]
     admission, capacity = Admission(study, accept_code), Capacity(num_cpus, num_gpus)
@@ -118,7 +119,7 @@ def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
             config = from_values(type(sweep.base), configs[-1])
             drawn = {path: reduce(getattr, path.split("."), config) for path in sweep.search.space}
             condition = Condition(condition_name_of(name), drawn)
-            task = factory.replicate(condition, first.seed, factory.prerequisites(condition))
+            task = factory.replicate(condition, first.seed, factory.prerequisites(condition, first.seed))
             found += [condition] if task.work.key == first.key else []
     return found
 

@@ -111,9 +111,10 @@ def tied(tie: str) -> str:
 def statement_test(claim: StatementClaim, left: Values, right: Values | float, test: Test) -> StatementTest | Verdict:
     """The statement's test; or at once its verdict, where there are too few values.
 
-    Two evaluations or metrics of one condition are of the same replicates, and are compared replicate by replicate. So
-    are two conditions with the same seeds where the sweep promises the paired permutation test. Otherwise they are two
-    groups, compared by Welch's test. That both are within a margin is for two one-sided t-tests to show.
+    Two evaluations or metrics of one condition are of the same replicates, and are compared replicate by replicate; so
+    are two ratios that share a condition. Two conditions with the same seeds are where the sweep promises the paired
+    permutation test. Otherwise they are two groups, compared by Welch's test. That both are within a margin is for two
+    one-sided t-tests to show.
     """
     if not isinstance(right, Mapping):
         if len(left) < 2:
@@ -133,8 +134,8 @@ def statement_test(claim: StatementClaim, left: Values, right: Values | float, t
 
 def is_paired(claim: StatementClaim, left: Values, right: Values, test: Test) -> bool:
     """Whether the two sides are compared seed by seed."""
-    is_one = isinstance(claim.right, Place) and claim.left.condition == claim.right.condition
-    return is_one or (test == "paired_permutation" and left.keys() == right.keys())
+    shared = isinstance(claim.right, Place) and set(claim.left.conditions) & set(claim.right.conditions)
+    return bool(shared) or (test == "paired_permutation" and left.keys() == right.keys())
 
 
 def _paired(claim: StatementClaim, left: Values, right: Values, test: Test) -> StatementTest | Verdict:

@@ -46,14 +46,12 @@ class WantedCondition:
     """A condition that a sweep wants now.
 
     Attributes:
-        prerequisites: what its replicates wait for, by name.
         num_seeds: how many of the sweep's first seeds it is to have by now.
         is_closed: whether all of them have ended and the source knows it.
         decision: of a group-sequential comparison, in words.
     """
 
     condition: Condition
-    prerequisites: dict[str, Task]
     num_seeds: int
     is_closed: bool = False
     decision: str = ""
@@ -78,7 +76,7 @@ class Replication:
         sweep = self._factory.sweep
         num_seeds = sweep.sequential.minimum if sweep.sequential else len(sweep.seeds)
         for condition in self._source.more():
-            wanted = WantedCondition(condition, self._factory.prerequisites(condition), num_seeds)
+            wanted = WantedCondition(condition, num_seeds)
             self.by_name[condition.name] = wanted
             self._new.append(wanted)
         return self._new
@@ -88,9 +86,12 @@ class Replication:
         self._new = []
 
     def missing(self, wanted: WantedCondition, num_tasks: int) -> list[Task]:
-        """The replicates that a condition is to have beyond its first `num_tasks`."""
-        seeds = self._factory.sweep.seeds[num_tasks : wanted.num_seeds]
-        return [self._factory.replicate(wanted.condition, seed, wanted.prerequisites) for seed in seeds]
+        """The replicates that a condition is to have beyond its first `num_tasks`, each behind its prerequisites."""
+        tasks: list[Task] = []
+        for seed in self._factory.sweep.seeds[num_tasks : wanted.num_seeds]:
+            needed = self._factory.prerequisites(wanted.condition, seed)
+            tasks += [*needed.values(), self._factory.replicate(wanted.condition, seed, needed)]
+        return tasks
 
     def decide(self, values: Mapping[tuple[str, int], Sequence[float] | None]) -> None:
         """Says anew how many seeds each condition is to have, given the objectives of what ended by condition and seed.

@@ -45,7 +45,8 @@ def _tasks(factory: TaskFactory) -> list[Task]:
     sweep = factory.sweep
     tasks: dict[str, Task] = {}
     for condition in sweep.conditions:
-        prerequisites = factory.prerequisites(condition)
-        replicates = [factory.replicate(condition, seed, prerequisites) for seed in sweep.seeds]
-        tasks |= {task.work.key: task for task in [*prerequisites.values(), *replicates]}
+        for seed in sweep.seeds:
+            needed = factory.prerequisites(condition, seed)
+            replicate = factory.replicate(condition, seed, needed)
+            tasks |= {task.work.key: task for task in [*needed.values(), replicate]}
     return list(tasks.values())

@@ -38,7 +38,6 @@ class Intake:
             UnavailableError: if a journal cannot be read now; the same is taken in again.
         """
         new = self._replication.take_in()
-        self._add_prerequisites(new)
         self._add_seeds(new)
         self._replication.accept()
         return bool(new) or self._decide()
@@ -58,23 +57,21 @@ class Intake:
                 self._conditions.announce(name)
         return not self._replication.is_decided
 
-    def _add_prerequisites(self, conditions: Sequence[WantedCondition]) -> None:
-        needed: dict[str, Task] = {}
-        for task in (task for one in conditions for task in one.prerequisites.values()):
-            if task.work.key not in self._tasks:
-                needed.setdefault(task.work.key, task)
-        for task, journal in journals(list(needed.values())):
+    def _add_prerequisites(self, tasks: Sequence[Task]) -> None:
+        needed = {task.work.key: task for task in reversed(tasks) if task.work.key not in self._tasks}
+        for task, journal in journals(list(reversed(needed.values()))):
             self._admission.check(task, journal)
             self._tasks.add(task)
 
     def _add_seeds(self, conditions: Collection[WantedCondition]) -> None:
-        """Gives each of the conditions the replicates that it still is to have."""
+        """Gives each of the conditions the replicates that it still is to have, and those their prerequisites."""
         tasks: list[Task] = []
         for one in conditions:
             missing = self._replication.missing(one, len(self._tasks.of(one.condition.name)))
             one.is_closed &= not missing
             tasks += missing
-        for task, journal in journals(tasks):
+        self._add_prerequisites([task for task in tasks if task.condition is None])
+        for task, journal in journals([task for task in tasks if task.condition]):
             self._add(task, journal)
         for one in conditions:
             self._conditions.close(one.condition.name)

@@ -30,9 +30,8 @@ def under_recorded_names(factory: TaskFactory, known: Study) -> TaskFactory:
 
 def _recorded_name(factory: TaskFactory, condition: Condition, by_key: Mapping[str, Replicate]) -> str:
     """Found by any recorded seed: the sweep may ask for others now."""
-    prerequisites = factory.prerequisites(condition) if by_key else {}
     for seed in sorted({replicate.seed for replicate in by_key.values()}):
-        known = by_key.get(factory.replicate(condition, seed, prerequisites).work.key)
+        known = by_key.get(factory.replicate(condition, seed, factory.prerequisites(condition, seed)).work.key)
         if known:
             return condition_name_of(known.condition)
     return condition.name

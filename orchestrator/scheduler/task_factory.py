@@ -11,8 +11,8 @@ from orchestrator.worker.code_version import code_version
 from orchestrator.worker.contract import check_contract
 from orchestrator.worker.trainable import load
 from orchestrator.worker.work import Work, config_type, evaluation_ids
-from search_spaces.sweep import Condition, ResolvedResources, Sweep
-from trainables.config import AnyConfig, as_json, content_hash
+from search_spaces.sweep import Condition, Prerequisite, ResolvedResources, Sweep
+from trainables.config import AnyConfig, as_json, content_hash, with_value
 from trainables.importing import root_of
 
 
@@ -58,19 +58,23 @@ class TaskFactory:
             evaluations=evaluation_ids(load(sweep.trainable), config),
         )
 
-    def prerequisites(self, condition: Condition) -> dict[str, Task]:
-        """The prerequisites of a condition by name; equal content has an equal key, in whatever sweep."""
-        config = self.sweep.config(condition, self.sweep.seeds[0])
-        tasks = {}
-        for wanted in self.sweep.prerequisites:
-            its_config: AnyConfig = getattr(config, wanted.config_path)
-            fingerprint = self.fingerprint(wanted.trainable, its_config)
-            key = content_hash(wanted.trainable, its_config, fingerprint)
-            folder = self.settings.runs / "prerequisites" / key
-            resources = (wanted.resources or self.sweep.resources).resolve(self.num_gpus)
-            work = self._work(key, f"prerequisite {wanted.name}", wanted.trainable, its_config, folder, resources, {})
-            tasks[wanted.name] = Task(work, None, getattr(its_config, "seed", 0), fingerprint)
-        return tasks
+    def prerequisites(self, condition: Condition, seed: int) -> dict[str, Task]:
+        """The prerequisites of a replicate by name; equal content has an equal key, in whatever sweep."""
+        return {wanted.name: self._prerequisite(wanted, condition, seed) for wanted in self.sweep.prerequisites}
+
+    def _prerequisite(self, wanted: Prerequisite, condition: Condition, seed: int) -> Task:
+        """One of its own for each seed, or that of the sweep's first."""
+        of_seed = seed if wanted.each_seed else self.sweep.seeds[0]
+        config: AnyConfig = getattr(self.sweep.config(condition, of_seed), wanted.config_path)
+        if wanted.each_seed:
+            config = with_value(config, "seed", seed)
+        fingerprint = self.fingerprint(wanted.trainable, config)
+        key = content_hash(wanted.trainable, config, fingerprint, *([seed] if wanted.each_seed else []))
+        label = f"prerequisite {wanted.name}{f' seed {seed}' if wanted.each_seed else ''}"
+        folder = self.settings.runs / "prerequisites" / key
+        resources = (wanted.resources or self.sweep.resources).resolve(self.num_gpus)
+        work = self._work(key, label, wanted.trainable, config, folder, resources, {})
+        return Task(work, None, getattr(config, "seed", 0), fingerprint)
 
     def first_evaluation(self, condition: Condition) -> str:
         """`@NAME` of the evaluation under which the objectives are taken; empty where there is none."""

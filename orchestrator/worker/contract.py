@@ -24,6 +24,11 @@ def check_contract(sweep: Sweep) -> None:
         inner = getattr(sweep.base, wanted.config_path)
         if not is_config(inner):
             raise InputError(f"{sweep.name}: `{wanted.config_path}`, of a prerequisite, must be a config: {inner!r}.")
+        if wanted.each_seed and "seed" not in fields_of(inner):
+            raise InputError(
+                f"{sweep.name}: `{wanted.config_path}`, of the prerequisite {wanted.name!r} with `each_seed`, must "
+                f"have a `seed`, but has {', '.join(fields_of(inner))}."
+            )
         _check_config(sweep, load(wanted.trainable), inner)
 
 

@@ -12,6 +12,7 @@ from search_spaces.source_items import ITEMS
 from search_spaces.sources import all_claims, docs_table, everything, has_whole, items, of_place, unplaced
 from trainables.act.analysis.questions import ANALYSES as ACT_ANALYSES
 from trainables.errors import InputError
+from trainables.lm.analysis.questions import ANALYSES as LM_ANALYSES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "sources.md"
 
@@ -117,7 +118,8 @@ def test_the_figures_of_the_error_signal_are_answered_by_what_has_it_at_each_wor
     """Ulmer 2019, figures 6.2 and B.6; 6.3 has MC dropout with a step of 5 (caption) or .1 (text)."""
     rows = {row.place: row for row in items() if row.source.startswith("Ulmer")}
     for place in ("Figure 6.1", "Figure 6.2", "Figure 6.3", "Figure B.6"):
-        assert (rows[place].command.split()[-1], rows[place].sweeps) == ("sentences", ("lm.step_size",))
+        assert rows[place].command.split()[-1] == "sentences" and "lm.step_size" in rows[place].sweeps
+        assert ("lm.error_signal" in rows[place].sweeps) == (place != "Figure 6.1")
     conditions = {condition.name for condition in find.find_sweep("lm.step_size").conditions}
     assert {"mc_dropout,step=5", "mc_dropout,step=0.1"} <= conditions
     searches = {name for name in find.sweep_functions() if name.startswith("lm.search")} - {"lm.search_pareto"}
@@ -134,7 +136,26 @@ def test_a_row_of_learning_curves_says_how_many_a_report_draws_where_it_leaves_s
         assert (f"({most} conditions in one report, which --where picks)" in row.says) is leaves_out, row.place
 
 
-@pytest.mark.parametrize("place", ["Figure 5.4 b", "section 7.1", "section 8.1.1"])
+@pytest.mark.parametrize(
+    ("place", "analysis", "sweeps"),
+    [
+        ("Figure 5.3", "batches", {"lm.samples"}),
+        ("Figure 5.4 b", "batches", {"lm.mc_dropout_rate"}),
+        ("Figure 5.5 b to d", "", {"lm.dynamic_step"}),
+        ("Figure B.5", "", {"lm.dynamic_step"}),
+        ("section 8.1.1", "delta", {"lm.error_signal", "lm.step_size"}),
+    ],
+)
+def test_what_the_thesis_draws_over_batches_and_training_is_answered(
+    place: str, analysis: str, sweeps: set[str]
+) -> None:
+    (row,) = (row for row in items() if row.source.startswith("Ulmer") and row.place == place)
+    assert set(row.sweeps) == sweeps and not row.why
+    assert row.command == (f"ponderay analyse SWEEP CONDITION {analysis}" if analysis else "ponderay report SWEEP")
+    assert not analysis or analysis in LM_ANALYSES
+
+
+@pytest.mark.parametrize("place", ["section 7.1"])
 def test_what_the_thesis_asks_and_nothing_answers_has_a_reason(place: str) -> None:
     (row,) = (row for row in items() if row.source.startswith("Ulmer") and row.place == place)
     assert row.why and not row.sweeps

@@ -303,7 +303,8 @@ class Evaluation(Config):
     name: Name = "test"
     recoder: Recoder | Literal["own", "none"] = "own"
     weights: Literal["own", "baseline"] = Field(
-        "own", description="baseline: those of the prerequisite `baseline`, with this model's step sizes"
+        "own",
+        description="baseline: those of the prerequisite `baseline`, of the same seed, with this model's step sizes",
     )
     batch_size: Count = Field(64, description="streams")
     seed: int = Field(

@@ -15,6 +15,7 @@ from trainables.lm.config import LmConfig
 from trainables.lm.cuda_graph import CudaGraph
 from trainables.lm.network import AttachedRecoder, Network, Run
 from trainables.lm.noise import Noise
+from trainables.lm.signals.error_signal import is_raised
 from trainables.lm.streams import NO_TARGET, Streams, Window
 
 
@@ -27,6 +28,7 @@ class Score:
         tokens_per_s: read, from inputs to losses, in all processes together.
         num_not_finite: recoding gradients that were not finite, of one activation in one row.
         before, after: mean delta over the same tokens; None without a recoder, or where it was not asked for.
+        raised: the share of them whose delta recoding raised.
     """
 
     loss_nats: float
@@ -34,6 +36,7 @@ class Score:
     num_not_finite: int
     before: float | None
     after: float | None
+    raised: float | None
 
     @property
     def perplexity(self) -> float:
@@ -99,22 +102,22 @@ def score(
         nats += run.nats.double().sum().item()
         num_not_finite += _num_not_finite(run, window)
     duration_s = time.perf_counter() - started
-    sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0)
+    sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0, 0.0)
     if recoder and measures_delta:
         sums[2:] = distributed.sum_over_processes(
             *_deltas(network, windows_with_noise(*arguments), attached, batch_size)
         )
     num_tokens = len(tokens) - 1
-    before, after = (sums[i] / sums[4] if sums[4] else None for i in (2, 3))
-    return Score(sums[0] / num_tokens, num_tokens / duration_s, int(sums[1]), before, after)
+    deltas = (total / sums[5] if sums[5] else None for total in sums[2:5])
+    return Score(sums[0] / num_tokens, num_tokens / duration_s, int(sums[1]), *deltas)
 
 
 def _deltas(
     network: Network, windows: Iterator[tuple[Window, Noise]], attached: AttachedRecoder | None, batch_size: int
-) -> tuple[float, float, float]:
-    """Sums of delta before and after recoding, and of how many tokens."""
+) -> tuple[float, float, float, float]:
+    """Sums of delta before and after recoding, of tokens where it rose, and of tokens."""
     state = network.zeros(num_mine(batch_size), attached.recoder if attached else None)
-    before = after = count = 0.0
+    before = after = raised = count = 0.0
     read = CudaGraph(lambda window, state, drawn: network(window, state, drawn, attached, measures_after=True), [])
     for window, drawn in windows:
         run = read(window, state, drawn)
@@ -122,10 +125,12 @@ def _deltas(
         if run.trace is None:
             break
         is_asked = window.targets != NO_TARGET
-        before += torch.stack(run.trace.before)[is_asked].double().sum().item()
-        after += torch.stack(run.trace.after)[is_asked].double().sum().item()
+        deltas = [torch.stack(part)[is_asked].double() for part in (run.trace.before, run.trace.after)]
+        before += deltas[0].sum().item()
+        after += deltas[1].sum().item()
+        raised += float(is_raised(*deltas).sum())
         count += float(is_asked.sum())
-    return before, after, count
+    return before, after, raised, count
 
 
 def _num_not_finite(run: Run, window: Window) -> int:

@@ -25,6 +25,7 @@ METRICS: tuple[Metric, ...] = (
     *neutral(
         "ratio",
         unknown_share="test: share of the tokens that the vocabulary lacks, read as <unk>",
+        raised_share="test: share of the tokens whose error signal recoding raises, by more than rounding",
         learning_rate="that the windows since the last report were trained with",
     ),
     *neutral(

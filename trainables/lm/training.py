@@ -87,8 +87,8 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
         "eval_tokens_per_s": test.tokens_per_s,
         "peak_memory_mb": peak_memory_mb(),
     }
-    if test.before is not None and test.after is not None:
-        metrics |= {"delta_before": test.before, "delta_after": test.after}
+    if test.before is not None and test.after is not None and test.raised is not None:
+        metrics |= {"delta_before": test.before, "delta_after": test.after, "raised_share": test.raised}
     metrics |= _spread_metrics(network)
     with tempfile.TemporaryDirectory() as folder:
         files = sample_text.draw(network, text, attached, evaluation.name, test_seed(network, evaluation), Path(folder))

@@ -52,11 +52,18 @@ def _panels(rows: Rows, lines: Lines) -> Figure:
     for axes, (group, unit) in zip(panels, drawn, strict=True):
         _panel(axes, group, lines, units[unit])
         axes.set_ylabel(unit)
+        axes.set_xlabel(_name(group[0][lines.panel], lines) if lines.panel and not lines.along else "")
     for axes, measures in zip(panels, units.values(), strict=False):
         if len(measures) > 1 or len(units) == 1:
             axes.legend()
-    panels[-1].set_xlabel(lines.along)
+    if lines.along:
+        panels[-1].set_xlabel(lines.along)
     return figure
+
+
+def _name(value: object, lines: Lines) -> str:
+    """Of a panel: a text stands for itself, a number is one of its column."""
+    return value if isinstance(value, str) else f"{lines.panel} {value}"
 
 
 def _panel(axes: Axes, rows: Rows, lines: Lines, measures: Sequence[str]) -> None:

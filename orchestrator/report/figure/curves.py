@@ -17,7 +17,9 @@ from orchestrator.statistics.summary import Summary
 
 AREA: Final = Area(420, 280, 56, 408, 12, 236)
 MAX_STEPS: Final = 150
-MAX_FIGURES: Final = 12
+MAX_FIGURES: Final = 24
+"""All that a recoding language model of two layers reports in training has room."""
+
 NUM_STEPS_IN_TABLE: Final = 12
 
 
@@ -56,7 +58,7 @@ class CurveFigure:
 
 
 def curve_figures(curves: Sequence[Curve], conditions: Sequence[str]) -> tuple[CurveFigure, ...]:
-    """A figure for each metric that has a curve of one of the conditions, in the order of the curves; at most 12.
+    """A figure for each metric that has a curve of one of the conditions, in the order of the curves; at most 24.
 
     Curves of one step are left out: there is no line to draw.
     """

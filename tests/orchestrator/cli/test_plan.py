@@ -59,7 +59,7 @@ def work_on(sweep: Sweep, condition: str, seed: int, until: int | None = None) -
     """Runs a replicate and its prerequisite without any record in MLflow; stops it after the step `until`."""
     factory = TaskFactory(sweep, read_settings(), 0)
     named = next(one for one in sweep.conditions if one.name == condition)
-    prerequisites = factory.prerequisites(named)
+    prerequisites = factory.prerequisites(named, seed)
 
     def stop(record: dict) -> None:
         if until and record.get("step") == until:

@@ -148,3 +148,11 @@ def test_one_replicate_shows_nothing() -> None:
     none = judged(claim(), {}, by_seed(1, 2, 3))
     assert (none.finding, none.seeds_needed, none.ours) == (Finding.inconclusive, 2, None)
     assert judged(claim(right=5.0), by_seed(1.0), 5.0).finding is Finding.inconclusive
+
+
+def test_two_ratios_that_share_a_condition_are_compared_seed_by_seed() -> None:
+    """b / c against a / b: what b has high in a seed lowers one and raises the other, so they are no two groups."""
+    statement = claim(left=Place("b", "per", over=Place("c", "per")), right=Place("a", "per", over=B))
+    found = judged(statement, by_seed(1, 2, 3), by_seed(1.9, 3, 4.1))
+    assert found.difference == pytest.approx(-1) and "a paired t-test" in found.reason
+    assert found.p == pytest.approx(2 * tail(1 / (0.1 / math.sqrt(3)), 2))

@@ -42,7 +42,7 @@ EVALUATED = {
 }
 
 
-DELTAS = {"delta_before", "delta_after"}
+DELTAS = {"delta_before", "delta_after", "raised_share"}
 
 
 def nats_by_hand(weights: dict[str, np.ndarray], tokens: list[int]) -> list[float]:

@@ -179,7 +179,7 @@ def test_epochs_without_the_recoder_are_those_of_a_model_that_has_none(text, bas
 
 def test_training_goes_on_with_the_learning_rate_of_its_schedule(text, tmp_path, monkeypatch):
     losses = iter([5.0, 4.0, 4.5, 4.2, 1.0])
-    monkeypatch.setattr(training, "score", lambda *_, **__: evaluation.Score(next(losses), 1.0, 0, None, None))
+    monkeypatch.setattr(training, "score", lambda *_, **__: evaluation.Score(next(losses), 1.0, 0, None, None, None))
     trial = trained(config_for(text, num_epochs=4), tmp_path)
     assert [trial.reports[step]["learning_rate"] for step in (1, 2, 3, 4)] == [2, 2, 1, 0.5]
 

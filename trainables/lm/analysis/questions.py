@@ -7,6 +7,7 @@ from typing import Any, Final
 from trainables.analysis import Analysis, Cells, Lines, Options
 from trainables.errors import InputError
 from trainables.lm.analysis import agreement, garden_paths, suites, trained_model
+from trainables.lm.analysis.text_questions import BATCHES, DELTA_AND_LOSS, WORD_GROUPS
 from trainables.lm.config import Evaluation, LmConfig
 
 
@@ -76,6 +77,7 @@ SENTENCES: Final = Analysis(
         "bits_without": "without",
         "bits_before": "before",
         "bits_after": "after",
+        "delta_without": "delta without",
         "delta_before": "delta",
         "delta_after": "delta'",
     },
@@ -86,11 +88,12 @@ SENTENCES: Final = Analysis(
             "bits_without": "without recoder",
             "bits_before": "before recoding",
             "bits_after": "after recoding",
+            "delta_without": "without recoding",
             "delta_before": "before recoding",
             "delta_after": "after recoding",
         },
         axis=dict.fromkeys(("bits_without", "bits_before", "bits_after"), "surprisal in bits")
-        | dict.fromkeys(("delta_before", "delta_after"), "error signal delta"),
+        | dict.fromkeys(("delta_without", "delta_before", "delta_after"), "error signal delta"),
         marked="is_critical",
     ),
 )
@@ -117,4 +120,7 @@ ANALYSES: Final[Mapping[str, Analysis]] = {
     "suite": SUITE,
     "agreement": AGREEMENT,
     "theorems": THEOREMS,
+    "delta": DELTA_AND_LOSS,
+    "groups": WORD_GROUPS,
+    "batches": BATCHES,
 }

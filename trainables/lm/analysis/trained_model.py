@@ -73,7 +73,9 @@ def load(config: LmConfig, path: Path, evaluation: Evaluation) -> Trained:
 
 
 def of_sentences(trained: Trained, sentences: Sequence[GardenPath], recode_at: int | None) -> Cells:
-    """By sentence, position, word and measure: bits and delta before and after recoding, bits without the recoder.
+    """By sentence, position, word and measure: bits and delta before and after recoding, and both without any.
+
+    Without recoding delta is measured alone: of the model whose state no word changed (thesis figure 6.2).
 
     A word that the vocabulary lacks is named with the `<unk>` as which it is read.
     """
@@ -81,12 +83,14 @@ def of_sentences(trained: Trained, sentences: Sequence[GardenPath], recode_at: i
     arguments = (trained.network, numbers, trained.start)
     recoded = words.read(*arguments, trained.attached, trained.seed, recode_at)
     plain = words.read(*arguments, None, trained.seed)
+    measured = words.read(*arguments, trained.attached, trained.seed, words.NOWHERE)
     cells: Cells = {}
     for i, sentence in enumerate(sentences):
         measures = {
             "bits_without": plain[i].nats_before / np.log(2),
             "bits_before": recoded[i].nats_before / np.log(2),
             "bits_after": recoded[i].nats_after / np.log(2),
+            "delta_without": measured[i].delta_before,
             "delta_before": recoded[i].delta_before,
             "delta_after": recoded[i].delta_after,
         }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import torch
@@ -27,6 +28,9 @@ from trainables.lm.streams import NO_TARGET, Window
 
 MAX_SENTENCES = 64
 """Read at once, where nothing is drawn; else each sentence has draws of its own, whatever stands beside it."""
+
+NOWHERE: Final = -1
+"""For `recode_at`: no word is recoded, and delta is measured alone."""
 
 Numbers = NDArray[np.float64]
 Sentences = Sequence[Sequence[int]]
@@ -68,7 +72,7 @@ def read(
         start: the token that stands before each sentence.
         attached: the recoder; the labels of its probe, if it has one, are of the sentences in their order.
         seed: of masks.
-        recode_at: recode only where the word of this index, from 0, has come; by default everywhere.
+        recode_at: recode only where the word of this index, from 0, has come, or `NOWHERE`; by default everywhere.
     """
     records = []
     for part, window, run, drawn in _runs(network, sentences, start, attached, seed, recode_at):
@@ -150,7 +154,8 @@ def _runs(
         drawn = noise.draw(network.config, recoder, shape, network.vocabulary_size, generator, is_training=False)
         if recode_at is not None and recoder:
             only = torch.zeros(shape, device=device)
-            only[recode_at : recode_at + 1] = 1.0
+            if recode_at != NOWHERE:
+                only[recode_at : recode_at + 1] = 1.0
             drawn = replace(drawn, gates=only if drawn.gates is None else only * drawn.gates)
         zeros = network.zeros(shape[1], recoder)
         run = network(window, zeros, drawn, _labelled(attached, rows), measures_after=True)

@@ -1,13 +1,16 @@
 """The protocol `ErrorSignal` and what it gives: delta and its gradient at one step."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from trainables.lm.lstm import product
+
+ROUNDING: Final = 1e-5
+"""What float32 may make of an unchanged delta, as a share of it; where it is below 1, of 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,11 @@ class ErrorSignal(Protocol):
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """Delta (B) alone, from other hidden states at the same step, with the same masks and targets."""
+
+
+def is_raised(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Bool[Tensor, "..."]:
+    """Where delta is higher after recoding than before, by more than rounding."""
+    return after > before + ROUNDING * before.abs().clamp_min(1.0)
 
 
 class Workspace:

@@ -8,6 +8,7 @@ from scipy import stats
 
 from orchestrator.report.figure.curves import MAX_FIGURES, MAX_STEPS, curve_figures, curve_metrics, intervals
 from orchestrator.results.curves import Curve
+from trainables.lm.metrics import METRICS
 
 CURVE = Curve("a", "loss", 4, (0, 10, 20), (3.0, 2.0, 1.0), (0.4, 0.2, 0.0))
 
@@ -48,6 +49,17 @@ def test_only_conditions_that_are_shown_in_their_order():
 
 def test_a_curve_of_one_step_is_no_curve():
     assert curve_figures([Curve("a", "per", 1, (10,), (0.2,), (math.nan,))], ["a"]) == ()
+
+
+def test_step_sizes_and_delta_of_a_recoder_over_training_are_all_drawn():
+    """Ulmer 2019, figures 5.1, 5.3, 5.5 b to d and B.5: of h and c of two layers, beside losses and perplexities."""
+    of_test = ("test_", "perplexity", "unknown_share", "raised_share", "delta_", "num_", "macs_", "eval_")
+    names = [metric.name for metric in METRICS if not metric.name.startswith(of_test)]
+    names = [name for name in names if name[-1] not in "345678" or ("_h_" not in name and "_c_" not in name)]
+    curves = [Curve("a", name, 1, (0, 1), (1.0, 2.0), (math.nan,) * 2) for name in sorted(names)]
+    drawn = {figure.metric for figure in curve_figures(curves, ["a"])}
+    assert drawn == set(names) >= {"train_delta", "train_loss_nats", "valid_perplexity"}
+    assert {f"step_size_{kind}_{layer}" for kind in "hc" for layer in (1, 2)} <= drawn
 
 
 def test_many_metrics_and_steps_are_thinned():
