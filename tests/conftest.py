@@ -26,7 +26,11 @@ TENSOR_MODULES = {
         "encoders", "evaluation", "frozen", "latency", "network", "pretraining", "recogniser", "recurrent", "released",
         "routing",
     ),
-    "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
+    "act": ("evaluation", "network", "steps", "tasks.batch"),
+    "conditional": (
+        "adaptive_computation_time", "deferred_weight_gradient", "early_exit", "halted_rows", "ponder_net",
+        "recurrent_cells", "recurrent_ponder", "sequence_order",
+    ),
     "lm": (
         "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
         "lstm", "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from trainables.act.cells import CELLS
 from trainables.act.config import ActConfig, Adaptive
 from trainables.act.tasks.data import sizes
+from trainables.conditional.recurrent_cells import CELLS
 from trainables.cost import linear_macs
 
 

@@ -8,11 +8,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainables.act.cells import CELLS, State
 from trainables.act.config import ActConfig, Adaptive, Fixed
-from trainables.act.halting import Limits, Ponder, ponder
-from trainables.act.order import Order
 from trainables.act.tasks.data import sizes
+from trainables.conditional.adaptive_computation_time import Limits, Ponder
+from trainables.conditional.halted_rows import State
+from trainables.conditional.recurrent_cells import CELLS
+from trainables.conditional.recurrent_ponder import ponder
+from trainables.conditional.sequence_order import Order
 
 
 @dataclass(frozen=True, eq=False)
