@@ -44,13 +44,16 @@ def exit_weights(num_exits: int, like: Tensor) -> Float[Tensor, " N"]:
 def exits_loss(losses: Float[Tensor, "... N"]) -> Float[Tensor, "..."]:
     """The weighted mean over all exits. ::
 
-    inputs, labels = torch.randn(8, 4), torch.randint(3, (8,))
-    layers, readout = nn.ModuleList(nn.Linear(4, 4) for _ in range(5)), nn.Linear(4, 3)
-    states, losses = inputs, []
-    for layer in layers:
-        states = torch.relu(layer(states))
-        losses.append(nn.functional.cross_entropy(readout(states), labels, reduction="none"))
-    exits_loss(torch.stack(losses, -1)).mean().backward()
+        inputs, labels = torch.randn(8, 4), torch.randint(3, (8,))
+        layers, readout = nn.ModuleList(nn.Linear(4, 4) for _ in range(5)), nn.Linear(4, 3)
+        states, losses = inputs, []
+        for layer in layers:
+            states = torch.relu(layer(states))
+            losses.append(nn.functional.cross_entropy(readout(states), labels, reduction="none"))
+        exits_loss(torch.stack(losses, -1)).mean().backward()
+
+    Args:
+        losses: of what is read out behind each of the N updates.
     """
     return losses @ exit_weights(losses.shape[-1], losses)
 
