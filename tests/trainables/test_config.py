@@ -1,3 +1,5 @@
+from typing import Annotated
+
 import pytest
 
 from trainables.asr.config import (
@@ -10,7 +12,7 @@ from trainables.asr.config import (
     Surprisal,
 )
 from trainables.asr.data.config import LibriSpeech
-from trainables.config import content_hash, flatten, key_content
+from trainables.config import IN_KEY_IF_SET, Config, content_hash, flatten, key_content
 from trainables.errors import InputError
 
 

@@ -109,7 +109,7 @@ class Network(nn.Module):
         first = tuple(order.at_first(part) for part in state)
         halting, at = self.config.halting, order.row_of[wanted]
         if not isinstance(halting, PonderNet | EarlyExit):
-            done, outputs = self._steps(projected, order.sizes, first), None
+            done, outputs = self._steps(halting, projected, order.sizes, first), None
         else:
             flag, most = self.first_flag, halting.max_updates
             cell_inputs = Inputs(projected, order.sizes, flag, first, most)
@@ -162,8 +162,9 @@ class Network(nn.Module):
             return F.embedding(inputs, self.input_weight.t().contiguous()) + self.input_bias
         return F.linear(inputs, self.input_weight, self.input_bias)
 
-    def _steps(self, projected: Float[Tensor, "N P"], sizes: list[int], state: State) -> Ponder:
-        halting = self.config.halting
+    def _steps(
+        self, halting: Adaptive | Fixed, projected: Float[Tensor, "N P"], sizes: list[int], state: State
+    ) -> Ponder:
         if isinstance(halting, Adaptive):
             limits = Limits(halting.epsilon, halting.max_updates)
             return ponder(self.cell, projected, sizes, self.first_flag, state, self.halting, limits)

@@ -55,7 +55,8 @@ def exits_loss(losses: Float[Tensor, "... N"]) -> Float[Tensor, "..."]:
     Args:
         losses: of what is read out behind each of the N updates.
     """
-    return losses @ exit_weights(losses.shape[-1], losses)
+    mean: Tensor = losses @ exit_weights(losses.shape[-1], losses)
+    return mean
 
 
 def entropy(log_probs: Float[Tensor, "... C"]) -> Float[Tensor, "..."]:
