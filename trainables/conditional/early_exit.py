@@ -61,7 +61,8 @@ def exits_loss(losses: Float[Tensor, "... N"]) -> Float[Tensor, "..."]:
 
 def entropy(log_probs: Float[Tensor, "... C"]) -> Float[Tensor, "..."]:
     """-sum p log p, in nats."""
-    return -torch.special.xlogy(log_probs.exp(), log_probs.exp()).sum(-1)
+    nats: Tensor = -torch.special.xlogy(log_probs.exp(), log_probs.exp()).sum(-1)
+    return nats
 
 
 def difference(log_probs: Float[Tensor, "... C"]) -> Float[Tensor, "..."]:
