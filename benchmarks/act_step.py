@@ -30,13 +30,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from trainables.act.cells import CELLS, State, Update
 from trainables.act.config import ActConfig
 from trainables.act.evaluation import cross_entropies
-from trainables.act.halting import Limits, Ponder, ponder
 from trainables.act.network import Network
 from trainables.act.tasks import data
 from trainables.act.tasks.batch import Batch
+from trainables.conditional.adaptive_computation_time import Limits, Ponder
+from trainables.conditional.halted_rows import State
+from trainables.conditional.recurrent_cells import CELLS, Update
+from trainables.conditional.recurrent_ponder import ponder
 
 SHORT, LONG, SHARE_LONG = 2, 10, 0.05
 LIMITS = Limits(epsilon=0.01, max_updates=20)

@@ -12,10 +12,27 @@ from search_spaces.act_sizes import TASKS, Scale, Task
 from search_spaces.distributions import Choice, Distribution, Real
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
-from trainables.act.config import Fixed, LearntTau
+from trainables.act.config import (
+    ActConfig,
+    Difference,
+    EarlyExit,
+    Evaluation,
+    Fixed,
+    Halts,
+    LearntTau,
+    Mass,
+    Parity,
+    PonderNet,
+)
 
 CLAIMS: Final = "search_spaces.act_published:claims"
 SCALES: Final[Mapping[Scale, str]] = {"graves": "Graves' sizes", "laptop": "laptop sizes"}
+MOST_UPDATES: Final[Mapping[Scale, int]] = {"graves": 20, "laptop": 10}
+"""Of PonderNet and early exit, all of which training runs."""
+
+SURE: Final = (0.5, 0.9)
+"""How far the first class is ahead of the second where an early exit is taken."""
+
 NO_ACT: Final = Condition("no_act", {"halting": Fixed()})
 
 
@@ -25,7 +42,7 @@ def _tau(name: str, task: Task, size: Size, scale: Scale, grid_of: Callable[[Tas
     taus = grid[:: len(grid) // 2] if size == "smoke" else grid
     conditions = (NO_ACT, *(Condition(f"tau={tau:g}", {"halting.tau": tau}) for tau in taus))
     about = f"{task.title.capitalize()}: {len(taus)} time penalties, and no ACT; {_sizes(scale, size)}."
-    return _sweep(name, about, task, size, scale, conditions)
+    return _sweep(name, about, task, size, task.base(scale, size), conditions)
 
 
 def _fixed_updates(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
@@ -38,7 +55,54 @@ def _fixed_updates(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
     held = " and ".join(", ".join(map(str, budgets)).rsplit(", ", 1))
     steps = f"1 to {fixed[-1]} updates at every step"
     about = f"{task.title.capitalize()}: {steps}, ACT held to {held}; {_sizes(scale, size)}."
-    return _sweep(name, about, task, size, scale, conditions)
+    return _sweep(name, about, task, size, task.base(scale, size), conditions)
+
+
+def _halting(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
+    """ACT, PonderNet, fixed numbers of updates and exit by confidence, each with the same network."""
+    base = _extrapolating(task.base(scale, size))
+    tests, most = base.evaluations, MOST_UPDATES[scale]
+    taus, lambdas, counts = ((1e-3,), (0.2,), (1, 2)) if size == "smoke" else ((1e-3, 1e-2), (0.2, 0.4), (1, 2, 5, 10))
+    median = _under(tests, {"median": Mass()})
+    sure = _under(tests, {f"sure_{share:g}".replace(".", "_"): Difference(above=share) for share in SURE})
+    drawn = {one: PonderNet(lambda_p=one, max_updates=most) for one in lambdas}
+    conditions = (
+        *(Condition(f"act,tau={tau:g}", {"halting.tau": tau}) for tau in taus),
+        *(
+            Condition(f"ponder_net,lambda_p={one:g}", {"halting": halting, "evaluations": median})
+            for one, halting in drawn.items()
+        ),
+        *(Condition(f"updates={n}", {"halting": Fixed(num_updates=n)}) for n in counts),
+        Condition("early_exit", {"halting": EarlyExit(max_updates=most), "evaluations": sure}),
+    )
+    title, harder = task.title.capitalize(), ", and tests with more active bits" if len(tests) > 1 else ""
+    about = f"{title}: ACT, PonderNet, fixed updates, exit by confidence{harder}; {_sizes(scale, size)}."
+    return _sweep(name, about, task, size, base, conditions, (Objective("macs_per_sequence"),))
+
+
+def _extrapolating(base: ActConfig) -> ActConfig:
+    """Parity is trained with at most half of its bits active and tested with more too; at full size those of the paper.
+
+    Banino et al. 2021 (arXiv:2107.05407): of 96 entries 1 to 48, then 49 to 96.
+    """
+    if not isinstance(base.data, Parity):
+        return base
+    num_bits = 96 if base.data.num_bits == 64 else base.data.num_bits
+    easy = Parity(num_bits=num_bits, max_active=num_bits // 2)
+    hard = Parity(num_bits=num_bits, min_active=num_bits // 2 + 1)
+    (test,) = base.evaluations
+    harder = test.with_value("name", "harder").with_value("data", hard)
+    return base.with_value("data", easy).with_value("evaluations", (test, harder))
+
+
+def _under(tests: tuple[Evaluation, ...], rules: Mapping[str, Halts]) -> tuple[Evaluation, ...]:
+    """The tests, and each of them under every rule of halting: `test` under `median` is `median`."""
+    ruled = [
+        one.with_value("name", rule if one.name == "test" else f"{one.name}_{rule}").with_value("halts", halts)
+        for rule, halts in rules.items()
+        for one in tests
+    ]
+    return (*tests, *ruled)
 
 
 def _sizes(scale: Scale, size: Size) -> str:
@@ -46,16 +110,22 @@ def _sizes(scale: Scale, size: Size) -> str:
 
 
 def _sweep(
-    name: str, description: str, task: Task, size: Size, scale: Scale, conditions: tuple[Condition, ...]
+    name: str,
+    description: str,
+    task: Task,
+    size: Size,
+    base: ActConfig,
+    conditions: tuple[Condition, ...],
+    more: tuple[Objective, ...] = (),
 ) -> Sweep:
     return Sweep(
         name=sized_name(f"act.{name}", size),
         description=description,
         trainable="trainables.act.train",
         claims=CLAIMS,
-        base=task.base(scale, size),
+        base=base,
         conditions=conditions,
-        objectives=task.objectives(),
+        objectives=(*task.objectives(), *more),
         seeds=(1,) if size == "smoke" else (1, 2, 3, 4, 5),
         reference=conditions[0].name,
     )
@@ -87,6 +157,8 @@ STUDIES: Final[Mapping[str, Callable[[str, Task, Size], Sweep]]] = {
     "tau_{}_laptop": partial(_tau, scale="laptop", grid_of=attrgetter("short_grid")),
     "fixed_updates_{}": partial(_fixed_updates, scale="graves"),
     "fixed_updates_{}_laptop": partial(_fixed_updates, scale="laptop"),
+    "halting_{}": partial(_halting, scale="graves"),
+    "halting_{}_laptop": partial(_halting, scale="laptop"),
     "search_{}": _search,
 }
 """By name, in which a task's stands for the braces."""

@@ -26,8 +26,12 @@ TENSOR_MODULES = {
         "encoders", "evaluation", "frozen", "latency", "network", "pretraining", "recogniser", "recurrent", "released",
         "windows",
     ),
-    "conditional": ("macs", "route", "straight_through", "surprisal_controller", "surprisal_fit"),
-    "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
+    "act": ("evaluation", "network", "steps", "tasks.batch"),
+    "conditional": (
+        "adaptive_computation_time", "deferred_weight_gradient", "early_exit", "halted_rows", "macs", "ponder_net",
+        "recurrent_cells", "recurrent_ponder", "route", "sequence_order", "straight_through", "surprisal_controller",
+        "surprisal_fit",
+    ),
     "lm": (
         "analysis.running_text", "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences",
         "linear_cross_entropy", "lstm", "meters", "network", "noise", "recoding", "signals.entropy",

@@ -14,6 +14,9 @@ from trainables.errors import InputError, shown
 NOT_IN_KEY: Final = "not in key"
 """Marks a field (`Annotated[T, NOT_IN_KEY]`) that does not change what is learnt: paths, evaluations."""
 
+IN_KEY_IF_SET: Final = "in key if set"
+"""Marks a field that came later than results: with its default the key stays what it was without the field."""
+
 
 def _absolute(path: Path | None) -> Path | None:
     """Workers have other working folders."""
@@ -141,14 +144,19 @@ def names_differ(evaluations: Evaluations) -> Evaluations:
 
 
 def key_content(config: AnyConfig) -> dict[str, Any]:
-    """The JSON-ready values of `config` without those marked `NOT_IN_KEY`."""
+    """The JSON-ready values of `config` without those marked `NOT_IN_KEY`, or `IN_KEY_IF_SET` with their default."""
     content: dict[str, Any] = {}
     dumped = as_json(config)
     for name, notes in _annotations(type(config)).items():
-        if NOT_IN_KEY not in notes:
-            value = getattr(config, name)
+        value = getattr(config, name)
+        if NOT_IN_KEY not in notes and not (IN_KEY_IF_SET in notes and value == _default(type(config), name)):
             content[name] = key_content(value) if is_config(value) else dumped[name]
     return content
+
+
+def _default(kind: Any, name: str) -> Any:
+    """What a field is that is not given."""
+    return kind.model_fields[name].default if issubclass(kind, BaseModel) else kind.__dataclass_fields__[name].default
 
 
 def content_hash(*parts: object) -> str:

@@ -1,6 +1,7 @@
 """Shipped sweeps of Adaptive Computation Time at their smoke sizes, without Ray."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from mlflow import MlflowClient
@@ -51,6 +52,21 @@ def test_a_whole_sweep_has_a_front_of_error_against_updates(monkeypatch):
         app, ["pareto", "act.tau_parity", "--smoke", "--x", "macs_per_sequence", "--format", "csv"]
     )
     assert "macs_per_sequence" in by_cost.stdout.splitlines()[0]
+
+
+def test_rivals_of_act_are_tested_under_every_rule_and_on_harder_tasks_from_one_training():
+    whole = find_sweep("act.halting_parity_laptop", smoke=True)
+    rivals = tuple(one for one in whole.conditions if one.name in ("early_exit", "ponder_net,lambda_p=0.2"))
+    sweep = replace(whole, conditions=rivals, reference=None)
+    replicates = {one.condition: one for one in run(sweep)}
+    assert {one.state for one in replicates.values()} == {"complete"}, [one.error for one in replicates.values()]
+    exits, drawn = replicates["early_exit"].metrics, replicates["ponder_net,lambda_p=0.2"].metrics
+    for end in ("", "harder_"):
+        assert exits[f"macs_per_sequence@{end}sure_0_5"] > 0 and drawn[f"mean_updates@{end}median"] >= 1
+        assert exits[f"mean_updates@{end}sure_0_5"] <= exits[f"mean_updates@{end}sure_0_9"] <= 10
+    assert exits["mean_updates@test"] == exits["mean_updates@harder"] == 10
+    assert all({"sequence_error@test", "sequence_error@harder"} < set(one.metrics) for one in replicates.values())
+    assert set(starts().values()) == {1}
 
 
 @pytest.mark.slow

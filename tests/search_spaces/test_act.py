@@ -53,3 +53,40 @@ def test_every_sweep_at_full_size_has_five_seeds_and_a_reference():
             assert sweep.reference == {"tau": "no_act", "fixed_updates": "updates=1", "search": None}[kind]
             error = "bits_per_character" if task == "text" else "sequence_error"
             assert [objective.metric for objective in sweep.objectives[:2]] == [error, "mean_updates"]
+
+
+@pytest.mark.parametrize(("name", "num_bits"), [("halting_parity", 96), ("halting_parity_laptop", 16)])
+def test_halting_of_parity_is_trained_with_half_of_the_bits_and_tested_with_more(name, num_bits):
+    """Banino et al. 2021: of 96 entries 1 to 48 are active in training, 49 to 96 in testing."""
+    sweep = find_sweep(f"act.{name}")
+    assert sweep.seeds == (1, 2, 3, 4, 5) and sweep.reference == "act,tau=0.001"
+    for condition in sweep.conditions:
+        config = sweep.config(condition, 1)
+        assert (config.data.num_bits, config.data.min_active, config.data.most_active) == (num_bits, 1, num_bits // 2)
+        trained, harder = config.evaluations[:2]
+        assert (trained.name, trained.data, harder.name) == ("test", None, "harder")
+        assert (harder.data.num_bits, harder.data.min_active, harder.data.most_active) == (
+            num_bits,
+            num_bits // 2 + 1,
+            num_bits,
+        )
+
+
+@pytest.mark.parametrize("task", ["parity", "logic", "addition", "sort", "text"])
+@pytest.mark.parametrize("scale", ["", "_laptop"])
+def test_halting_has_act_its_rivals_and_a_threshold_is_an_evaluation(task, scale):
+    sweep = find_sweep(f"act.halting_{task}{scale}")
+    configs = {one.name: sweep.config(one, 1) for one in sweep.conditions}
+    assert list(configs) == [
+        "act,tau=0.001", "act,tau=0.01", "ponder_net,lambda_p=0.2", "ponder_net,lambda_p=0.4",
+        "updates=1", "updates=2", "updates=5", "updates=10", "early_exit",
+    ]  # fmt: skip
+    assert len({(one.cell, one.hidden_size, one.training) for one in configs.values()}) == 1
+    assert [one.metric for one in sweep.objectives][1:] == ["mean_updates", "macs_per_sequence"]
+    sure = [one for one in configs["early_exit"].evaluations if one.halts]
+    assert {one.halts.above for one in sure} == {0.5, 0.9}
+    assert {one.name for one in configs["ponder_net,lambda_p=0.2"].evaluations} >= {"test", "median"}
+    smoke = find_sweep(f"act.halting_{task}{scale}", smoke=True)
+    assert {smoke.config(one, 1).halting.kind for one in smoke.conditions} == {
+        "adaptive", "ponder_net", "fixed", "early_exit",
+    }  # fmt: skip

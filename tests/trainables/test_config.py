@@ -1,3 +1,5 @@
+from typing import Annotated
+
 import pytest
 
 from trainables.asr.config import (
@@ -10,7 +12,7 @@ from trainables.asr.config import (
     Surprisal,
 )
 from trainables.asr.data.config import LibriSpeech
-from trainables.config import content_hash, flatten, key_content
+from trainables.config import IN_KEY_IF_SET, Config, content_hash, flatten, key_content
 from trainables.errors import InputError
 
 
@@ -91,3 +93,16 @@ def test_settings_that_make_no_sense_together_are_refused(values, said):
 def test_two_evaluations_of_one_name_are_refused():
     with pytest.raises(InputError, match="names of evaluations must differ"):
         AsrConfig().with_value("evaluations", (Evaluation(), Evaluation()))
+
+
+def test_a_field_that_came_later_is_in_the_key_only_where_it_is_set():
+    class Before(Config):
+        rate: float = 0.5
+
+    class After(Config):
+        rate: float = 0.5
+        later: Annotated[int | None, IN_KEY_IF_SET] = None
+
+    assert content_hash(After()) == content_hash(Before())
+    assert content_hash(After(later=3)) != content_hash(Before())
+    assert key_content(After(later=3)) == {"rate": 0.5, "later": 3}

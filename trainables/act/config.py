@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from trainables.config import NOT_IN_KEY, Config, Count, Name, Place, Positive, names_differ
+from trainables.config import IN_KEY_IF_SET, NOT_IN_KEY, Config, Count, Name, Place, Positive, names_differ
 
 
 class Parity(Config):
@@ -12,6 +12,22 @@ class Parity(Config):
 
     kind: Literal["parity"] = "parity"
     num_bits: Annotated[int, Field(ge=1, le=4096)] = 64
+    min_active: Annotated[Count, IN_KEY_IF_SET] = Field(1, description="the fewest entries that are not 0")
+    max_active: Annotated[Count | None, IN_KEY_IF_SET] = Field(None, description="the most; default: all")
+
+    @model_validator(mode="after")
+    def _the_range_is_one(self) -> Self:
+        if not self.min_active <= self.most_active <= self.num_bits:
+            raise ValueError(
+                f"min_active and max_active must be in order and at most num_bits = {self.num_bits}, but got "
+                f"{self.min_active} and {self.most_active}"
+            )
+        return self
+
+    @property
+    def most_active(self) -> int:
+        """The most entries that are not 0."""
+        return self.num_bits if self.max_active is None else self.max_active
 
 
 class Logic(Config):
@@ -54,6 +70,7 @@ class Text(Config):
     test_share: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
 
 
+Generated = Annotated[Parity | Logic | Addition | Sort, Field(discriminator="kind")]
 Data = Annotated[Parity | Logic | Addition | Sort | Text, Field(discriminator="kind")]
 
 
@@ -103,6 +120,62 @@ class Fixed(Config):
     num_updates: Count = 1
 
 
+class PonderNet(Config):
+    """Halting is drawn from a distribution that is learnt (Banino et al. 2021, arXiv:2107.05407).
+
+    Training runs all updates of every step; testing draws, and rows that have halted leave the batch. Ours, for more
+    than one step: the state at the drawn update goes on to the next one, in training too, and how a step halts learns
+    from its own targets and the prior alone.
+    """
+
+    kind: Literal["ponder_net"] = "ponder_net"
+    beta: Annotated[float, Field(ge=0)] = Field(0.01, description="what one nat of divergence from the prior costs")
+    lambda_p: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.2, description="of the geometric prior; 1 / lambda_p updates on average, before it is cut off"
+    )
+    max_updates: Count = Field(20, description="N: the most there are at one step, and all that training runs")
+
+
+class EarlyExit(Config):
+    """A step ends when its output is sure enough (arXiv:1709.01686, arXiv:2207.07061); how sure, an evaluation says.
+
+    Training runs all updates of every step; update i weighs i in the mean of their losses. Ours, for more than one
+    step: in training the state at an update drawn with these weights goes on to the next step, in testing the one at
+    the exit. A step at which nothing is asked ends by its output too, which nothing has trained there.
+    """
+
+    kind: Literal["early_exit"] = "early_exit"
+    max_updates: Count = 10
+
+
+Halting = Annotated[Adaptive | Fixed | PonderNet | EarlyExit, Field(discriminator="kind")]
+
+
+class Entropy(Config):
+    """Of early exit: all outputs of the step have less entropy than this, in nats (BranchyNet)."""
+
+    kind: Literal["entropy"] = "entropy"
+    below: Positive
+
+
+class Difference(Config):
+    """Of early exit: the first class of every output is ahead of the second by more than this (CALM)."""
+
+    kind: Literal["difference"] = "difference"
+    above: Annotated[float, Field(ge=0, lt=1)]
+
+
+class Mass(Config):
+    """Of PonderNet, in place of a draw: the halting probabilities so far sum to at least this; 1/2 is the median."""
+
+    kind: Literal["mass"] = "mass"
+    reached: Annotated[float, Field(gt=0, lt=1)] = 0.5
+
+
+Halts = Annotated[Entropy | Difference | Mass, Field(discriminator="kind")]
+HALTED_BY = {"entropy": "early_exit", "difference": "early_exit", "mass": "ponder_net"}
+
+
 class Optimisation(Config):
     """Adam; one iteration is one batch."""
 
@@ -121,11 +194,17 @@ class Evaluation(Config):
 
     A generated task is tested on `num_sequences` made from `seed`, the same for every replicate; a text on its last
     part, or the first `num_sequences` of that.
+
+    Attributes:
+        data: a task with the same inputs and outputs, such as a harder one; default: the one that is trained.
+        halts: when a step ends; default: by the draw of PonderNet, behind all updates of early exit.
     """
 
     name: Name = "test"
     num_sequences: Count = 10_000
     seed: int = 1
+    data: Annotated[Generated | None, IN_KEY_IF_SET] = None
+    halts: Annotated[Halts | None, IN_KEY_IF_SET] = None
 
 
 class ActConfig(Config):
@@ -134,10 +213,20 @@ class ActConfig(Config):
     data: Data = Parity()
     cell: Literal["rnn", "gru", "lstm"] = "rnn"
     hidden_size: Count = 128
-    halting: Annotated[Adaptive | Fixed, Field(discriminator="kind")] = Adaptive()
+    halting: Halting = Adaptive()
     training: Optimisation = Optimisation()
     num_validation_sequences: Count = 1000
     evaluations: Annotated[tuple[Evaluation, ...], NOT_IN_KEY, Field(min_length=1), AfterValidator(names_differ)] = (
         Evaluation(),
     )
     seed: Annotated[int, NOT_IN_KEY] = 1
+
+    @model_validator(mode="after")
+    def _steps_end_as_they_can(self) -> Self:
+        for one in self.evaluations:
+            if one.halts and HALTED_BY[one.halts.kind] != self.halting.kind:
+                raise ValueError(
+                    f"`halts` of the evaluation {one.name!r} must be of halting {self.halting.kind}, but got "
+                    f"{one.halts.kind}, which is of {HALTED_BY[one.halts.kind]}"
+                )
+        return self

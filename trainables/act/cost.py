@@ -2,19 +2,20 @@
 
 from dataclasses import dataclass
 
-from trainables.act.cells import CELLS
-from trainables.act.config import ActConfig, Adaptive
+from trainables.act.config import ActConfig, Adaptive, EarlyExit, PonderNet
 from trainables.act.tasks.data import sizes
+from trainables.conditional.recurrent_cells import CELLS
 from trainables.cost import linear_macs
 
 
 @dataclass(frozen=True)
 class PartCosts:
-    """Of one input step, of one update, and of one readout, which only steps with a target need."""
+    """Of one input step, of one update, of one readout, and of one halting unit that is no part of the update."""
 
     step: int
     update: int
     readout: int
+    question: int = 0
 
 
 def part_macs(config: ActConfig) -> PartCosts:
@@ -24,9 +25,22 @@ def part_macs(config: ActConfig) -> PartCosts:
     """
     task, size = sizes(config.data), config.hidden_size
     width = CELLS[config.cell].num_gates * size
-    halting = linear_macs(size, 1) if isinstance(config.halting, Adaptive) else 0
+    halting = linear_macs(size, 1)
     return PartCosts(
         step=0 if task.is_symbol else linear_macs(task.num_inputs, width),
-        update=linear_macs(size, width) + halting,
+        update=linear_macs(size, width) + (halting if isinstance(config.halting, Adaptive) else 0),
         readout=linear_macs(size, task.num_outputs * task.num_logits),
+        question=halting if isinstance(config.halting, PonderNet) else 0,
+    )
+
+
+def training_macs(config: ActConfig, num_steps: int, num_updates: int, num_targets: int) -> int:
+    """Of the forward pass in training; the backward pass takes about twice that.
+
+    PonderNet and early exit run all updates and read out behind each of them.
+    """
+    parts = part_macs(config)
+    readouts = config.halting.max_updates if isinstance(config.halting, PonderNet | EarlyExit) else 1
+    return (
+        parts.step * num_steps + (parts.update + parts.question) * num_updates + parts.readout * readouts * num_targets
     )

@@ -11,10 +11,22 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from trainables import distributed
+from trainables import distributed, rng
 from trainables.act import cost
 from trainables.act.byte_kinds import kinds_of
-from trainables.act.config import ActConfig, Adaptive, Addition, LearntTau, Sort, Text
+from trainables.act.config import (
+    ActConfig,
+    Adaptive,
+    Addition,
+    EarlyExit,
+    Fixed,
+    Halts,
+    LearntTau,
+    Mass,
+    PonderNet,
+    Sort,
+    Text,
+)
 from trainables.act.metrics import MAX_DIFFICULTY
 from trainables.act.network import Network
 from trainables.act.tasks import places
@@ -95,21 +107,38 @@ def _joined(parts: list[Results]) -> Results:
 
 
 @torch.no_grad()
-def score(network: Network, sequences: Batch) -> Results:
+def score(network: Network, sequences: Batch, halts: Halts | None = None) -> Results:
     """Runs all `sequences`, the processes sharing the work; their order is kept."""
     network.eval()
+    draws = draws_of(network.config, sequences, halts)
     count = distributed.world_size()
     size = min(MAX_SEQUENCES, max(1, MAX_STEPS // sequences.targets.shape[1]), -(-len(sequences) // count))
     starts = range(0, len(sequences), size)
-    mine = [_test_batch(network, sequences.rows(slice(start, start + size))) for start in starts[distributed.share()]]
+    parts = [slice(start, start + size) for start in starts[distributed.share()]]
+    mine = [_test_batch(network, sequences.rows(part), draws[part], halts) for part in parts]
     everyones = distributed.gather(mine)
     return _joined([everyones[i % count][i // count] for i in range(len(starts))])
 
 
-def _test_batch(network: Network, whole: Batch) -> Results:
+def draws_of(config: ActConfig, sequences: Batch, halts: Halts | None, *stream: object) -> Float[Tensor, "B T"]:
+    """What decides where PonderNet halts, or which update of an early exit goes on in training.
+
+    Drawn from the config's seed, the same whatever else runs; without chance where an evaluation says how steps end.
+    """
+    shape = sequences.targets.shape[:2]
+    if isinstance(halts, Mass):
+        return torch.full(shape, halts.reached)
+    if isinstance(config.halting, PonderNet) or (stream and isinstance(config.halting, EarlyExit)):
+        random = rng.numpy_generator(config.seed, "halting", *stream)
+        return torch.from_numpy(random.random(shape, dtype=np.float32))
+    return torch.zeros(shape)
+
+
+def _test_batch(network: Network, whole: Batch, draws: Float[Tensor, "B T"], halts: Halts | None) -> Results:
     started = time.perf_counter()
-    batch = whole.to(distributed.device())
-    run = network(batch.inputs, batch.num_steps, batch.has_target)
+    device = distributed.device()
+    batch = whole.to(device)
+    run = network(batch.inputs, batch.num_steps, batch.has_target, None, draws.to(device), halts)
     log_probs = run.log_probs.cpu()
     duration_s = time.perf_counter() - started
     targets = whole.targets[whole.has_target]
@@ -161,7 +190,7 @@ def objective(config: ActConfig, results: Results) -> float:
     return results.loss_nats + config.halting.tau * results.ponder
 
 
-def test_metrics(config: ActConfig, results: Results, sequences: Batch) -> dict[str, float]:
+def test_metrics(config: ActConfig, results: Results, sequences: Batch, halts: Halts | None = None) -> dict[str, float]:
     """Of the test set."""
     metrics = {"test_loss_nats": results.loss_nats, "step_error": results.step_error}
     if isinstance(config.data, Text):
@@ -170,7 +199,7 @@ def test_metrics(config: ActConfig, results: Results, sequences: Batch) -> dict[
     else:
         metrics["sequence_error"] = results.sequence_error
     metrics |= updates_metrics(config, results) | place_metrics(config, results, sequences)
-    metrics["macs_per_sequence"] = macs_per_sequence(config, results)
+    metrics["macs_per_sequence"] = macs_per_sequence(config, results, halts)
     metrics["eval_sequences_per_s"] = len(results.num_steps) / float(results.duration_s.sum())
     return metrics
 
@@ -186,7 +215,7 @@ def updates_metrics(config: ActConfig, results: Results) -> dict[str, float]:
         "mean_ponder": results.ponder * len(results.num_steps) / len(updates),
     }
     metrics |= {f"p{percent}_updates": float(np.percentile(updates, percent)) for percent in (10, 50, 90)}
-    if isinstance(halting, Adaptive):
+    if not isinstance(halting, Fixed):
         metrics["share_at_limit"] = float((updates == halting.max_updates).mean())
     for level in range(1, min(int(difficulty.max()), MAX_DIFFICULTY) + 1):
         if (difficulty == level).any():
@@ -239,8 +268,15 @@ def slope(values: NDArray[np.integer], over: NDArray[np.integer]) -> float | Non
     return float((centred * values).sum() / (centred**2).sum())
 
 
-def macs_per_sequence(config: ActConfig, results: Results) -> float:
-    """Mean multiply-accumulates of one sequence."""
-    parts = cost.part_macs(config)
-    total = parts.step * results.num_steps.sum() + parts.update * results.num_updates.sum()
-    return float((total + parts.readout * results.has_target.sum()) / len(results.num_steps))
+def macs_per_sequence(config: ActConfig, results: Results, halts: Halts | None = None) -> float:
+    """Mean multiply-accumulates of one sequence.
+
+    PonderNet asks behind every update but the last there may be; an early exit is read out behind every update.
+    """
+    parts, updates = cost.part_macs(config), results.num_updates
+    total = parts.step * results.num_steps.sum() + parts.update * updates.sum()
+    if isinstance(config.halting, PonderNet):
+        total += parts.question * np.minimum(updates, config.halting.max_updates - 1).sum()
+    is_asked = isinstance(config.halting, EarlyExit) and halts is not None
+    readouts = updates.sum() if is_asked else results.has_target.sum()
+    return float((total + parts.readout * readouts) / len(results.num_steps))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trainables.act.config import ActConfig, Adaptive, Fixed, LearntTau, Text
+from trainables.act.config import ActConfig, Adaptive, EarlyExit, Fixed, LearntTau, PonderNet, Text
 from trainables.act.evaluation import Results
 from trainables.act.tasks.batch import Batch
 
@@ -104,6 +104,10 @@ def _title(config: ActConfig) -> str:
             updates = f"updates held to {budget:g} on average"
         case Adaptive(tau=tau):
             updates = f"tau = {tau}"
+        case PonderNet(beta=beta, lambda_p=lambda_p):
+            updates = f"PonderNet, beta = {beta:g}, lambda_p = {lambda_p:g}"
+        case EarlyExit(max_updates=most):
+            updates = f"exit by confidence, up to {most} updates"
     return f"{config.data.kind}, {config.cell} of {config.hidden_size}, {updates}"
 
 

@@ -1,4 +1,4 @@
-"""Every metric that networks with Adaptive Computation Time report; those of an evaluation carry its name."""
+"""Every metric that networks of the family report; those of an evaluation carry its name."""
 
 from typing import Final
 
@@ -26,7 +26,8 @@ METRICS: tuple[Metric, ...] = (
         test_loss_nats="test: mean over sequences of their summed cross-entropy",
         valid_loss_nats="`test_loss_nats` on the validation set; step 0 is untrained",
         valid_objective="what the tested checkpoint is chosen by: valid_loss_nats + tau * mean over sequences of their "
-        "summed ponder; under a budget valid_loss_nats + 1000 * the mean updates that are more than 2 % above it",
+        "summed ponder; under a budget valid_loss_nats + 1000 * the mean updates that are more than 2 % above it; of "
+        "PonderNet and early exit valid_loss_nats, where it halts as in the evaluation",
         train_loss_nats="mean over the training sequences since the last report",
     ),
     *neutral("nats/update", tau="time penalty, as it stands after the iteration"),
@@ -85,7 +86,9 @@ METRICS: tuple[Metric, ...] = (
     *lower(
         "multiply-accumulates",
         macs_per_sequence="test: those that must run, mean over sequences; one input projection a step, a readout at "
-        "each target",
+        "each target, or behind every update where its confidence ends the step",
+        train_macs_per_sequence="of the forward pass in training, mean over the sequences since the last report; "
+        "PonderNet and early exit run all updates there, and are read out behind each; backward takes about twice that",
     ),
     *higher(
         "sequences/s",

@@ -1,6 +1,7 @@
-"""A recurrent network that takes as many updates at each step as it wants, or a fixed number."""
+"""A recurrent network that takes as many updates at each step as it wants, or is sure with, or a fixed number."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -8,11 +9,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainables.act.cells import CELLS, State
-from trainables.act.config import ActConfig, Adaptive, Fixed
-from trainables.act.halting import Limits, Ponder, ponder
-from trainables.act.order import Order
+from trainables.act.config import ActConfig, Adaptive, Difference, EarlyExit, Entropy, Fixed, Halts, Mass, PonderNet
+from trainables.act.steps import Inputs, every_update, halted_by_confidence, halted_by_draw
 from trainables.act.tasks.data import sizes
+from trainables.conditional.adaptive_computation_time import Limits, Ponder
+from trainables.conditional.early_exit import difference, entropy, exit_weights
+from trainables.conditional.halted_rows import State
+from trainables.conditional.ponder_net import log_halting_probabilities
+from trainables.conditional.recurrent_cells import CELLS
+from trainables.conditional.recurrent_ponder import ponder
+from trainables.conditional.sequence_order import Order
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,13 +28,32 @@ class Run:
     Attributes:
         log_probs: at the W wanted steps, in the order of sequences and steps, for each of K classifications.
         num_updates: N(t); 0 behind the end of a sequence.
-        remainder: R(t); 0 behind the end, 1 where the number of updates is fixed.
+        remainder: R(t); 0 behind the end, 1 where nothing is mixed.
         state: behind the last step of each sequence.
     """
 
     log_probs: Float[Tensor, "W K C"]
     num_updates: Int[Tensor, "B T"]
     remainder: Float[Tensor, "B T"]
+    state: State
+
+
+@dataclass(frozen=True, eq=False)
+class Unrolled:
+    """What a network in training made of all N updates of every step, where PonderNet or confidence halts it.
+
+    Attributes:
+        log_probs: as of `Run`, behind each update.
+        log_p: of all R steps, log of the weight of each update.
+        log_p_wanted: of the W wanted ones.
+        num_updates: N; 0 behind the end of a sequence.
+        state: behind the last step of each sequence.
+    """
+
+    log_probs: Float[Tensor, "W N K C"]
+    log_p: Float[Tensor, "R N"]
+    log_p_wanted: Float[Tensor, "W N"]
+    num_updates: Int[Tensor, "B T"]
     state: State
 
 
@@ -49,7 +74,7 @@ class Network(nn.Module):
         self.readout = nn.Linear(size, self.sizes.num_outputs * self.sizes.num_logits)
         if self.tells_first_from_later:
             self.first_flag = nn.Parameter(torch.empty(width))
-        if isinstance(config.halting, Adaptive):
+        if isinstance(config.halting, Adaptive | PonderNet):
             self.halting = nn.Linear(size, 1)
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -1 / math.sqrt(size), 1 / math.sqrt(size))
@@ -62,24 +87,71 @@ class Network(nn.Module):
         return self.config.halting != Fixed(num_updates=1)
 
     def forward(
-        self, inputs: Tensor, num_steps: Int[Tensor, " B"], wanted: Bool[Tensor, "B T"], state: State | None = None
-    ) -> Run:
+        self,
+        inputs: Tensor,
+        num_steps: Int[Tensor, " B"],
+        wanted: Bool[Tensor, "B T"],
+        state: State | None = None,
+        draws: Float[Tensor, "B T"] | None = None,
+        halts: Halts | None = None,
+    ) -> Run | Unrolled:
         """Runs all sequences from `state`, by default zeros, and reads out the `wanted` steps.
 
         Args:
             inputs: vectors (B T I) or symbols (B T).
             num_steps: of each sequence; 0 for one that has ended. Any number of sequences, also none.
+            draws: uniform in [0, 1), where PonderNet halts or an update is drawn in training; default: 1/2, the median.
+            halts: of an evaluation.
         """
         order = Order(num_steps, wanted.shape[1])
         state = state or self._zeros(inputs)
         projected = self._project(order.by_row(inputs))
-        done = self._steps(projected, order.sizes, tuple(order.at_first(part) for part in state))
+        first = tuple(order.at_first(part) for part in state)
+        halting, at = self.config.halting, order.row_of[wanted]
+        if not isinstance(halting, PonderNet | EarlyExit):
+            done, outputs = self._steps(halting, projected, order.sizes, first), None
+        else:
+            flag, most = self.first_flag, halting.max_updates
+            cell_inputs = Inputs(projected, order.sizes, flag, first, most)
+            chances = projected.new_full((len(projected),), 0.5) if draws is None else order.by_row(draws).to(projected)
+            if self.training:
+                return self._unrolled(cell_inputs, chances, order, at, state)
+            done, outputs = self._halted(cell_inputs, chances, halts)
         return Run(
-            self._read_out(done.states[0].index_select(0, order.row_of[wanted])),
+            self._read_out(done.states[0].index_select(0, at)) if outputs is None else outputs.index_select(0, at),
             order.by_sequence(done.num_updates),
             order.by_sequence(done.remainder),
             order.behind(done.states, state),
         )
+
+    def _unrolled(self, inputs: Inputs, draws: Tensor, order: Order, at: Tensor, before: State) -> Unrolled:
+        done = every_update(self.cell, inputs, self._log_p, draws)
+        visible = done.visible.index_select(1, at).transpose(0, 1)
+        log_probs = self._read_out(visible.flatten(0, 1)).unflatten(0, (at.shape[0], inputs.max_updates))
+        num_updates = torch.full_like(draws, inputs.max_updates, dtype=torch.long)
+        return Unrolled(
+            log_probs,
+            done.log_p,
+            done.log_p.index_select(0, at),
+            order.by_sequence(num_updates),
+            order.behind(done.states, before),
+        )
+
+    def _log_p(self, visible: Float[Tensor, "r N H"]) -> Float[Tensor, "r N"]:
+        """Of updates: PonderNet's halting probabilities, or the weights of exits."""
+        if isinstance(self.config.halting, PonderNet):
+            return log_halting_probabilities(self.halting(visible).squeeze(-1))
+        return exit_weights(visible.shape[1], visible).log().expand(visible.shape[:2])
+
+    def _halted(self, inputs: Inputs, draws: Tensor, halts: Halts | None) -> tuple[Ponder, Tensor | None]:
+        """Rows leave; early exit without a rule takes all updates, and is read out only where it is wanted."""
+        if isinstance(self.config.halting, PonderNet):
+            found = halted_by_draw(self.cell, inputs, self.halting, draws)
+        else:
+            readout = self._read_out if halts else lambda visible: visible.new_zeros(len(visible), 1, 1)
+            found = halted_by_confidence(self.cell, inputs, readout, sureness(halts))
+        outputs = found.outputs if halts else None
+        return Ponder(found.states, found.num_updates, torch.ones_like(draws)), outputs
 
     def _zeros(self, inputs: Tensor) -> State:
         zeros = self.input_bias.new_zeros(len(inputs), self.config.hidden_size)
@@ -90,8 +162,9 @@ class Network(nn.Module):
             return F.embedding(inputs, self.input_weight.t().contiguous()) + self.input_bias
         return F.linear(inputs, self.input_weight, self.input_bias)
 
-    def _steps(self, projected: Float[Tensor, "N P"], sizes: list[int], state: State) -> Ponder:
-        halting = self.config.halting
+    def _steps(
+        self, halting: Adaptive | Fixed, projected: Float[Tensor, "N P"], sizes: list[int], state: State
+    ) -> Ponder:
         if isinstance(halting, Adaptive):
             limits = Limits(halting.epsilon, halting.max_updates)
             return ponder(self.cell, projected, sizes, self.first_flag, state, self.halting, limits)
@@ -112,3 +185,14 @@ class Network(nn.Module):
         if self.sizes.num_logits == 1:
             logits = F.pad(logits, (1, 0))
         return logits.log_softmax(-1)
+
+
+def sureness(halts: Halts | None) -> Callable[[Float[Tensor, "r K C"]], Bool[Tensor, " r"]]:
+    """Whether all K outputs of a row are sure, by an evaluation's rule; without one none is."""
+    match halts:
+        case Entropy(below=most):
+            return lambda log_probs: (entropy(log_probs) < most).all(-1)
+        case Difference(above=least):
+            return lambda log_probs: (difference(log_probs) > least).all(-1)
+        case Mass() | None:
+            return lambda log_probs: torch.zeros(len(log_probs), dtype=torch.bool, device=log_probs.device)

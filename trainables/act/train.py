@@ -33,7 +33,7 @@ def fingerprint(config: ActConfig) -> str:
 
 def selection(config: ActConfig) -> dict[str, str]:
     """Names of the checkpoints to keep, one for each evaluation, each with the metric that it minimises."""
-    return {one.name: "valid_objective" for one in config.evaluations}
+    return {one.name: f"valid_objective@{one.name}" if one.halts else "valid_objective" for one in config.evaluations}
 
 
 def num_steps(config: ActConfig) -> int:

@@ -7,22 +7,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from trainables import checkpoint, distributed, rng
-from trainables.act import figure
-from trainables.act.config import ActConfig, Evaluation
-from trainables.act.evaluation import cross_entropies, score, test_metrics, valid_metrics
-from trainables.act.network import Network
+from trainables.act import cost, figure
+from trainables.act.config import ActConfig, Evaluation, PonderNet
+from trainables.act.evaluation import cross_entropies, draws_of, score, test_metrics, valid_metrics
+from trainables.act.network import Network, Run, Unrolled
 from trainables.act.tasks import data
 from trainables.act.tasks.batch import Batch
 from trainables.act.time_penalty import first_tau, next_tau
+from trainables.conditional.ponder_net import divergence, expected
 from trainables.errors import DivergedError
 from trainables.trial import Trial
 
 
 def train(config: ActConfig, trial: Trial) -> None:
     """Adam on the mean over sequences of summed cross-entropy + tau * ponder; a step is an iteration.
+
+    PonderNet and early exit have their own losses, and run all updates of every step for them.
 
     The untrained network, every `report_every`-th iteration and the last are validated and reported.
 
@@ -44,14 +47,14 @@ def train(config: ActConfig, trial: Trial) -> None:
         optimizer.load_state_dict(state["optimizer"])
         tau, iteration = state["tau"], state["iteration"]
     else:
-        trial.report(valid_metrics(config, score(network, validation)), step=0)
+        trial.report(_validated(config, network, validation), step=0)
 
     wrapped = distributed.wrap(network)
     while iteration < training.num_iterations:
         last = min(iteration + training.report_every, training.num_iterations)
         metrics, tau = _train_until(config, wrapped, optimizer, tau, iteration, last)
         iteration = last
-        metrics |= valid_metrics(config, score(network, validation))
+        metrics |= _validated(config, network, validation)
         state = {
             "network": network.state_dict(),
             "optimizer": optimizer.state_dict(),
@@ -66,13 +69,23 @@ def evaluate(config: ActConfig, checkpoint_path: Path, evaluation: Evaluation, t
     state = checkpoint.load(checkpoint_path)
     network = Network(config).to(distributed.device())
     network.load_state_dict(state["network"])
-    sequences = data.test_set(config, evaluation)
-    results = score(network, sequences)
-    metrics = test_metrics(config, results, sequences)
-    metrics |= valid_metrics(config, score(network, data.validation_set(config)))
+    sequences, halts = data.test_set(config, evaluation), evaluation.halts
+    results = score(network, sequences, halts)
+    metrics = test_metrics(config, results, sequences, halts)
+    metrics |= valid_metrics(config, score(network, data.validation_set(config), halts))
     with tempfile.TemporaryDirectory() as folder:
         files = figure.draw(config, results, sequences, evaluation.name, Path(folder))
         trial.report(metrics, step=state["iteration"], artifacts=files)
+
+
+def _validated(config: ActConfig, network: Network, validation: Batch) -> dict[str, float]:
+    """Also under each evaluation's own rule of halting, which chooses its checkpoint."""
+    metrics = valid_metrics(config, score(network, validation))
+    for one in config.evaluations:
+        if one.halts:
+            found = valid_metrics(config, score(network, validation, one.halts))
+            metrics |= {f"{name}@{one.name}": value for name, value in found.items()}
+    return metrics
 
 
 def _train_until(
@@ -81,16 +94,16 @@ def _train_until(
     """Iterations `done` + 1 to `last`; returns what to report of them, and tau behind them."""
     model.train()
     started, size, num_processes = time.perf_counter(), config.training.batch_size, distributed.world_size()
-    loss_sum = norm_sum = updates_sum = steps_sum = 0.0
+    loss_sum = norm_sum = updates_sum = steps_sum = macs_sum = 0.0
     iterations = range(done + 1, last + 1)
     for iteration, whole in zip(iterations, data.training_batches(config, iterations), strict=True):
         batch = whole.rows(distributed.share()).to(distributed.device())
+        draws = draws_of(config, whole, None, iteration)[distributed.share()].to(distributed.device())
         optimizer.zero_grad()
         nats, num_updates, run_state = 0.0, 0, None
-        for window in _windows(batch, config.training.truncate_steps):
-            run = model(window.inputs, window.num_steps, window.has_target, run_state)
-            losses = cross_entropies(run.log_probs, window.targets[window.has_target])
-            total = losses.sum() + tau * (run.num_updates + run.remainder).sum()
+        for steps, window in _windows(batch, config.training.truncate_steps):
+            run = model(window.inputs, window.num_steps, window.has_target, run_state, draws[:, steps])
+            losses, total = _losses(config, run, window.targets[window.has_target], tau)
             (total * (num_processes / size)).backward()
             nats, num_updates = nats + losses.sum().item(), num_updates + int(run.num_updates.sum())
             run_state = tuple(part.detach() for part in run.state)
@@ -98,14 +111,18 @@ def _train_until(
         if not (math.isfinite(nats) and math.isfinite(norm)):
             raise DivergedError(f"The loss is {nats / size} and its gradient {norm} at iteration {iteration}.")
         optimizer.step()
-        sums = distributed.sum_over_processes(nats, num_updates, float(batch.num_steps.sum()))
+        sums = distributed.sum_over_processes(
+            nats, num_updates, float(batch.num_steps.sum()), float(batch.has_target.sum())
+        )
         tau = next_tau(config.halting, tau, sums[1] / sums[2])
         loss_sum, updates_sum, steps_sum = loss_sum + sums[0], updates_sum + sums[1], steps_sum + sums[2]
+        macs_sum += cost.training_macs(config, int(sums[2]), int(sums[1]), int(sums[3]))
         norm_sum += norm
     num_iterations = last - done
     metrics = {
         "train_loss_nats": loss_sum / (num_iterations * size),
         "train_mean_updates": updates_sum / steps_sum,
+        "train_macs_per_sequence": macs_sum / (num_iterations * size),
         "train_sequences_per_s": num_iterations * size / (time.perf_counter() - started),
         "gradient_norm": norm_sum / num_iterations,
         "tau": tau,
@@ -113,15 +130,29 @@ def _train_until(
     return metrics, tau
 
 
-def _windows(batch: Batch, num_steps: int | None) -> Iterator[Batch]:
-    """The batch cut every `num_steps` steps; not cut at all without that number."""
+def _losses(config: ActConfig, run: Run | Unrolled, targets: Tensor, tau: float) -> tuple[Tensor, Tensor]:
+    """The cross-entropy of every wanted step, and the sum that is minimised."""
+    if isinstance(run, Run):
+        losses = cross_entropies(run.log_probs, targets)
+        return losses, losses.sum() + tau * (run.num_updates + run.remainder).sum()
+    every = cross_entropies(run.log_probs.flatten(0, 1), targets.repeat_interleave(run.log_probs.shape[1], 0))
+    losses = expected(every.view_as(run.log_p_wanted), run.log_p_wanted)
+    halting = config.halting
+    if not isinstance(halting, PonderNet):
+        return losses, losses.sum()
+    return losses, losses.sum() + halting.beta * divergence(run.log_p, halting.lambda_p).sum()
+
+
+def _windows(batch: Batch, num_steps: int | None) -> Iterator[tuple[slice, Batch]]:
+    """The batch cut every `num_steps` steps, and which these are; not cut at all without that number."""
     length = batch.targets.shape[1]
     size = num_steps or length
     for start in range(0, length, size):
         steps = slice(start, start + size)
-        yield Batch(
+        window = Batch(
             batch.inputs[:, steps],
             (batch.num_steps - start).clamp(0, size),
             batch.targets[:, steps],
             batch.difficulty[:, steps],
         )
+        yield steps, window

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainables.act.analysis.trained import ponder_of, results_of
-from trainables.act.config import ActConfig, Adaptive, Addition, Evaluation, Sort
+from trainables.act.config import ActConfig, Addition, Evaluation, Fixed, Sort
 from trainables.act.evaluation import Results
 from trainables.act.tasks import data, places
 from trainables.act.tasks.addition import BASE, END
@@ -24,7 +24,7 @@ def by_step(
     sequences = data.test_set(config, evaluation)
     num_numbers = sequences.num_steps.numpy() // (2 if isinstance(task, Sort) else 1)
     rows = [_row(num_numbers == length, lengths[:i].count(length), length) for i, length in enumerate(lengths)]
-    results = results_of(config, checkpoint, _rows(sequences, rows))
+    results = results_of(config, checkpoint, _rows(sequences, rows), evaluation)
     measures = dict(ponder_of(results))
     if isinstance(task, Addition):
         measures["digits"] = places.digits_summed(_rows(sequences, rows)).astype(float)
@@ -76,7 +76,7 @@ def by_difficulty(config: ActConfig, checkpoint: Path, evaluation: Evaluation, l
     Raises:
         InputError: if there are none, or at some difficulty nothing is asked.
     """
-    results = results_of(config, checkpoint, data.test_set(config, evaluation))
+    results = results_of(config, checkpoint, data.test_set(config, evaluation), evaluation)
     is_chosen = results.is_step & (results.num_steps == (results.num_steps if length is None else length))[:, None]
     if not is_chosen.any():
         raise InputError(f"`length` must be of test sequences, but none of them has {length} steps.")
@@ -97,9 +97,9 @@ def _error(results: Results, steps: NDArray[np.bool_], level: int) -> float:
 
 def counts(config: ActConfig, checkpoint: Path, evaluation: Evaluation, most: int) -> Cells:
     """The share of the test's steps with 1, 2, ... updates; those with `most` and more are counted together."""
-    results = results_of(config, checkpoint, data.test_set(config, evaluation))
+    results = results_of(config, checkpoint, data.test_set(config, evaluation), evaluation)
     halting = config.halting
-    limit = halting.max_updates if isinstance(halting, Adaptive) else halting.num_updates
+    limit = halting.num_updates if isinstance(halting, Fixed) else halting.max_updates
     updates = results.num_updates[results.is_step]
     last = min(most, limit)
     names = {n: f"{n}+" if n == last < limit else str(n) for n in range(1, last + 1)}

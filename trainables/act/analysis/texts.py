@@ -37,7 +37,7 @@ def by_byte(
     start = length // 2 if first is None else first - 1
     if start >= length:
         raise InputError(f"`first` must be at most {length}, the bytes that are read, but got {first}.")
-    results = results_of(config, checkpoint, sequences)
+    results = results_of(config, checkpoint, sequences, evaluation)
     measures = {**ponder_of(results), **predictions_of(results)}
     read = sequences.inputs[0].tolist()
     return {
@@ -60,7 +60,7 @@ def _passage(file: Path) -> data.Batch:
 def by_kind(config: ActConfig, checkpoint: Path, evaluation: Evaluation) -> Cells:
     """Of each kind of byte that there is in the test: its share, mean N, N + R, surprisal and entropy."""
     sequences = data.test_set(config, evaluation)
-    results = results_of(config, checkpoint, sequences)
+    results = results_of(config, checkpoint, sequences, evaluation)
     is_step = results.is_step
     read, following = (part.numpy()[is_step] for part in (sequences.inputs, sequences.targets[:, :, 0]))
     kinds = {"all": np.ones(len(read), bool), **kinds_of(read, following)}
@@ -80,7 +80,7 @@ def by_sentence(config: ActConfig, checkpoint: Path, evaluation: Evaluation, cou
         InputError: if there is no whole sentence.
     """
     sequences = data.test_set(config, evaluation)
-    results = results_of(config, checkpoint, sequences)
+    results = results_of(config, checkpoint, sequences, evaluation)
     is_step = results.is_step
     read = sequences.inputs.numpy()[is_step].astype(np.uint8).tobytes()
     updates, bits = results.num_updates[is_step], predictions_of(results)["surprisal_bits"][is_step]

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainables import checkpoint, distributed
-from trainables.act.config import ActConfig
+from trainables.act.config import ActConfig, Evaluation
 from trainables.act.evaluation import Results, score
 from trainables.act.network import Network
 from trainables.act.tasks.batch import Batch
 
 
-def results_of(config: ActConfig, path: Path, sequences: Batch) -> Results:
-    """What the network of the checkpoint at `path` makes of the sequences."""
+def results_of(config: ActConfig, path: Path, sequences: Batch, evaluation: Evaluation) -> Results:
+    """What the network of the checkpoint at `path` makes of the sequences, halted as in the evaluation."""
     network = Network(config).to(distributed.device())
     network.load_state_dict(checkpoint.load(path)["network"])
-    return score(network, sequences)
+    return score(network, sequences, evaluation.halts)
 
 
 def ponder_of(results: Results) -> Mapping[str, NDArray[np.floating]]:

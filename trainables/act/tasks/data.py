@@ -72,14 +72,20 @@ def validation_set(config: ActConfig) -> Batch:
 
 
 def test_set(config: ActConfig, evaluation: Evaluation) -> Batch:
-    """Sequences for test: the same for every seed of training.
+    """Sequences for test, of the evaluation's task: the same for every seed of training.
 
     Raises:
-        InputError: if nothing is asked in any of them.
+        InputError: if nothing is asked in any of them, or the network cannot read or answer them.
     """
-    if isinstance(config.data, Text):
-        return text.consecutive(config.data, text_file.split(config.data).test, evaluation.num_sequences)
-    sequences = make(config.data, evaluation.num_sequences, rng.numpy_generator(evaluation.seed, "test"))
+    task = evaluation.data or config.data
+    if sizes(task) != sizes(config.data):
+        raise InputError(
+            f"`data` of the evaluation {evaluation.name!r} must have the inputs and outputs of the trained task, "
+            f"{sizes(config.data)}, but has {sizes(task)}."
+        )
+    if isinstance(task, Text):
+        return text.consecutive(task, text_file.split(task).test, evaluation.num_sequences)
+    sequences = make(task, evaluation.num_sequences, rng.numpy_generator(evaluation.seed, "test"))
     return _asking(sequences, f"num_sequences of the evaluation {evaluation.name!r}")
 
 

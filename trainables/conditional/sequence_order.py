@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from trainables.act.cells import State
+from trainables.conditional.halted_rows import State
 
 
 class Order:

@@ -11,13 +11,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trainables.act.deferred_weight_gradient import defer_weight_gradient
-
-State = tuple[Tensor, ...]
-"""Tensors (R H); the first is the one that halting unit and readout see."""
+from trainables.conditional.deferred_weight_gradient import defer_weight_gradient
+from trainables.conditional.halted_rows import State
 
 Update = Callable[[Float[Tensor, "R P"], State], State]
-"""From a projected input and a state to the next state; any number of rows."""
+"""From a projected input and a state to the next state; any number of rows.
+
+A state has tensors (R H); the first is the one that halting unit and readout see.
+"""
 
 Factors = tuple[tuple[Tensor, Tensor], ...]
 """Two factors of the gradient that the last tensor of a state gets past the recurrent product; or none."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from trainables.act.deferred_weight_gradient import defer_weight_gradient
+from trainables.conditional.deferred_weight_gradient import defer_weight_gradient
 
 
 def both(seed: int = 0) -> tuple[nn.Linear, nn.Linear, torch.Tensor]:

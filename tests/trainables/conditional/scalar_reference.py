@@ -8,7 +8,7 @@ derivative of the loss with respect to z. The number of updates N is a constant 
 import math
 from dataclasses import dataclass
 
-from tests.trainables.act.scalar_arithmetic import (
+from tests.trainables.conditional.scalar_arithmetic import (
     Matrix,
     Vector,
     add,

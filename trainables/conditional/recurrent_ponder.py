@@ -1,7 +1,7 @@
-"""Adaptive Computation Time: at each step of a sequence as many updates as each row asks for.
+"""Adaptive Computation Time of recurrent cells: at each step of a sequence as many updates as each row asks for.
 
-Graves 2016 (arXiv:1603.08983), section 2. Rows that have halted leave the batch, so that the work follows the mean
-number of updates and not the largest.
+Graves 2016 (arXiv:1603.08983), section 2; `adaptive_computation_time` does the same for any update, by autograd. Rows
+that have halted leave the batch, so that the work follows the mean number of updates and not the largest.
 
 An update of few rows is a handful of small operations, so forward and backward are written out here. What does not
 depend on the next update is done for all updates of a step at once: the halting units' share in the gradients, and the
@@ -14,37 +14,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from trainables.act.cells import Cell, Slopes, State
+from trainables.conditional.adaptive_computation_time import Limits, Ponder
+from trainables.conditional.halted_rows import State
+from trainables.conditional.recurrent_cells import Cell, Slopes
 
 PRODUCT_ROWS: Final = 256
 """Updated rows at least that one product with the weight's gradient takes in, if there are so many."""
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """h sums to 1 - `epsilon`, in at most `max_updates`."""
-
-    epsilon: float
-    max_updates: int
-
-
-@dataclass(frozen=True, eq=False)
-class Ponder:
-    """All steps, one behind the other: N rows in all.
-
-    Attributes:
-        states: the mean-field mixture of the states between: s_t = sum_n p_t^n s_t^n.
-        num_updates: N(t), of each row.
-        remainder: R(t), of each row; it carries the gradient of the ponder cost N(t) + R(t), in which N is a constant.
-    """
-
-    states: State
-    num_updates: Int[Tensor, " N"]
-    remainder: Float[Tensor, " N"]
 
 
 def ponder(
@@ -56,10 +35,15 @@ def ponder(
     halting: nn.Linear,
     limits: Limits,
 ) -> Ponder:
-    """Updates the state at each step until each row's halting probabilities h sum to 1 - epsilon, or so often.
+    """Updates the state at each step until the halting probabilities h of each row sum to 1 - epsilon, or M times.
 
     N = min{M, min{n: sum_{i<=n} h^i >= 1 - epsilon}}; R = 1 - sum_{n<N} h^n; p^n is h^n before N, and R at N.
-    h^n = sigmoid(halting(visible part of s^n)).
+    h^n = sigmoid(halting(visible part of s^n)). Two sequences of 3 and 2 steps, from states of zeros::
+
+        cell, halting, inputs = GruCell(16), nn.Linear(16, 1), nn.Linear(4, 3 * 16)
+        flag, state = torch.zeros(3 * 16), (torch.zeros(2, 16),)
+        done = ponder(cell, inputs(torch.randn(5, 4)), [2, 2, 1], flag, state, halting, Limits(0.01, 20))
+        (done.states[0].square().sum() + 1e-3 * (done.num_updates + done.remainder).sum()).backward()
 
     Args:
         projected: the inputs of all steps, projected, one step behind the other.

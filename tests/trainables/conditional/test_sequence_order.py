@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trainables.act.order import Order
+from trainables.conditional.sequence_order import Order
 
 
 def test_longer_sequences_come_first_at_each_step():

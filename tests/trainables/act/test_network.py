@@ -11,12 +11,13 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.act_step import run_all_rows
-from tests.trainables.act.scalar_reference import Weights, run
-from trainables.act.cells import CELLS, Slopes, TanhCell
+from tests.trainables.conditional.scalar_reference import Weights, run
 from trainables.act.config import ActConfig, Adaptive, Fixed, Parity
-from trainables.act.halting import PRODUCT_ROWS, Limits, ponder
 from trainables.act.network import Network
 from trainables.act.tasks.batch import Batch
+from trainables.conditional.adaptive_computation_time import Limits
+from trainables.conditional.recurrent_cells import CELLS, Slopes, TanhCell
+from trainables.conditional.recurrent_ponder import PRODUCT_ROWS, ponder
 
 KINDS = ("rnn", "gru", "lstm")
 HIDDEN, INPUTS = 5, 3
