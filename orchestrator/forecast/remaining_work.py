@@ -81,9 +81,9 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
     replicates: list[Task] = []
     for condition in conditions + ([Condition("not drawn yet")] if num_undrawn else []):
         for seed in sweep.seeds:
-            needed = factory.prerequisites(condition, seed)
-            tasks |= {task.work.key: task for task in needed.values()}
-            replicates.append(factory.replicate(condition, seed, needed))
+            before_it = factory.prerequisites(condition, seed)
+            tasks |= {task.work.key: task for task in before_it.values()}
+            replicates.append(factory.replicate(condition, seed, before_it))
     undrawn = replicates[-1] if num_undrawn else None
     replicates = replicates[: len(conditions) * len(sweep.seeds)]
     admission, capacity = Admission(study, accept_code), Capacity(num_cpus, num_gpus)
