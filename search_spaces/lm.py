@@ -28,16 +28,13 @@ from trainables.config import Config
 from trainables.lm.config import (
     AnchoredEnsemble,
     Evaluation,
-    FixedStep,
-    LearnedStep,
-    LipschitzStep,
     McDropout,
-    PredictedStep,
     Recoder,
     Surprisal,
     Variational,
     WeakSupervision,
 )
+from trainables.lm.step_config import FixedStep, LearnedStep, LipschitzStep, PredictedStep
 
 CLAIMS: Final = "search_spaces.lm_published:claims"
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))

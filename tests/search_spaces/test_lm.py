@@ -11,7 +11,8 @@ from search_spaces.distributions import Exponential, Integer, Real
 from search_spaces.find import find_sweep
 from search_spaces.lm_sizes import DECODER_STD, base
 from trainables.config import content_hash
-from trainables.lm.config import AnchoredEnsemble, LearnedStep, McDropout, Recoder
+from trainables.lm.config import AnchoredEnsemble, McDropout, Recoder
+from trainables.lm.step_config import LearnedStep
 
 
 def recoders(name):

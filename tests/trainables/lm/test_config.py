@@ -16,9 +16,9 @@ from trainables.lm.config import (
     McDropout,
     Recoder,
     Surprisal,
-    Threshold,
     Variational,
 )
+from trainables.lm.gate_config import Threshold
 
 
 @pytest.mark.parametrize(

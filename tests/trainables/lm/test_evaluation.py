@@ -15,11 +15,8 @@ from trainables.lm import corpus, evaluation, train, training
 from trainables.lm.config import (
     AnchoredEnsemble,
     Evaluation,
-    FixedStep,
-    LearnedStep,
     LmConfig,
     McDropout,
-    PredictedStep,
     Recoder,
     Surprisal,
     WeakSupervision,
@@ -27,6 +24,7 @@ from trainables.lm.config import (
 from trainables.lm.metrics import METRICS
 from trainables.lm.network import Network, attach_recoder
 from trainables.lm.noise import Noise
+from trainables.lm.step_config import FixedStep, LearnedStep, PredictedStep
 from trainables.lm.streams import Streams
 
 EVALUATED = {

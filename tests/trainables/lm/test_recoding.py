@@ -11,21 +11,11 @@ from scipy.linalg import hadamard
 from tests.trainables.lm.signals.test_signals import SEVERAL_SIGNALS, softmax_by_hand
 from tests.trainables.lm.test_network import SIGNALS, B, H, K, T, V, case, own
 from trainables.lm import evaluation, noise, recoding
-from trainables.lm.config import (
-    Chance,
-    ClosedForm,
-    FiniteDifference,
-    FixedStep,
-    LearnedStep,
-    LipschitzStep,
-    PredictedStep,
-    Recoder,
-    Surprisal,
-    Threshold,
-    Variational,
-)
+from trainables.lm.config import ClosedForm, FiniteDifference, Recoder, Surprisal, Variational
+from trainables.lm.gate_config import Chance, Threshold
 from trainables.lm.network import Network, make_steps
 from trainables.lm.signals.surprisal import SurprisalSignal
+from trainables.lm.step_config import FixedStep, LearnedStep, LipschitzStep, PredictedStep
 from trainables.lm.streams import NO_TARGET, Window
 
 
