@@ -12,7 +12,6 @@ from search_spaces.lm_published_numbers import PAPER as LM
 DRAWING: Final = "a drawing of the model, which reports no result"
 NO_STEPS: Final = "step sizes are not recorded while a replicate trains"
 NO_BATCHES: Final = "what is recorded in training is a mean since the last report; that of the test is compared instead"
-NO_LAYERS: Final = "no sweep recodes some layers alone, or with constant steps of their own"
 EXAMPLE: Final = "an example of the data, which reports no result"
 FROM_OTHERS: Final = "taken from another paper"
 
@@ -140,7 +139,7 @@ OF_LM: Final = (
     Item(LM, "Figure 6.1", "surprisal on garden path sentences", sweeps=("lm.step_size",), command=SENTENCES),
     Item(LM, "Figure 6.2", "error signal before and after recoding", sweeps=("lm.step_size",), command=SENTENCES),
     Item(LM, "Figure 6.3", "what recoding uncertainty does to surprisal", sweeps=("lm.step_size",), command=SENTENCES),
-    Item(LM, "section 7.1", "whether one constant step suits all layers", why=NO_LAYERS),
+    Item(LM, "section 7.1", "whether one constant step suits all layers", sweeps=("lm.layers",)),
     Item(
         LM, "section 8.1.1", "how the error signal goes with the loss", why="the thesis leaves it to others, untested"
     ),

@@ -68,10 +68,15 @@ def test_a_row_of_learning_curves_says_how_many_the_report_draws() -> None:
     assert len(rows) == 8 and all(f"of {most} conditions" in row.says for row in rows)
 
 
-@pytest.mark.parametrize("place", ["Figure 5.4 b", "section 7.1", "section 8.1.1"])
+@pytest.mark.parametrize("place", ["Figure 5.4 b", "section 8.1.1"])
 def test_what_the_thesis_asks_and_nothing_answers_has_a_reason(place: str) -> None:
     (row,) = (row for row in items() if row.source.startswith("Ulmer") and row.place == place)
     assert row.why and not row.sweeps
+
+
+def test_section_7_1_names_the_sweep_of_layers_and_activations() -> None:
+    (row,) = (row for row in items() if row.source.startswith("Ulmer") and row.place == "section 7.1")
+    assert (row.sweeps, row.why) == (("lm.layers",), "")
 
 
 def test_a_table_is_not_taken_for_one_whose_number_begins_so() -> None:

@@ -48,9 +48,9 @@ METRICS: tuple[Metric, ...] = (
     ),
     *lower(
         "MAC/token",
-        macs_per_token="test: multiply-accumulates of a token, with all that recoding adds; behind a shut gate what ran",
-        train_macs_per_token="multiply-accumulates of a token since the last report, forward and backward; behind a "
-        "shut gate what ran",
+        macs_per_token="test: multiply-accumulates of a token, with all that recoding adds behind an open gate",
+        train_macs_per_token="multiply-accumulates of a token since the last report, forward and backward, with "
+        "what recoding adds behind an open gate",
     ),
     *higher(
         "tokens/s",

@@ -89,8 +89,8 @@ def test_differences_cost_what_torch_counts(name, num_layers):
 
 
 GATES = {
-    "by delta": lambda name: Threshold(min_delta=0.3 if name.startswith(("eq44", "sigmoid")) else math.log(V)),
-    "by entropy": lambda name: EntropyThreshold(min_entropy=2.8),
+    "by delta": lambda name: Threshold(min_delta={"eq44": 0.151, "sigmoid": 0.438}.get(name, math.log(V))),
+    "by entropy": lambda name: EntropyThreshold(min_entropy=2.8117),
     "by chance": lambda name: Chance(probability=0.4),
     "shut": lambda name: Chance(probability=0),
 }
@@ -153,7 +153,8 @@ def test_half_open_gates_by_hand():
 @pytest.mark.parametrize("name", ["nll", "mc_units", "ensemble", "variational"])
 def test_below_the_lowest_layer_recoded_nothing_is_multiplied(name, lowest, gradient):
     step = FixedByLayer(h=(0,) * 3, c=tuple(float(layer >= lowest) for layer in range(3)))
-    config = config_for(Recoder(signal=SIGNALS[name], step=step, gradient=gradient), num_layers=3)
+    recoder = Recoder(signal=SIGNALS[name], step=step, gradient=gradient)
+    config = config_for(None, num_layers=3).with_value("recoder", recoder)
     whole = config.with_value("recoder.step", FixedStep())
     found = counted(config, config.recoder, trains=False)
     assert cost.macs_per_token(config, config.recoder, V) == found < counted(whole, whole.recoder, False) or (
