@@ -15,7 +15,7 @@ from tests.trainables.lm.test_network import SIGNALS, B, T, case, gradients, own
 from trainables import checkpoint, rng
 from trainables.errors import DivergedError, InputError
 from trainables.lm import corpus, evaluation, noise, train, training
-from trainables.lm.config import AnchoredEnsemble, Dropout, Evaluation, Recoder, SecondOrder, Variational
+from trainables.lm.config import AnchoredEnsemble, Dropout, Evaluation, McDropout, Recoder, SecondOrder, Variational
 from trainables.lm.gate_config import Chance, Threshold
 from trainables.lm.meters import Meters
 from trainables.lm.metrics import METRICS
@@ -319,8 +319,28 @@ def test_metrics_of_training_by_hand(text):
     for number, kind in enumerate(("h_1", "c_1", "h_2", "c_2")):
         sizes = [run.trace.alphas[step][number, row].item() for step, row in recoded]
         assert metrics[f"step_size_{kind}"] == pytest.approx(sum(sizes) / len(sizes), rel=1e-6)
-        norms = [run.trace.norms[step][number, row].item() for step, row in asked]
-        assert metrics[f"recoding_norm_{kind}"] == pytest.approx(sum(norms) / 5, rel=1e-6)
+        norms = [run.trace.norms[step][number, row].item() for step, row in recoded]
+        assert metrics[f"recoding_norm_{kind}"] == pytest.approx(sum(norms) / len(norms), rel=1e-6)
+    assert metrics["train_share_recoded"] == pytest.approx(len(recoded) / 5)
+    assert metrics["train_not_finite"] == 0
+
+
+def test_delta_in_training_is_the_mean_over_the_tokens_that_it_was_read_at(text):
+    """Samples of MC dropout are not taken where a gate is shut that is known before."""
+    recoder = Recoder(signal=McDropout(num_samples=2), step=FixedStep(size=0.5), gate=Chance(probability=0.5))
+    cfg = config_for(text, recoder)
+    torch.manual_seed(0)
+    network = Network(cfg, 14)
+    window = Streams(torch.randint(14, (41,)), 2, 20).window(0)
+    drawn = noise.draw(cfg, recoder, (20, 2), 14, torch.Generator().manual_seed(0), is_training=True)
+    run = network(window, network.zeros(2, None), drawn, network.own)
+    (meters := Meters()).add(run, window.targets != NO_TARGET, 40, 3.0)
+    deltas, gates = torch.stack(run.trace.before), torch.stack(run.trace.gates)
+    read = [value for value in deltas.flatten().tolist() if not math.isnan(value)]
+    assert 0 < len(read) < 40 and torch.equal(~deltas.isnan(), gates > 0)
+    metrics = meters.metrics()
+    assert metrics["train_delta"] == pytest.approx(sum(read) / len(read), rel=1e-6)
+    assert metrics["train_share_recoded"] == len(read) / 40
     assert metrics["train_not_finite"] == 0
 
 
