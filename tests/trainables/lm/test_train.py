@@ -146,7 +146,14 @@ def test_reports_come_before_training_and_at_even_distances_with_known_metrics(w
     assert set(reports[0]) == {"valid_loss_nats", "valid_perplexity", "peak_memory_mb", "train_macs_per_token"}
     kinds = [f"{kind}_{layer}" for layer in (1, 2) for kind in "hc"]
     expected = {f"step_size_{kind}" for kind in kinds} | {f"recoding_norm_{kind}" for kind in kinds}
-    expected |= {"train_loss_nats", "train_perplexity", "train_delta", "train_not_finite", "learning_rate"}
+    expected |= {
+        "train_loss_nats",
+        "train_perplexity",
+        "train_delta",
+        "train_share_recoded",
+        "train_not_finite",
+        "learning_rate",
+    }
     expected |= {"gradient_norm", "train_tokens_per_s"}
     assert set(reports[4]) == set(reports[0]) | expected <= names
     assert all(math.isfinite(value) for row in reports.values() for value in row.values())
