@@ -93,7 +93,8 @@ def score(
     arguments = (config, streams, attached, network.vocabulary_size, seed)
     recoder = attached.recoder if attached else None
     state = network.zeros(num_mine(batch_size), recoder)
-    nats, num_not_finite, num_recoded, started = 0.0, 0, None, time.perf_counter()
+    num_recoded: float | None = None
+    nats, num_not_finite, started = 0.0, 0, time.perf_counter()
     is_fixed = not (recoder and recoder.skips_shut_rows)
     read = CudaGraph(lambda window, state, drawn: network(window, state, drawn, attached), [], is_fixed)
     for window, drawn in windows_with_noise(*arguments):
