@@ -185,8 +185,9 @@ def _recode(
         return Recoded(reading, rows, inputs, gradient, norms, alphas, gates, state)
     state = activations.index_copy(1, rows, torch.addcmul(moved, gradient, alphas[:, :, None], value=-1))
     gates = activations.new_zeros(activations.shape[1]).index_fill(0, rows, 1.0)
-    whole = [_spread(one, rows, len(gates)) for one in (gradient, norms, alphas.expand(-1, len(rows)))]
-    return Recoded(reading, rows, inputs, *whole, gates, state)
+    gradient, norms = (_spread(one, rows, len(gates)) for one in (gradient, norms))
+    alphas = _spread(alphas.expand(-1, len(rows)), rows, len(gates))
+    return Recoded(reading, rows, inputs, gradient, norms, alphas, gates, state)
 
 
 def _spread(values: Tensor, rows: Tensor, num_rows: int, fill: float = 0.0) -> Tensor:
@@ -328,5 +329,6 @@ def _gates(recoding: Recoding, step: int, delta: Tensor, probs: Tensor | None) -
         return gates * (delta > gate.min_delta)
     if isinstance(gate, EntropyThreshold):
         assert probs is not None
-        return gates * (torch.special.entr(probs).sum(-1) > gate.min_entropy)
+        entropy: Tensor = torch.special.entr(probs).sum(-1)
+        return gates * (entropy > gate.min_entropy)
     return gates
