@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
 
+from search_spaces import lm_gated
 from search_spaces.distributions import Distribution, Exponential, Integer, Real
 from search_spaces.lm_sizes import (
     DECODER_STD,
@@ -28,16 +29,13 @@ from trainables.config import Config
 from trainables.lm.config import (
     AnchoredEnsemble,
     Evaluation,
-    FixedStep,
-    LearnedStep,
-    LipschitzStep,
     McDropout,
-    PredictedStep,
     Recoder,
     Surprisal,
     Variational,
     WeakSupervision,
 )
+from trainables.lm.step_config import FixedStep, LearnedStep, LipschitzStep, PredictedStep
 
 CLAIMS: Final = "search_spaces.lm_published:claims"
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
@@ -343,5 +341,6 @@ SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "weak_supervision": weak_supervision,
     "search_pareto": search_pareto,
     "laptop": laptop,
+    **lm_gated.SWEEPS,
     **{name: partial(_search, name, *searched) for name, searched in SEARCHES.items()},
 }

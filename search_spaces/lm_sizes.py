@@ -5,7 +5,6 @@ from typing import Final, Literal
 from search_spaces.size import Size
 from trainables.lm.config import (
     AnchoredEnsemble,
-    FixedStep,
     LmConfig,
     McDropout,
     Optimisation,
@@ -13,6 +12,7 @@ from trainables.lm.config import (
     Surprisal,
     Variational,
 )
+from trainables.lm.step_config import FixedStep
 from trainables.lm.text_config import Data, Files, OneFile, Vocabulary
 
 Scale = Literal["thesis", "laptop"]

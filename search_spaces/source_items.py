@@ -10,7 +10,6 @@ from search_spaces.asr_published_sizes import PAPER as ASR
 from search_spaces.lm_published_numbers import PAPER as LM
 
 DRAWING: Final = "a drawing of the model, which reports no result"
-NO_LAYERS: Final = "no sweep recodes some layers alone, or with constant steps of their own"
 EXAMPLE: Final = "an example of the data, which reports no result"
 FROM_OTHERS: Final = "taken from another paper"
 NO_STREAM: Final = (
@@ -184,7 +183,7 @@ OF_LM: Final = (
     Item(LM, "Figure 6.2", "error signal before and after recoding", sweeps=OF_DELTA, command=SENTENCES),
     Item(LM, "section 6.1.2", "whether recoding ever raises the error signal"),
     Item(LM, "Figure 6.3", "what recoding uncertainty does to surprisal", sweeps=OF_DELTA, command=SENTENCES),
-    Item(LM, "section 7.1", "whether one constant step suits all layers", why=NO_LAYERS),
+    Item(LM, "section 7.1", "whether one constant step suits all layers", sweeps=("lm.layers",)),
     Item(
         LM,
         "section 8.1.1",

@@ -11,7 +11,8 @@ from search_spaces.distributions import Exponential, Integer, Real
 from search_spaces.find import find_sweep
 from search_spaces.lm_sizes import DECODER_STD, base
 from trainables.config import content_hash
-from trainables.lm.config import AnchoredEnsemble, LearnedStep, McDropout, Recoder
+from trainables.lm.config import AnchoredEnsemble, McDropout, Recoder
+from trainables.lm.step_config import FixedStep, LearnedStep
 
 
 def recoders(name):
@@ -102,6 +103,44 @@ def test_equations_4_7_and_3_37_are_there_as_printed_beside_the_corrected_ones()
     assert (found["mc_dropout,weights"].masks, found["mc_dropout,weights"].scaling) == ("weights", "inverted")
     assert (found["ensemble,printed_pull"].penalty, found["ensemble,corrected"].penalty) == ("norm", "squared")
     assert (found["ensemble,shared_anchor"].anchors, found["ensemble,corrected"].anchors) == ("shared", "own")
+
+
+@pytest.mark.parametrize("name", ["lm.gated", "lm.gated_laptop"])
+def test_every_gate_is_tested_on_the_one_model_trained_with_it_open(name):
+    sweep = find_sweep(name)
+    configs = {one.name: sweep.config(one, 1) for one in sweep.conditions}
+    assert list(configs) == ["baseline", "always", "surprisal,min=4", "entropy,min=4", "random,rate=0.5"]
+    assert configs["always"].recoder == lm.SURPRISAL and configs["baseline"].recoder is None
+    tests = configs["always"].evaluations
+    assert (tests[0].name, tests[0].recoder) == ("test", "own")
+    gates = [one.recoder.gate for one in tests[1:]]
+    assert [gate.kind for gate in gates] == ["threshold"] * 4 + ["entropy"] * 4 + ["chance"] * 4
+    assert all(one.recoder.model_copy(update={"gate": lm.SURPRISAL.gate}) == lm.SURPRISAL for one in tests[1:])
+    assert len({*sweep.seeds}) == 5 and [one.metric for one in sweep.objectives] == ["perplexity", "macs_per_token"]
+
+
+def test_section_7_1_recodes_each_layer_and_activation_alone_and_with_smaller_steps():
+    found = {name: recoder.step for name, recoder in recoders("lm.layers").items() if recoder}
+    sizes = {name: step.sizes for name, step in found.items() if name != "all"}  # h 1, c 1, h 2, c 2
+    assert found["all"] == FixedStep(size=1)
+    assert (sizes["h"], sizes["c"]) == ((1, 0, 1, 0), (0, 1, 0, 1))
+    assert (sizes["layer_1"], sizes["layer_2"]) == ((1, 1, 0, 0), (0, 0, 1, 1))
+    assert [sizes[name].index(1) for name in ("h_1", "c_1", "h_2", "c_2")] == [0, 1, 2, 3]
+    assert (sizes["layer_1=0.3"], sizes["h=0.3"]) == ((0.3, 0.3, 1, 1), (0.3, 1, 0.3, 1))
+
+
+# hashes of the configs before gates of entropy and steps by layer came in
+FINGERPRINTS = {
+    ("lm.laptop", "surprisal,step=1"): "3a87513370773a05",
+    ("lm.step_size", "mc_dropout,step=1"): "fcc8651bceaffd78",
+    ("lm.ablation", "ensemble,learned"): "3393f651ef126a1a",
+}
+
+
+@pytest.mark.parametrize(("sweep", "condition"), FINGERPRINTS)
+def test_what_ran_before_is_known_again(sweep, condition):
+    found = find_sweep(sweep)
+    assert content_hash(found.config(found.condition(condition), 1)) == FINGERPRINTS[sweep, condition]
 
 
 def test_every_confound_is_a_condition_without_its_recoder():

@@ -155,10 +155,15 @@ def test_what_the_thesis_draws_over_batches_and_training_is_answered(
     assert not analysis or analysis in LM_ANALYSES
 
 
-@pytest.mark.parametrize("place", ["section 7.1"])
+@pytest.mark.parametrize("place", ["section 8.1.3"])
 def test_what_the_thesis_asks_and_nothing_answers_has_a_reason(place: str) -> None:
     (row,) = (row for row in items() if row.source.startswith("Ulmer") and row.place == place)
     assert row.why and not row.sweeps
+
+
+def test_section_7_1_names_the_sweep_of_layers_and_activations() -> None:
+    (row,) = (row for row in items() if row.source.startswith("Ulmer") and row.place == "section 7.1")
+    assert (row.sweeps, row.why) == (("lm.layers",), "")
 
 
 def test_a_table_is_not_taken_for_one_whose_number_begins_so() -> None:

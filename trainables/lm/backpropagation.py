@@ -11,10 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from trainables.lm.config import FixedStep, LipschitzStep
 from trainables.lm.lstm import Layer, gates_gradient, memory_gradient, product
-from trainables.lm.recoding import Recoding, Tape, Trace, forward, step_inputs, weights_of_steps
+from trainables.lm.recoding import Recoding, Tape, Trace, forward, weights_of_steps
+from trainables.lm.signals.error_signal import taken
 from trainables.lm.signals.surprisal import SurprisalSignal
+from trainables.lm.step_config import LearnedStep, PredictedStep
 from trainables.lm.step_sizes import sizes
 
 
@@ -37,7 +38,7 @@ def backward(
     is_recoded: Float[Tensor, "T R"],
 ) -> Gradients:
     """From the gradients of the recoded top states and of the losses; `is_recoded` has the `gates` of `Trace`."""
-    learns = not isinstance(recoding.recoder.step, FixedStep | LipschitzStep)
+    learns = isinstance(recoding.recoder.step, LearnedStep | PredictedStep)
     weights = weights_of_steps(layers)
     of_state = torch.zeros_like(tape.states[0])
     of_gates: list[list[Tensor]] = [[] for _ in layers]
@@ -113,15 +114,11 @@ def step_gradients(
 ) -> list[Tensor]:
     """Of the tensors that the step sizes come from."""
     config = recoding.recoder.step
-    read = [
-        step_inputs(config, activations, reading.probs)
-        for activations, reading in zip(tape.activations, tape.readings, strict=True)
-    ]
-    rows = torch.cat(read, 1).detach()
+    rows = torch.cat(tape.step_inputs, 1)
     with torch.enable_grad():
         leaves = [tensor.detach().requires_grad_() for tensor in tensors]
         alphas = sizes(config, leaves, rows)
-        wanted = of_alphas.transpose(0, 1).flatten(1)
+        wanted = torch.cat([taken(one, 1, at) for one, at in zip(of_alphas, tape.rows, strict=True)], 1)
         return list(torch.autograd.grad((alphas * wanted).sum(), leaves))
 
 

@@ -6,6 +6,8 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, names_differ
+from trainables.lm.gate_config import Always, EntropyThreshold, Gate, Threshold
+from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, PredictedStep, Step
 from trainables.lm.text_config import Data
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
@@ -119,71 +121,6 @@ Signal = Annotated[
 ]
 
 
-class FixedStep(Config):
-    """The same size for every activation."""
-
-    kind: Literal["fixed"] = "fixed"
-    size: Annotated[float, Field(ge=0)] = 1.0
-
-
-class LearnedStep(Config):
-    """Softplus of a parameter for h and c of every layer."""
-
-    kind: Literal["learned"] = "learned"
-    start: Positive | Literal["released"] = Field(
-        1.0, description="the size at the start; released: softplus of a draw from U[0, 1)"
-    )
-
-
-class PredictedStep(Config):
-    """Softplus of a network N-300-100-1 with ReLU for h and c of every layer.
-
-    It reads, as a constant, the activation (thesis) or the model's output distribution.
-    """
-
-    kind: Literal["predicted"] = "predicted"
-    source: Literal["activation", "output"] = "activation"
-
-
-class LipschitzStep(Config):
-    """alpha = share / L, with L the gradient's Lipschitz constant in the top hidden state, estimated at every token.
-
-    The estimate is the norm of the Hessian's product with the gradient's direction, after more iterations with its
-    largest eigenvector. A step is promised not to raise delta for alpha up to 2 / L (thesis theorem 1).
-    """
-
-    kind: Literal["lipschitz"] = "lipschitz"
-    share: Positive = 1.0
-    num_iterations: Count = 1
-
-
-Step = Annotated[FixedStep | LearnedStep | PredictedStep | LipschitzStep, Field(discriminator="kind")]
-
-
-class Always(Config):
-    """Every token is recoded."""
-
-    kind: Literal["always"] = "always"
-
-
-class Threshold(Config):
-    """Tokens whose delta exceeds a bound are recoded; the bound must be one that delta can exceed."""
-
-    kind: Literal["threshold"] = "threshold"
-    min_delta: float = 5.0
-
-
-class Chance(Config):
-    """Tokens are recoded with a probability, each by itself or the whole batch at once."""
-
-    kind: Literal["chance"] = "chance"
-    probability: Annotated[float, Field(ge=0, le=1)] = 0.5
-    each: Literal["token", "batch"] = "token"
-
-
-Gate = Annotated[Always | Threshold | Chance, Field(discriminator="kind")]
-
-
 class ClosedForm(Config):
     """The exact gradient, a constant for back-propagation."""
 
@@ -233,9 +170,18 @@ class Recoder(Config):
         check_gate(self)
         return self
 
+    @property
+    def skips_shut_rows(self) -> bool:
+        """Whether a row whose gate is shut is left out of the products; else all are run, and its step is left out.
+
+        Finite differences, and the entropy of a mean over the batch, are of all rows at once.
+        """
+        is_of_batch = isinstance(self.signal, AnchoredEnsemble) and self.signal.entropy == "batch"
+        return not (isinstance(self.gate, Always) or isinstance(self.gradient, FiniteDifference) or is_of_batch)
+
 
 def check_gate(recoder: Recoder, vocabulary_size: int | None = None) -> None:
-    """Refuses a threshold that delta never exceeds.
+    """Refuses a threshold that delta, or the entropy of the output, never exceeds.
 
     Args:
         recoder: with or without a threshold.
@@ -244,6 +190,8 @@ def check_gate(recoder: Recoder, vocabulary_size: int | None = None) -> None:
     Raises:
         ValueError: with the bound of delta.
     """
+    if isinstance(recoder.gate, EntropyThreshold):
+        _check_entropy_gate(recoder.gate, recoder.signal, vocabulary_size)
     if not isinstance(recoder.gate, Threshold):
         return
     signal, most, why = recoder.signal, math.inf, ""
@@ -253,6 +201,16 @@ def check_gate(recoder: Recoder, vocabulary_size: int | None = None) -> None:
         most, why = math.log(vocabulary_size), f"the most that an entropy over {vocabulary_size:,} words can be"
     if recoder.gate.min_delta >= most:
         raise ValueError(f"gate.min_delta must be below {most:.4f}, {why}, but got {recoder.gate.min_delta:g}")
+
+
+def _check_entropy_gate(gate: EntropyThreshold, signal: Signal, vocabulary_size: int | None) -> None:
+    if not isinstance(signal, Surprisal):
+        raise ValueError(f"gate.kind must be threshold, chance or always with signal {signal.kind}, but got entropy")
+    if vocabulary_size and gate.min_entropy >= math.log(vocabulary_size):
+        raise ValueError(
+            f"gate.min_entropy must be below {math.log(vocabulary_size):.4f}, the most that an entropy over "
+            f"{vocabulary_size:,} words can be, but got {gate.min_entropy:g}"
+        )
 
 
 class Dropout(Config):
@@ -368,6 +326,11 @@ class LmConfig(Config):
                 f"but got {self.decoder_std:g}"
             )
         recoders = [self.recoder, *(one.recoder for one in self.evaluations)]
+        for step in (recoder.step for recoder in recoders if isinstance(recoder, Recoder)):
+            if isinstance(step, FixedByLayer) and len(step.h) != self.num_layers:
+                raise ValueError(
+                    f"step.h and step.c must have num_layers = {self.num_layers} sizes each, but got {len(step.h)}"
+                )
         for signal in (recoder.signal for recoder in recoders if isinstance(recoder, Recoder)):
             if isinstance(signal, WeakSupervision) and signal.layer > self.num_layers:
                 raise ValueError(f"signal.layer must be at most num_layers = {self.num_layers}, but got {signal.layer}")

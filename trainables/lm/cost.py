@@ -4,54 +4,80 @@ from trainables.cost import linear_macs
 from trainables.lm.config import (
     AnchoredEnsemble,
     FiniteDifference,
-    LipschitzStep,
     LmConfig,
     McDropout,
-    PredictedStep,
     Recoder,
     Signal,
     Surprisal,
     Variational,
     WeakSupervision,
 )
+from trainables.lm.gate_config import Chance
 from trainables.lm.noise import num_copies
-from trainables.lm.step_sizes import HIDDEN_SIZES, num_predictor_inputs
+from trainables.lm.step_config import LipschitzStep, PredictedStep
+from trainables.lm.step_sizes import HIDDEN_SIZES, lowest_recoded, num_predictor_inputs, recoded_activations
 
 
-def macs_per_token(config: LmConfig, recoder: Recoder | None, vocabulary_size: int) -> float:
-    """Of the forward pass with everything that recoding adds to it; a gate that stays shut saves nothing."""
+def macs_per_token(
+    config: LmConfig, recoder: Recoder | None, vocabulary_size: int, share_recoded: float = 1.0
+) -> float:
+    """Of the forward pass with everything that recoding adds to it, as far as it ran.
+
+    Args:
+        config: of the model.
+        recoder: that it is tested with.
+        vocabulary_size: words.
+        share_recoded: of the tokens, in 0 to 1; counts where the recoder leaves the others out.
+    """
     decode = linear_macs(config.hidden_size, vocabulary_size)
     members = _num_members(config)
     if recoder is None or isinstance(recoder.signal, WeakSupervision):
         return sum(_layers(config)) + members * decode
     copies = num_copies(recoder)
-    total = copies * sum(_layers(config)) + _reading(recoder.signal, decode)
+    total = copies * sum(_layers(config))
     if not isinstance(recoder.signal, Surprisal):
         total += copies * members * decode
+    values, slopes = _reading(recoder.signal, decode)
     if isinstance(recoder.gradient, FiniteDifference):
-        total += recoder.gradient.num_directions * 2 * _differences(config, recoder, decode)
-    else:
-        total += copies * (config.num_layers - 1) * linear_macs(4 * config.hidden_size, config.hidden_size)
-    if isinstance(recoder.step, LipschitzStep):
-        total += recoder.step.num_iterations * _reading(recoder.signal, decode)
-    return total + copies * _predicting(config, recoder, vocabulary_size)
+        return total + values + slopes + _finding(config, recoder, vocabulary_size)
+    share = share_recoded if recoder.skips_shut_rows else 1.0
+    if share < 1 and _is_read_where_open(recoder):
+        values *= share
+    return total + values + share * (slopes + _finding(config, recoder, vocabulary_size))
 
 
-def training_macs_per_token(config: LmConfig, vocabulary_size: int) -> float:
-    """Of forward and backward passes; not of a graph through the recoding gradient."""
+def training_macs_per_token(config: LmConfig, vocabulary_size: int, share_recoded: float = 1.0) -> float:
+    """Of forward and backward passes; not of a graph through the recoding gradient. `share_recoded` as above."""
     decode, recoder, members = linear_macs(config.hidden_size, vocabulary_size), config.recoder, _num_members(config)
-    forward = macs_per_token(config, recoder, vocabulary_size)
+    forward = macs_per_token(config, recoder, vocabulary_size, share_recoded)
     copies = num_copies(recoder)
     backward: float = 2 * copies * (sum(_layers(config)) + members * decode)
-    if recoder and isinstance(recoder.signal, Surprisal):
-        backward -= decode  # the loss's gradient in the top state has been found on the way
-        if recoder.signal.variant == "sigmoid":
-            backward += decode
+    share = share_recoded if recoder and recoder.skips_shut_rows else 1.0
+    if recoder and isinstance(recoder.signal, Surprisal) and recoder.signal.variant != "sigmoid":
+        backward -= share * decode  # the loss's gradient in the top state is found on the way
     if recoder and isinstance(recoder.step, PredictedStep):  # once more forward, then back, but not to what is read
         num_inputs = num_predictor_inputs(recoder.step, config.hidden_size, vocabulary_size)
         first = 2 * config.num_layers * linear_macs(num_inputs, HIDDEN_SIZES[0])
-        backward += copies * (3 * _predicting(config, recoder, vocabulary_size) - first)
+        backward += share * copies * (3 * _predicting(config, recoder, vocabulary_size) - first)
     return forward + backward
+
+
+def _is_read_where_open(recoder: Recoder) -> bool:
+    """Whether the gate is known before the error signal, which is not of the output's own logits."""
+    return isinstance(recoder.gate, Chance) and not isinstance(recoder.signal, Surprisal)
+
+
+def _finding(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> float:
+    """Of the gradient in every recoded activation, from that in the top state, and of the step sizes."""
+    copies, decode = num_copies(recoder), linear_macs(config.hidden_size, vocabulary_size)
+    if isinstance(recoder.gradient, FiniteDifference):
+        total = recoder.gradient.num_directions * 2 * _differences(config, recoder, decode)
+    else:
+        num_products = config.num_layers - 1 - lowest_recoded(recoder.step, config.num_layers)
+        total = copies * num_products * linear_macs(4 * config.hidden_size, config.hidden_size)
+    if isinstance(recoder.step, LipschitzStep):
+        total += recoder.step.num_iterations * sum(_reading(recoder.signal, decode))
+    return total + copies * _predicting(config, recoder, vocabulary_size)
 
 
 def _layers(config: LmConfig) -> list[int]:
@@ -60,27 +86,28 @@ def _layers(config: LmConfig) -> list[int]:
     return [4 * linear_macs(size + config.hidden_size, config.hidden_size) for size in inputs]
 
 
-def _reading(signal: Signal, decode: int) -> float:
-    """Of an error signal and its gradient in the top state."""
+def _reading(signal: Signal, decode: int) -> tuple[float, float]:
+    """Of an error signal, and of its gradient in the top state."""
     match signal:
         case Surprisal():
-            return decode if signal.variant == "sigmoid" else 2 * decode
-        case McDropout():
-            return 8 * decode if signal.estimator == "moments" else 2 * signal.num_samples * decode
+            return decode, 0.0 if signal.variant == "sigmoid" else decode
+        case McDropout(estimator="moments"):
+            return 4 * decode, 4 * decode
+        case McDropout() | Variational():
+            return signal.num_samples * decode, signal.num_samples * decode
         case AnchoredEnsemble():
-            return 2 * signal.num_members * decode
-        case Variational():
-            return 2 * signal.num_samples * decode
+            return signal.num_members * decode, signal.num_members * decode
         case WeakSupervision():
-            return 0.0
+            return 0.0, 0.0
 
 
 def _differences(config: LmConfig, recoder: Recoder, decode: int) -> float:
     """Of one value of the error signal for each activation moved, with the layers above it."""
     copies, layers = num_copies(recoder), _layers(config)
-    above = sum(2 * copies * sum(layers[number + 1 :]) for number in range(config.num_layers))
-    value = decode if isinstance(recoder.signal, Surprisal) else _reading(recoder.signal, decode) / 2
-    return above + 2 * config.num_layers * value
+    numbers = recoded_activations(recoder.step, config.num_layers)
+    above = sum(copies * sum(layers[number // 2 + 1 :]) for number in numbers)
+    value = decode if isinstance(recoder.signal, Surprisal) else _reading(recoder.signal, decode)[0]
+    return above + len(numbers) * value
 
 
 def _predicting(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> float:

@@ -29,16 +29,17 @@ class _Recording:
 class CudaGraph:
     """`work` as it is on a CPU; on a GPU recorded for each shape of its inputs and replayed.
 
-    What a call returns, gradients included, is written over by the next call of the same shape.
+    What a call returns, gradients included, is written over by the next call of the same shape. Without `is_fixed` the
+    work's shapes depend on values, as where shut rows are left out: then nothing is recorded.
     """
 
-    def __init__(self, work: Work, parameters: Sequence[nn.Parameter]) -> None:
-        self._work, self._parameters = work, parameters
+    def __init__(self, work: Work, parameters: Sequence[nn.Parameter], is_fixed: bool = True) -> None:
+        self._work, self._parameters, self._is_fixed = work, parameters, is_fixed
         self._recordings: dict[tuple[torch.Size, ...], _Recording] = {}
 
     def __call__(self, window: Window, state: Tensor, noise: Noise) -> Run:
         """Does the work; gradients are new, not added to old ones."""
-        if not state.is_cuda or not noise.is_drawn:
+        if not state.is_cuda or not noise.is_drawn or not self._is_fixed:
             self._clear()
             return self._work(window, state, noise)
         inputs = [window.inputs, window.targets, state, *noise.tensors()]

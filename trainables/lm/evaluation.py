@@ -14,7 +14,7 @@ from trainables.lm import noise
 from trainables.lm.config import LmConfig
 from trainables.lm.cuda_graph import CudaGraph
 from trainables.lm.network import AttachedRecoder, Network, Run
-from trainables.lm.noise import Noise
+from trainables.lm.noise import Noise, num_copies
 from trainables.lm.signals.error_signal import is_raised
 from trainables.lm.streams import NO_TARGET, Streams, Window
 
@@ -29,6 +29,7 @@ class Score:
         num_not_finite: recoding gradients that were not finite, of one activation in one row.
         before, after: mean delta over the same tokens; None without a recoder, or where it was not asked for.
         raised: the share of them whose delta recoding raised.
+        share_recoded: of the tokens; None without a recoder.
     """
 
     loss_nats: float
@@ -37,6 +38,7 @@ class Score:
     before: float | None
     after: float | None
     raised: float | None
+    share_recoded: float | None = None
 
     @property
     def perplexity(self) -> float:
@@ -94,22 +96,27 @@ def score(
     arguments = (config, streams, attached, network.vocabulary_size, seed)
     recoder = attached.recoder if attached else None
     state = network.zeros(num_mine(batch_size), recoder)
+    num_recoded: float | None = None
     nats, num_not_finite, started = 0.0, 0, time.perf_counter()
-    read = CudaGraph(lambda window, state, drawn: network(window, state, drawn, attached), [])
+    is_fixed = not (recoder and recoder.skips_shut_rows)
+    read = CudaGraph(lambda window, state, drawn: network(window, state, drawn, attached), [], is_fixed)
     for window, drawn in windows_with_noise(*arguments):
         run = read(window, state, drawn)
         state = run.state
         nats += run.nats.double().sum().item()
         num_not_finite += _num_not_finite(run, window)
+        if run.trace:
+            num_recoded = (num_recoded or 0.0) + run.trace.num_recoded()
     duration_s = time.perf_counter() - started
-    sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0, 0.0)
+    sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0, 0.0, num_recoded or 0.0)
     if recoder and measures_delta:
-        sums[2:] = distributed.sum_over_processes(
+        sums[2:6] = distributed.sum_over_processes(
             *_deltas(network, windows_with_noise(*arguments), attached, batch_size)
         )
     num_tokens = len(tokens) - 1
     deltas = (total / sums[5] if sums[5] else None for total in sums[2:5])
-    return Score(sums[0] / num_tokens, num_tokens / duration_s, int(sums[1]), *deltas)
+    share = None if num_recoded is None else sums[6] / num_tokens / num_copies(recoder)
+    return Score(sums[0] / num_tokens, num_tokens / duration_s, int(sums[1]), *deltas, share)
 
 
 def _deltas(
@@ -118,7 +125,10 @@ def _deltas(
     """Sums of delta before and after recoding, of tokens where it rose, and of tokens."""
     state = network.zeros(num_mine(batch_size), attached.recoder if attached else None)
     before = after = raised = count = 0.0
-    read = CudaGraph(lambda window, state, drawn: network(window, state, drawn, attached, measures_after=True), [])
+    is_fixed = not (attached and attached.recoder.skips_shut_rows)
+    read = CudaGraph(
+        lambda window, state, drawn: network(window, state, drawn, attached, measures_after=True), [], is_fixed
+    )
     for window, drawn in windows:
         run = read(window, state, drawn)
         state = run.state

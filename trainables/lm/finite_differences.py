@@ -1,5 +1,7 @@
 """The recoding gradient from differences of delta alone, along random directions."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -18,6 +20,7 @@ def finite_differences(
     cells: list[Cell],
     layers: list[Layer],
     state: Tensor,
+    numbers: Sequence[int],
 ) -> Float[Tensor, "A R H"]:
     """For each activation a, the mean over directions z of z (delta(a + d z) - delta(a - d z)) / 2d.
 
@@ -25,12 +28,13 @@ def finite_differences(
 
     Args:
         state: the recoded activations of the step before (A R H).
+        numbers: of the activations to differentiate in; 0 in the others.
     """
     assert noise.directions is not None
     directions = noise.directions[step]
     found = torch.zeros_like(directions[0])
     for direction in directions:
-        for number in range(len(found)):
+        for number in numbers:
             deltas = [
                 signal.delta(step, _hidden(noise, step, cells, layers, state, number, sign * direction[number]))
                 for sign in (config.distance, -config.distance)

@@ -46,7 +46,8 @@ class Meters:
         }
         if "delta" in sums:
             metrics |= {
-                "train_delta": float(sums["delta"]) / self.num_tokens,
+                "train_delta": float(sums["delta"] / sums["read"]),
+                "train_share_recoded": float(sums["share"]) / self.num_tokens,
                 "train_not_finite": float(sums["not_finite"]),
             }
             metrics |= _of_layers("step_size", sums["alphas"] / sums["recoded"])
@@ -57,12 +58,15 @@ class Meters:
 def _of_trace(trace: Trace, is_asked: Bool[Tensor, "T B"]) -> dict[str, Tensor]:
     norms = torch.stack(trace.norms).double()
     num_copies = norms.shape[2] // max(1, is_asked.shape[1])
-    is_row = is_asked.repeat(1, num_copies)[:, None]
+    gates, before = torch.stack(trace.gates).double(), torch.stack(trace.before).double()
+    is_read = is_asked & ~before.isnan()
+    is_row = gates[:, None] > 0
     is_finite = norms.isfinite() & is_row
-    gates = torch.stack(trace.gates).double()
     alphas = torch.stack(trace.alphas).double() * gates[:, None]
     return {
-        "delta": (torch.stack(trace.before).double() * is_asked).sum(),
+        "delta": before.where(is_read, 0.0).sum(),
+        "read": is_read.sum().double(),
+        "share": gates.sum() / num_copies,
         "not_finite": (~norms.isfinite() & is_row).sum().double(),
         "alphas": alphas.sum((0, 2)),
         "recoded": gates.sum(),

@@ -26,13 +26,16 @@ METRICS: tuple[Metric, ...] = (
         "ratio",
         unknown_share="test: share of the tokens that the vocabulary lacks, read as <unk>",
         raised_share="test: share of the tokens whose error signal recoding raises, by more than rounding",
+        share_recoded="test: share of the tokens that were recoded",
+        train_share_recoded="`share_recoded` in training since the last report",
         learning_rate="that the windows since the last report were trained with",
     ),
     *neutral(
         "signal",
         delta_before="test: mean error signal before recoding, over the text; nats, or, of eq44 and sigmoid, p^-p - 1",
         delta_after="test: the same of the recoded activations, with the same masks and target",
-        train_delta="mean error signal before recoding since the last report, with dropout",
+        train_delta="mean error signal before recoding since the last report, with dropout, of the tokens that it was "
+        "read at",
     ),
     *lower(
         "gradients",
@@ -46,9 +49,9 @@ METRICS: tuple[Metric, ...] = (
     ),
     *lower(
         "MAC/token",
-        macs_per_token="test: multiply-accumulates of a token, with all that recoding adds; a gate that stays shut "
-        "saves nothing",
-        train_macs_per_token="multiply-accumulates of a token, forward and backward",
+        macs_per_token="test: multiply-accumulates of a token, with all that recoding adds behind an open gate",
+        train_macs_per_token="multiply-accumulates of a token since the last report, forward and backward, with "
+        "what recoding adds behind an open gate",
     ),
     *higher(
         "tokens/s",

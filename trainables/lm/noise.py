@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from trainables.lm.config import Chance, FiniteDifference, LmConfig, McDropout, Recoder, Variational
+from trainables.lm.config import FiniteDifference, LmConfig, McDropout, Recoder, Variational
+from trainables.lm.gate_config import Chance
 
 
 @runtime_checkable
@@ -112,18 +113,25 @@ class Noise:
             cut(self.directions, 3),
         )
 
-    def mask_decoded(self, step: int, hidden: Float[Tensor, "R H"]) -> Float[Tensor, "R H"]:
-        """Top states as they are decoded at `step`."""
-        return masked(hidden, None if self.decoder is None else self.decoder[step])
+    def mask_decoded(self, step: int, hidden: Float[Tensor, "R H"], rows: Tensor | None = None) -> Float[Tensor, "R H"]:
+        """Top states as they are decoded at `step`; of `rows` alone, by number, where they are given."""
+        return masked(hidden, None if self.decoder is None else _of_rows(self.decoder[step], rows))
 
-    def mask_between(self, layer: int, steps: int | slice, hidden: Tensor) -> Tensor:
-        """Hidden states of `layer` as the next one reads them: (R H) at one step, (T R H) at some."""
+    def mask_between(self, layer: int, steps: int | slice, hidden: Tensor, rows: Tensor | None = None) -> Tensor:
+        """Hidden states of `layer` as the next one reads them: (R H) at one step, (T R H) at some.
+
+        At one step they may be of `rows` alone, by number.
+        """
         mask = self.between[layer] if self.between else None
-        return masked(hidden, None if mask is None else mask[steps])
+        return masked(hidden, None if mask is None else _of_rows(mask[steps], rows))
 
     def mask_recurrent(self, layer: int, hidden: Tensor) -> Tensor:
         """Hidden states (... R H) as they enter `layer` again."""
         return masked(hidden, self.recurrent[layer] if self.recurrent else None)
+
+
+def _of_rows(mask: Tensor, rows: Tensor | None) -> Tensor:
+    return mask if rows is None else mask.index_select(0, rows)
 
 
 @dataclass(frozen=True, eq=False)

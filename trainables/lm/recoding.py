@@ -6,18 +6,20 @@ the first layer, h and c of the second, and so on.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trainables.lm.config import FiniteDifference, LipschitzStep, PredictedStep, Recoder, Threshold
+from trainables.lm.config import FiniteDifference, Recoder, Surprisal
 from trainables.lm.finite_differences import finite_differences
+from trainables.lm.gate_config import Chance, EntropyThreshold, Threshold
 from trainables.lm.lstm import Cell, Layer, cell, gates_gradient, memory_gradient, product
 from trainables.lm.noise import Noise
-from trainables.lm.signals.error_signal import ErrorSignal, Reading
-from trainables.lm.step_sizes import sizes
+from trainables.lm.signals.error_signal import ErrorSignal, Reading, rows_of, taken
+from trainables.lm.step_config import LipschitzStep, PredictedStep
+from trainables.lm.step_sizes import lowest_recoded, recoded_activations, sizes
 
 CURVATURE_DISTANCE = 0.01
 """How far along a direction the gradient is taken again to see how it changes, as a share of the hidden state's norm.
@@ -29,10 +31,10 @@ class Trace:
     """What happened at each of T steps.
 
     Attributes:
-        before: delta (B).
+        before: delta (B); NaN where it was not read, because a gate known before was shut.
         after: delta of the recoded activations (B), if wanted.
-        norms: Euclidean, of the recoding gradient of each activation in each row (A R).
-        alphas: step sizes (A R or A 1), before the gate.
+        norms: Euclidean, of the recoding gradient of each activation in each row (A R); 0 in rows left out.
+        alphas: step sizes (A R or A 1), before the gate; 0 in rows left out.
         gates: 1 where a row was recoded (R).
         tops, recoded_tops: the top hidden state (R H), before and after.
         losses: of the output, where the error signal is of it (B).
@@ -49,16 +51,38 @@ class Trace:
     losses: list[Tensor] = field(default_factory=list)
     state: Tensor | None = None
 
+    def num_recoded(self) -> float:
+        """Rows that were recoded, over all steps."""
+        return torch.stack(self.gates).double().sum().item()
+
 
 @dataclass(eq=False)
 class Tape:
-    """What back-propagation needs of each step: its cells, the states before it, and how it was recoded."""
+    """What back-propagation needs of each step: its cells, the states before it, and how it was recoded.
+
+    What the step sizes read is of the `rows` that were computed; None: all.
+    """
 
     cells: list[list[Cell]] = field(default_factory=list)
     states: list[Tensor] = field(default_factory=list)
-    activations: list[Tensor] = field(default_factory=list)
+    step_inputs: list[Tensor] = field(default_factory=list)
+    rows: list[Tensor | None] = field(default_factory=list)
     gradients: list[Tensor] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Recoded:
+    """A step: how its activations were moved, and the `state` that came of it; the rest as in `Trace` and `Tape`."""
+
+    reading: Reading
+    rows: Tensor | None
+    step_inputs: Tensor
+    gradient: Tensor
+    norms: Tensor
+    alphas: Tensor
+    gates: Tensor
+    state: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,23 +114,21 @@ def forward(
         for number, layer in enumerate(layers):
             cells.append(_cell(recoding.noise, step, number, cells, state, projected[step], weights[number], layer))
         activations = torch.stack([part for one in cells for part in (one.hidden, one.memory)])
-        reading, gradient = _gradient(recoding, step, cells, layers, state)
-        gradient, norms = _finite(recoding.recoder, gradient)
-        alphas = _alphas(recoding, step, reading, activations, cells, step_tensors)
-        gates = _gates(recoding, step, reading)
+        found = _recode(recoding, step, cells, activations, layers, state, step_tensors)
         if tape is not None:
             tape.cells.append(cells)
             tape.states.append(state)
-            tape.activations.append(activations)
-            tape.gradients.append(gradient)
-            tape.readings.append(reading)
-        state = torch.addcmul(activations, gradient, (alphas * gates)[:, :, None], value=-1)
-        trace.before.append(reading.delta)
-        trace.norms.append(norms)
-        trace.alphas.append(alphas)
-        trace.gates.append(gates)
-        if reading.output:
-            trace.losses.append(reading.output.loss)
+            tape.step_inputs.append(found.step_inputs)
+            tape.rows.append(found.rows)
+            tape.gradients.append(found.gradient)
+            tape.readings.append(found.reading)
+        state = found.state
+        trace.before.append(found.reading.delta)
+        trace.norms.append(found.norms)
+        trace.alphas.append(found.alphas)
+        trace.gates.append(found.gates)
+        if found.reading.output:
+            trace.losses.append(found.reading.output.loss)
         trace.tops.append(activations[-2])
         trace.recoded_tops.append(state[-2])
         if recoding.measures_after:
@@ -138,24 +160,99 @@ def _cell(
     return cell(product(torch.cat([inputs, hidden], 1), weight, layer.bias), memory)
 
 
+def _recode(
+    recoding: Recoding,
+    step: int,
+    cells: list[Cell],
+    activations: Tensor,
+    layers: list[Layer],
+    state: Tensor,
+    step_tensors: list[Tensor],
+) -> Recoded:
+    """Moves the activations; where the recoder skips shut rows, only those whose gate is open are computed."""
+    reading = _read(recoding, step, [one.hidden for one in cells])
+    rows = rows_of(reading.opened, recoding.targets.shape[1], recoding.num_copies)
+    part = cells if rows is None else [_rows_of_cell(one, rows) for one in cells]
+    gradient, norms = _finite(recoding.recoder, _gradient(recoding, step, reading, rows, part, layers, state))
+    probs = None if reading.probs is None else taken(reading.probs, 0, reading.opened)
+    moved = taken(activations, 1, rows)
+    inputs = step_inputs(recoding.recoder.step, moved, probs).detach()
+    alphas = _alphas(recoding, step, reading, inputs, part, step_tensors)
+    if rows is None:
+        gates = _gates(recoding, step, reading.delta, reading.probs)
+        gates = gates if recoding.num_copies == 1 else gates.repeat(recoding.num_copies)
+        state = torch.addcmul(activations, gradient, (alphas * gates)[:, :, None], value=-1)
+        return Recoded(reading, rows, inputs, gradient, norms, alphas, gates, state)
+    state = activations.index_copy(1, rows, torch.addcmul(moved, gradient, alphas[:, :, None], value=-1))
+    gates = activations.new_zeros(activations.shape[1]).index_fill(0, rows, 1.0)
+    gradient, norms = (_spread(one, rows, len(gates)) for one in (gradient, norms))
+    alphas = _spread(alphas.expand(-1, len(rows)), rows, len(gates))
+    return Recoded(reading, rows, inputs, gradient, norms, alphas, gates, state)
+
+
+def _spread(values: Tensor, rows: Tensor, num_rows: int, fill: float = 0.0) -> Tensor:
+    """`values` (A N ...) at their `rows`, and `fill` elsewhere (A R ...)."""
+    whole = values.new_full((len(values), num_rows, *values.shape[2:]), fill)
+    return whole.index_copy(1, rows, values)
+
+
+def _rows_of_cell(whole: Cell, rows: Tensor) -> Cell:
+    return Cell(*(getattr(whole, part.name).index_select(0, rows) for part in fields(whole)))
+
+
+def _read(recoding: Recoding, step: int, hidden: list[Tensor]) -> Reading:
+    """The error signal: of all streams, or of those whose gate is known to be open before it is read."""
+    recoder, signal = recoding.recoder, recoding.signal
+    if not recoder.skips_shut_rows:
+        return signal.read(step, hidden)
+    if isinstance(recoder.gate, Chance) and not isinstance(recoder.signal, Surprisal) and not recoding.measures_after:
+        return _read_of(recoding, step, hidden, _is_asked(recoding, step).nonzero()[:, 0])
+
+    def opens(delta: Tensor, probs: Tensor | None) -> Tensor:
+        return _gates(recoding, step, delta, probs).nonzero()[:, 0]
+
+    return signal.read(step, hidden, opens=opens)
+
+
+def _read_of(recoding: Recoding, step: int, hidden: list[Tensor], streams: Tensor) -> Reading:
+    """The error signal of `streams` alone; delta is NaN in the others, and the distribution is 0."""
+    num_streams = recoding.targets.shape[1]
+    rows = rows_of(streams, num_streams, recoding.num_copies)
+    found = recoding.signal.read(step, [taken(one, 0, rows) for one in hidden], streams=streams)
+    delta = _spread(found.delta[None], streams, num_streams, math.nan)[0]
+    probs = None if found.probs is None else _spread(found.probs[None], streams, num_streams)[0]
+    return replace(found, delta=delta, probs=probs, opened=streams)
+
+
 def _gradient(
-    recoding: Recoding, step: int, cells: list[Cell], layers: list[Layer], state: Tensor
-) -> tuple[Reading, Tensor]:
-    """The error signal, and its whole derivative in every activation (A R H)."""
-    reading = recoding.signal.read(step, [one.hidden for one in cells])
+    recoding: Recoding,
+    step: int,
+    reading: Reading,
+    rows: Tensor | None,
+    cells: list[Cell],
+    layers: list[Layer],
+    state: Tensor,
+) -> Tensor:
+    """The error signal's whole derivative in every activation (A R H), 0 in those below the lowest one recoded.
+
+    Args:
+        rows: those of `reading.gradient` and of `cells`; None: all.
+    """
     config = recoding.recoder.gradient
     if isinstance(config, FiniteDifference):
-        return reading, finite_differences(config, recoding.signal, recoding.noise, step, cells, layers, state)
-    num_above = len(cells) - 1 - reading.layer
-    found = [torch.zeros_like(reading.gradient)] * (2 * num_above) if num_above else []
+        numbers = recoded_activations(recoding.recoder.step, len(cells))
+        return finite_differences(config, recoding.signal, recoding.noise, step, cells, layers, state, numbers)
+    lowest = lowest_recoded(recoding.recoder.step, len(cells))
+    zeros = torch.zeros_like(reading.gradient)
+    found = [zeros] * (2 * len(cells))
     hidden = reading.gradient
-    for number in range(reading.layer, -1, -1):
+    for number in range(reading.layer, lowest - 1, -1):
         memory = memory_gradient(cells[number], hidden)
-        found = [hidden, memory, *found]
-        if number:
+        found[2 * number : 2 * number + 2] = [hidden, memory]
+        if number > lowest:
             below = product(gates_gradient(cells[number], hidden, memory), layers[number].weight_ih.t())
-            hidden = recoding.noise.mask_between(number - 1, step, below)
-    return reading, torch.stack(found)
+            hidden = recoding.noise.mask_between(number - 1, step, below, rows)
+    return torch.stack(found)
 
 
 def _finite(recoder: Recoder, gradient: Tensor) -> tuple[Tensor, Tensor]:
@@ -169,15 +266,15 @@ def _finite(recoder: Recoder, gradient: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _alphas(
-    recoding: Recoding, step: int, reading: Reading, activations: Tensor, cells: list[Cell], tensors: list[Tensor]
+    recoding: Recoding, step: int, reading: Reading, inputs: Tensor, cells: list[Cell], tensors: list[Tensor]
 ) -> Float[Tensor, "A S"]:
-    """The step sizes, which see what they depend on as a constant."""
+    """The step sizes of the rows of `cells`; `inputs` are `step_inputs`."""
     config = recoding.recoder.step
     if isinstance(config, LipschitzStep):
         hidden = [one.hidden for one in cells]
         bound = lipschitz(recoding, config, step, reading, hidden).detach()
-        return (config.share / bound).repeat(recoding.num_copies).expand(len(activations), -1)
-    return sizes(config, tensors, step_inputs(config, activations, reading.probs).detach())
+        return (config.share / bound).repeat(recoding.num_copies).expand(len(inputs), -1)
+    return sizes(config, tensors, inputs)
 
 
 def step_inputs(config: object, activations: Tensor, probs: Tensor | None) -> Tensor:
@@ -212,7 +309,7 @@ def lipschitz(
     def product(direction: Tensor) -> Tensor:
         moved = list(hidden)
         moved[reading.layer] = hidden[reading.layer] + distance * direction
-        return (recoding.signal.read(step, moved).gradient - reading.gradient) / distance
+        return (recoding.signal.read(step, moved, reading.opened).gradient - reading.gradient) / distance
 
     direction = reading.gradient
     for _ in range(config.num_iterations):
@@ -220,10 +317,18 @@ def lipschitz(
     return norm(direction).clamp_min(1e-6)
 
 
-def _gates(recoding: Recoding, step: int, reading: Reading) -> Float[Tensor, " R"]:
-    gates = (recoding.targets[step] >= 0).to(reading.delta.dtype)
-    if recoding.noise.gates is not None:
-        gates = gates * recoding.noise.gates[step]
-    if isinstance(recoding.recoder.gate, Threshold):
-        gates = gates * (reading.delta > recoding.recoder.gate.min_delta)
-    return gates if recoding.num_copies == 1 else gates.repeat(recoding.num_copies)
+def _is_asked(recoding: Recoding, step: int) -> Float[Tensor, " B"]:
+    """1 where a target is to come and the drawn gate, if there is one, is open; both are known before the word."""
+    gates = (recoding.targets[step] >= 0).float()
+    return gates if recoding.noise.gates is None else gates * recoding.noise.gates[step]
+
+
+def _gates(recoding: Recoding, step: int, delta: Tensor, probs: Tensor | None) -> Float[Tensor, " B"]:
+    gates, gate = _is_asked(recoding, step).to(delta.dtype), recoding.recoder.gate
+    if isinstance(gate, Threshold):
+        return gates * (delta > gate.min_delta)
+    if isinstance(gate, EntropyThreshold):
+        assert probs is not None
+        entropy: Tensor = torch.special.entr(probs).sum(-1)
+        return gates * (entropy > gate.min_entropy)
+    return gates

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainables.lm.config import FixedStep, LearnedStep, PredictedStep, Step
+from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, PredictedStep, Step
 
 HIDDEN_SIZES = (300, 100)
 """Of the network that predicts a step size."""
@@ -45,12 +45,14 @@ def sizes(config: Step, tensors: list[Tensor], inputs: Tensor) -> Float[Tensor, 
     """Step sizes of A activations; S is R, or 1 where they are the same for all rows.
 
     Args:
-        config: of a fixed, learned or predicted step.
+        config: of any but a Lipschitz-bounded step.
         tensors: of `StepSizes`.
         inputs: what a predicting network reads (A R N); of others only the shape counts.
     """
     if isinstance(config, FixedStep):
         return inputs.new_full((len(inputs), 1), config.size)
+    if isinstance(config, FixedByLayer):
+        return torch.tensor(config.sizes, dtype=inputs.dtype, device=inputs.device)[:, None]
     if isinstance(config, LearnedStep):
         return F.softplus(tensors[0])[:, None]
     layers = list(zip(tensors[::2], tensors[1::2], strict=True))
@@ -59,6 +61,18 @@ def sizes(config: Step, tensors: list[Tensor], inputs: Tensor) -> Float[Tensor, 
         values = torch.baddbmm(bias, values, weight.mT)
         values = F.softplus(values) if i == len(layers) - 1 else F.relu(values)
     return values[:, :, 0]
+
+
+def recoded_activations(config: Step, num_layers: int) -> list[int]:
+    """Which of the A activations are recoded, in their order: all, but those with a fixed size of 0."""
+    if isinstance(config, FixedByLayer):
+        return [number for number, size in enumerate(config.sizes) if size]
+    return list(range(2 * num_layers))
+
+
+def lowest_recoded(config: Step, num_layers: int) -> int:
+    """The lowest layer, from 0, of which h or c is recoded: the gradient need not go below."""
+    return recoded_activations(config, num_layers)[0] // 2
 
 
 def num_predictor_inputs(config: Step, hidden_size: int, vocabulary_size: int) -> int:

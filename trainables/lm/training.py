@@ -83,12 +83,18 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
         "test_loss_nats": test.loss_nats,
         "unknown_share": text.num_unknown["test"] / len(text.test),
         "num_not_finite": test.num_not_finite,
-        "macs_per_token": cost.macs_per_token(config, attached.recoder if attached else None, text.size),
+        "macs_per_token": cost.macs_per_token(
+            config,
+            attached.recoder if attached else None,
+            text.size,
+            test.share_recoded or 0.0,
+        ),
         "eval_tokens_per_s": test.tokens_per_s,
         "peak_memory_mb": peak_memory_mb(),
     }
     if test.before is not None and test.after is not None and test.raised is not None:
         metrics |= {"delta_before": test.before, "delta_after": test.after, "raised_share": test.raised}
+        metrics |= {"share_recoded": test.share_recoded}
     metrics |= _spread_metrics(network)
     with tempfile.TemporaryDirectory() as folder:
         files = sample_text.draw(network, text, attached, evaluation.name, test_seed(network, evaluation), Path(folder))
@@ -145,7 +151,8 @@ def _train_part(
     first, last = (streams.num_windows * i // training.reports_per_epoch for i in (part, part + 1))
     device, meters, started = distributed.device(), Meters(), time.perf_counter()
     num_asked = torch.ones((), device=device)
-    learn = CudaGraph(_learning(config, network, attached, streams, num_asked), list(network.parameters()))
+    is_fixed = not (recoder and recoder.skips_shut_rows)
+    learn = CudaGraph(_learning(config, network, attached, streams, num_asked), list(network.parameters()), is_fixed)
     network.train()
     for index in range(first, last):
         whole = streams.window(index)
@@ -219,7 +226,9 @@ def _report(
         | _spread_metrics(network)
         | {
             "peak_memory_mb": peak_memory_mb(),
-            "train_macs_per_token": cost.training_macs_per_token(config, text.size),
+            "train_macs_per_token": cost.training_macs_per_token(
+                config, text.size, metrics.get("train_share_recoded", 1.0)
+            ),
         }
     )
     saved = {

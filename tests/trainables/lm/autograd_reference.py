@@ -14,15 +14,14 @@ from torch.nn import functional as F
 
 from trainables.lm.config import (
     AnchoredEnsemble,
-    Chance,
     McDropout,
     Recoder,
     SecondOrder,
     Surprisal,
-    Threshold,
     Variational,
     WeakSupervision,
 )
+from trainables.lm.gate_config import Chance, EntropyThreshold, Threshold
 
 State = list[tuple[Tensor, Tensor]]
 StepSize = Callable[[int, int, str, Tensor, Tensor], Tensor]
@@ -51,7 +50,10 @@ class Masks:
 
 @dataclass
 class Result:
-    """All [T, B] but `gradients` (token, layer, h and c; as used, before the gate) and `state` (layer, h and c)."""
+    """All [T, B] but `gradients` (token, layer, h and c; as used, before the gate) and `state` (layer, h and c).
+
+    `gates` is None without a recoder.
+    """
 
     loss: Tensor
     predictive: Tensor
@@ -59,6 +61,7 @@ class Result:
     delta_after: Tensor
     gradients: list[State]
     state: State
+    gates: Tensor | None
 
 
 @dataclass
@@ -221,7 +224,7 @@ def total_gradients(recoder: Recoder, deltas: Tensor, state: State) -> State:
     return list(zip(clean[0::2], clean[1::2], strict=True))
 
 
-def gate_of(recoder: Recoder, given: Tensor | None, deltas: Tensor) -> Tensor:
+def gate_of(recoder: Recoder, given: Tensor | None, deltas: Tensor, log_probs: Tensor) -> Tensor:
     """Which rows are recoded, [B]: as given, or else by the recoder's threshold, or else all."""
     if given is not None:
         return given
@@ -229,6 +232,8 @@ def gate_of(recoder: Recoder, given: Tensor | None, deltas: Tensor) -> Tensor:
         raise ValueError("draw the gate outside")
     if isinstance(recoder.gate, Threshold):
         return (deltas > recoder.gate.min_delta).double()
+    if isinstance(recoder.gate, EntropyThreshold):
+        return (entropy(log_probs) > recoder.gate.min_entropy).double()
     return torch.ones_like(deltas)
 
 
@@ -255,7 +260,7 @@ def run(
         if tensor.dtype != torch.float64:
             raise TypeError("not float64")
     masks = masks or Masks()
-    losses, predictives, before, after, gradients = [], [], [], [], []
+    losses, predictives, before, after, gradients, all_gates = [], [], [], [], [], []
     with torch.enable_grad():
         for t in range(inputs.shape[0]):
             x = inputs[t]
@@ -287,7 +292,8 @@ def run(
                     token.target = member_logits(token, top)[0].argmax(dim=-1)
                 deltas = delta(token, [h for h, _ in state])
                 log_probs = log_distribution(token, top).detach()
-                gates = gate_of(recoder, None if gate is None else gate[t], deltas.detach())
+                gates = gate_of(recoder, None if gate is None else gate[t], deltas.detach(), log_probs)
+                all_gates.append(gates)
                 gates = gates.repeat(top.shape[0] // gold.shape[1])[:, None]
                 steps = total_gradients(recoder, deltas, state)
                 recoded: State = []
@@ -310,7 +316,13 @@ def run(
             before.append(deltas.detach())
             after.append(deltas_after.detach())
     return Result(
-        torch.stack(losses), torch.stack(predictives), torch.stack(before), torch.stack(after), gradients, state
+        torch.stack(losses),
+        torch.stack(predictives),
+        torch.stack(before),
+        torch.stack(after),
+        gradients,
+        state,
+        torch.stack(all_gates) if all_gates else None,
     )
 
 

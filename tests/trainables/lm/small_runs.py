@@ -7,17 +7,15 @@ from tests.trainables.folder_trial import FolderTrial, untimed
 from trainables.lm import train
 from trainables.lm.config import (
     AnchoredEnsemble,
-    Chance,
     Dropout,
-    FixedStep,
-    LearnedStep,
     LmConfig,
     McDropout,
     Optimisation,
-    PredictedStep,
     Recoder,
     Variational,
 )
+from trainables.lm.gate_config import Chance
+from trainables.lm.step_config import FixedStep, LearnedStep, PredictedStep
 from trainables.lm.text_config import Data, OneFile
 
 RECODERS = {

@@ -16,9 +16,10 @@ from trainables.lm.config import (
     McDropout,
     Recoder,
     Surprisal,
-    Threshold,
     Variational,
 )
+from trainables.lm.gate_config import EntropyThreshold, Threshold
+from trainables.lm.step_config import FixedByLayer
 
 
 @pytest.mark.parametrize(
@@ -134,3 +135,23 @@ def test_what_does_not_change_what_is_learnt_is_not_in_the_key(text):
     other = [base.with_value("recoder", Recoder()), base.with_value("training.num_plain_epochs", 1)]
     assert {config.content_hash(one) for one in same} == {config.content_hash(base)}
     assert len({config.content_hash(one) for one in [base, *other]}) == 3
+
+
+def test_a_gate_by_entropy_is_for_surprisal_and_below_the_logarithm_of_the_vocabulary():
+    gate = EntropyThreshold(min_entropy=6.3)
+    with pytest.raises(ValidationError, match="threshold, chance or always with signal mc_dropout, but got entropy"):
+        Recoder(signal=McDropout(), gate=gate)
+    config = LmConfig(recoder=Recoder(gate=gate))
+    with pytest.raises(InputError, match=r"min_entropy must be below 6.2146.*500 words.*but got 6.3"):
+        config.with_value("data.vocabulary.max_size", 500)
+    assert config.with_value("data.vocabulary.max_size", 600)
+
+
+def test_steps_by_layer_are_one_for_each_layer_and_not_all_0():
+    assert FixedByLayer(h=(1, 2), c=(3, 4)).sizes == (1, 3, 2, 4)
+    with pytest.raises(ValidationError, match="one size for each layer, but got 1 and 2"):
+        FixedByLayer(h=(1,), c=(1, 1))
+    with pytest.raises(ValidationError, match="at least one size must be above 0"):
+        FixedByLayer(h=(0, 0), c=(0, 0))
+    with pytest.raises(ValidationError, match="must have num_layers = 3 sizes each, but got 2"):
+        LmConfig(num_layers=3, recoder=Recoder(step=FixedByLayer()))

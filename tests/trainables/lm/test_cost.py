@@ -1,5 +1,8 @@
 """Counted multiply-accumulates against torch's own counter, which sees every product but those in `nn.LSTM`."""
 
+import math
+from functools import partial
+
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -8,20 +11,17 @@ from tests.trainables.lm.test_network import SIGNALS
 from trainables.lm import cost, noise
 from trainables.lm.config import (
     AnchoredEnsemble,
-    Chance,
     Dropout,
     FiniteDifference,
-    FixedStep,
-    LearnedStep,
-    LipschitzStep,
     LmConfig,
-    PredictedStep,
     Recoder,
     Surprisal,
     Variational,
     WeakSupervision,
 )
+from trainables.lm.gate_config import Chance, EntropyThreshold, Threshold
 from trainables.lm.network import Network, attach_recoder
+from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, LipschitzStep, PredictedStep
 from trainables.lm.streams import Window
 
 T, B, E, H, V = 3, 4, 5, 6, 17
@@ -43,7 +43,15 @@ def config_for(recoder: Recoder | None, **changes: object) -> LmConfig:
 
 
 def counted(config: LmConfig, recoder: Recoder | None, trains: bool) -> float:
-    """Per token, by torch; inner products of rows, which are elementwise, are kept from it."""
+    """Per token, by torch."""
+    return counted_with_share(config, recoder, trains)[0]
+
+
+def counted_with_share(config: LmConfig, recoder: Recoder | None, trains: bool) -> tuple[float, float]:
+    """Per token, by torch, with the share of the tokens that were recoded.
+
+    Inner products of rows, which are elementwise, are kept from it.
+    """
     network = Network(config, V)
     attached = network.own if recoder == config.recoder else attach_recoder(network, recoder, 1)
     window = Window(torch.randint(V, (T, B)), torch.randint(V, (T, B)))
@@ -54,13 +62,14 @@ def counted(config: LmConfig, recoder: Recoder | None, trains: bool) -> float:
             run = network(window, network.zeros(B, recoder), drawn, attached)
             if trains:
                 run.loss.mean().backward()
-    return counter.get_total_flops() / 2 / (T * B)
+    share = run.trace.num_recoded() / (T * B) / noise.num_copies(recoder) if run.trace else 0.0
+    return counter.get_total_flops() / 2 / (T * B), share
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", RECODED)
 def test_a_test_costs_what_torch_counts(name, step):
-    config = config_for(Recoder(signal=SIGNALS[name], step=STEPS[step], gate=Chance(probability=0)))
+    config = config_for(Recoder(signal=SIGNALS[name], step=STEPS[step]))
     assert cost.macs_per_token(config, config.recoder, V) == counted(config, config.recoder, trains=False)
 
 
@@ -77,6 +86,83 @@ def test_differences_cost_what_torch_counts(name, num_layers):
     recoder = Recoder(signal=SIGNALS[name], gradient=FiniteDifference(num_directions=2))
     config = config_for(recoder, num_layers=num_layers)
     assert cost.macs_per_token(config, recoder, V) == counted(config, recoder, trains=False)
+
+
+GATES = {
+    "by delta": lambda name: Threshold(min_delta={"eq44": 0.151, "sigmoid": 0.438}.get(name, math.log(V))),
+    "by entropy": lambda name: EntropyThreshold(min_entropy=2.8117),
+    "by chance": lambda name: Chance(probability=0.4),
+    "shut": lambda name: Chance(probability=0),
+}
+
+
+def assert_counted_behind(name, step, gate, trains):
+    torch.manual_seed(1)
+    config = config_for(Recoder(signal=SIGNALS[name], step=STEPS[step], gate=GATES[gate](name)))
+    found, share = counted_with_share(config, config.recoder, trains)
+    assert share < 1 and (share == 0 or gate != "shut")
+    count = cost.training_macs_per_token if trains else partial(cost.macs_per_token, recoder=config.recoder)
+    assert found == pytest.approx(count(config, vocabulary_size=V, share_recoded=share), rel=1e-12)
+    return share
+
+
+@pytest.mark.parametrize("trains", [False, True], ids=["test", "training"])
+@pytest.mark.parametrize("gate", ["by delta", "by chance", "shut"])
+@pytest.mark.parametrize("name", [name for name in RECODED if not name.endswith(("argmax", "printed"))])
+def test_behind_a_gate_what_ran_is_what_torch_counts(name, gate, trains):
+    assert_counted_behind(name, "learned", gate, trains)
+
+
+@pytest.mark.parametrize("trains", [False, True], ids=["test", "training"])
+@pytest.mark.parametrize("name", ["nll", "sigmoid"])
+def test_behind_a_gate_by_the_outputs_entropy_what_ran_is_what_torch_counts(name, trains):
+    assert assert_counted_behind(name, "learned", "by entropy", trains) > 0
+
+
+@pytest.mark.parametrize("trains", [False, True], ids=["test", "training"])
+@pytest.mark.parametrize("step", ["fixed", "activation", "output", "lipschitz"])
+@pytest.mark.parametrize("name", ["nll", "mc_units", "variational"])
+def test_step_sizes_behind_a_gate_cost_what_torch_counts(name, step, trains):
+    assert assert_counted_behind(name, step, "by chance", trains) > 0
+
+
+def test_a_gate_that_never_opens_leaves_the_cost_of_the_plain_model():
+    """Of surprisal, whose logits are the output's; MC dropout reads its samples to know that delta is too small."""
+    plain = cost.macs_per_token(config_for(None), None, V)
+    shut = Recoder(gate=Threshold(min_delta=50))
+    assert counted_with_share(config_for(shut), shut, trains=False) == (plain, 0)
+    chance = Recoder(signal=SIGNALS["mc_units"], gate=Chance(probability=0))
+    assert counted_with_share(config_for(chance), chance, trains=False) == (plain, 0)
+    entropy = Recoder(signal=SIGNALS["mc_units"], gate=Threshold(min_delta=2.833))
+    assert counted_with_share(config_for(entropy), entropy, trains=False) == (plain + 3 * H * V, 0)
+
+
+def test_half_open_gates_by_hand():
+    """2 x 650 and V = 10,000: half of the product with the decoder and of that with a layer's inputs."""
+    config, plain = LmConfig(), 13_260_000
+    added = 650 * 10_000 + 4 * 650 * 650
+    gated = Recoder(gate=EntropyThreshold(min_entropy=5))
+    assert cost.macs_per_token(config, gated, 10_000, 0.5) == plain + added / 2
+    assert cost.macs_per_token(config, Recoder(), 10_000, 0.5) == plain + added
+    training = cost.training_macs_per_token(config.with_value("recoder", gated), 10_000, 0.5)
+    assert training == 3 * plain + 4 * 650 * 650 / 2  # the loss needs the decoder's product of every row
+
+
+@pytest.mark.parametrize("gradient", [{"kind": "closed_form"}, {"kind": "finite_difference"}], ids=str)
+@pytest.mark.parametrize("lowest", [0, 1, 2])
+@pytest.mark.parametrize("name", ["nll", "mc_units", "ensemble", "variational"])
+def test_below_the_lowest_layer_recoded_nothing_is_multiplied(name, lowest, gradient):
+    step = FixedByLayer(h=(0,) * 3, c=tuple(float(layer >= lowest) for layer in range(3)))
+    recoder = Recoder(signal=SIGNALS[name], step=step, gradient=gradient)
+    config = config_for(None, num_layers=3).with_value("recoder", recoder)
+    whole = config.with_value("recoder.step", FixedStep())
+    found = counted(config, config.recoder, trains=False)
+    assert cost.macs_per_token(config, config.recoder, V) == found < counted(whole, whole.recoder, False) or (
+        lowest == 0 and gradient == {"kind": "closed_form"}
+    )
+    if gradient == {"kind": "closed_form"}:
+        copies = noise.num_copies(config.recoder)
+        assert cost.macs_per_token(whole, whole.recoder, V) - found == lowest * copies * 4 * H * H
 
 
 @pytest.mark.parametrize("name", RECODED)

@@ -13,8 +13,10 @@ from tests.trainables.lm.test_network import SIGNALS, B, V, case, own
 from tests.trainables.processes import assert_same_reports, process_group
 from trainables import checkpoint, distributed
 from trainables.lm import corpus, evaluation, sample_text, train, training
-from trainables.lm.config import Chance, Evaluation, FixedStep, Recoder
+from trainables.lm.config import Evaluation, Recoder
+from trainables.lm.gate_config import Chance
 from trainables.lm.network import Network
+from trainables.lm.step_config import FixedStep
 from trainables.lm.streams import Streams
 
 MODELS = RECODERS | {"ensemble": ENSEMBLE}

@@ -15,18 +15,17 @@ from trainables.lm import corpus, evaluation, train, training
 from trainables.lm.config import (
     AnchoredEnsemble,
     Evaluation,
-    FixedStep,
-    LearnedStep,
     LmConfig,
     McDropout,
-    PredictedStep,
     Recoder,
     Surprisal,
     WeakSupervision,
 )
+from trainables.lm.gate_config import Always, Threshold
 from trainables.lm.metrics import METRICS
 from trainables.lm.network import Network, attach_recoder
 from trainables.lm.noise import Noise
+from trainables.lm.step_config import FixedStep, LearnedStep, PredictedStep
 from trainables.lm.streams import Streams
 
 EVALUATED = {
@@ -42,7 +41,7 @@ EVALUATED = {
 }
 
 
-DELTAS = {"delta_before", "delta_after", "raised_share"}
+DELTAS = {"delta_before", "delta_after", "raised_share", "share_recoded"}
 
 
 def nats_by_hand(weights: dict[str, np.ndarray], tokens: list[int]) -> list[float]:
@@ -144,6 +143,32 @@ def test_a_baseline_is_tested_with_any_recoder(baseline, text, tmp_path, recoder
     if isinstance(recoder, Recoder) and isinstance(recoder.signal, Surprisal):
         assert found[0]["delta_before"] == pytest.approx(found[0]["test_loss_nats"], rel=1e-6)
     assert (found[0]["macs_per_token"] > found[1]["macs_per_token"]) == is_recoded
+
+
+@pytest.mark.parametrize(
+    ("gate", "added"),
+    [
+        (Threshold(min_delta=2.5), lambda nats: [n for n in nats if n > 2.5]),
+        (Threshold(min_delta=50), lambda _: []),
+        (Always(), lambda nats: nats),
+    ],
+    ids=["some", "none", "all"],
+)
+def test_a_test_costs_what_the_recoded_tokens_cost_and_tells_their_share(
+    baseline, text, tmp_path, gate, added, no_figures
+):
+    """By hand: a step of 0 changes nothing, so that surprisal is the plain model's; V = 15, H = 8, E = 6."""
+    cfg = config_for(text)
+    evaluation = Evaluation(recoder=Recoder(step=FixedStep(size=0), gate=gate), batch_size=1)
+    train.evaluate(cfg, baseline.folder / "2.pt", evaluation, tested := FolderTrial(tmp_path))
+    saved = checkpoint.load(baseline.folder / "2.pt")["network"]
+    found = corpus.load(cfg.data)
+    nats = nats_by_hand({name: tensor.double().numpy() for name, tensor in saved.items()}, found.test.tolist())
+    share = len(added(nats)) / len(nats)
+    plain, extra = 4 * 8 * (6 + 8) + 4 * 8 * (8 + 8) + 8 * found.size, 8 * found.size + 4 * 8 * 8
+    assert tested.reports[2]["share_recoded"] == pytest.approx(share, rel=1e-9)
+    assert tested.reports[2]["macs_per_token"] == pytest.approx(plain + share * extra, rel=1e-9)
+    assert share in (0, 1) or isinstance(gate, Threshold)
 
 
 @pytest.mark.parametrize(("decoder_std", "noise"), [(None, 1 / math.sqrt(3 * 8)), (0.4, 0.4)])

@@ -10,22 +10,19 @@ from tests.trainables.lm import autograd_reference as reference
 from trainables.lm import noise
 from trainables.lm.config import (
     AnchoredEnsemble,
-    Chance,
     Dropout,
-    FixedStep,
-    LearnedStep,
     LmConfig,
     McDropout,
-    PredictedStep,
     Recoder,
     SecondOrder,
     Surprisal,
-    Threshold,
     Variational,
     WeakSupervision,
 )
+from trainables.lm.gate_config import Always, Chance, EntropyThreshold, Threshold
 from trainables.lm.network import AttachedRecoder, Network
 from trainables.lm.signals.probe import Supervision
+from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, PredictedStep
 from trainables.lm.streams import Window
 
 T, B, H, V, K = 4, 3, 5, 11, 3
@@ -106,6 +103,8 @@ def expected(network, recoder, window, state, drawn, attached=None, probs_read=F
         number = 2 * layer + (kind == "c")
         if isinstance(steps.config, FixedStep):
             return torch.tensor(steps.config.size, dtype=torch.float64)
+        if isinstance(steps.config, FixedByLayer):
+            return torch.tensor(getattr(steps.config, kind)[layer], dtype=torch.float64)
         if isinstance(steps.config, LearnedStep):
             return F.softplus(steps.theta[number])
         values = activation
@@ -140,22 +139,31 @@ def gradients(network, loss):
     return {name: p.grad.clone() for name, p in network.named_parameters() if p.grad is not None}
 
 
-def assert_equal(recoder, is_training=True, seed=0):
+def assert_equal(recoder, is_training=True, seed=0, measures_after=True):
     network, window, state, drawn = case(recoder, seed, is_training)
     weights = torch.rand(T, B, dtype=torch.float64)
     attached = own(network, recoder)
-    run = network(window, state, drawn, attached, measures_after=True)
+    run = network(window, state, drawn, attached, measures_after=measures_after)
     found = gradients(network, (run.loss * weights).sum())
     wanted = expected(network, recoder, window, state, drawn, attached)
     exact = {"rtol": 1e-9, "atol": 1e-12}
     torch.testing.assert_close(run.loss, wanted.loss, **exact)
     torch.testing.assert_close(run.nats, wanted.predictive.detach(), **exact)
-    torch.testing.assert_close(torch.stack(run.trace.before), wanted.delta_before, **exact)
-    torch.testing.assert_close(torch.stack(run.trace.after), wanted.delta_after, **exact)
+    gates = wanted.gates.repeat(1, noise.num_copies(recoder))
+    assert torch.equal(torch.stack(run.trace.gates).double(), gates)
+    if measures_after:
+        torch.testing.assert_close(torch.stack(run.trace.before), wanted.delta_before, **exact)
+        torch.testing.assert_close(torch.stack(run.trace.after), wanted.delta_after, **exact)
     state_wanted = torch.stack([part for pair in wanted.state for part in pair])
     torch.testing.assert_close(run.state, state_wanted.detach(), **exact)
     norms = [[part.norm(dim=-1) for pair in step for part in pair] for step in wanted.gradients]
-    torch.testing.assert_close(torch.stack(run.trace.norms), torch.stack([torch.stack(row) for row in norms]), **exact)
+    norms = torch.stack([torch.stack(row) for row in norms])
+    norms = norms * gates[:, None] if recoder.skips_shut_rows else norms
+    is_reached = torch.ones(2, 2)  # layers, h and c
+    if isinstance(recoder.step, FixedByLayer) and not (recoder.step.h[0] or recoder.step.c[0]):
+        is_reached[0] = 0
+    torch.testing.assert_close(torch.stack(run.trace.norms), norms * is_reached.view(4, 1), **exact)
+    assert 0 < gates.mean() < 1 or isinstance(recoder.gate, Always) or getattr(recoder.gate, "each", "") == "batch"
     wanted_gradients = gradients(network, (wanted.loss * weights).sum())
     assert found.keys() == wanted_gradients.keys()
     for name, gradient in found.items():
@@ -183,10 +191,80 @@ def test_a_graph_through_the_recoding_gradient_equals_autograd(name):
     assert_equal(Recoder(signal=SIGNALS[name], step=LearnedStep(start=0.4), gradient=SecondOrder()))
 
 
-@pytest.mark.parametrize("gate", [Threshold(min_delta=2.0), Chance(), Chance(each="batch")], ids=str)
-@pytest.mark.parametrize("name", ["nll", "mc_units", "variational"])
-def test_gates(name, gate):
+STILL = FixedStep(size=0)
+
+
+def some_open(name, kind=Threshold, step=STILL):
+    """A threshold that some tokens of the case exceed: halfway up the deltas, or entropies, without a gate."""
+    recoder = Recoder(signal=SIGNALS[name], step=step)
+    network, window, state, drawn = case(recoder)
+    with torch.no_grad():
+        trace = network(window, state, drawn, own(network, recoder)).trace
+        if kind is Threshold:
+            found = torch.stack(trace.before).unique().tolist()
+            middle = len(found) // 2 - (len(found) == T)
+            return Threshold(min_delta=sum(found[middle : middle + 2]) / 2)
+        decoded = torch.stack(trace.tops) * drawn.decoder
+        log_probs = (decoded @ network.decoder_weight[0].T + network.decoder_bias[0]).log_softmax(-1)
+        found = sorted(reference.entropy(log_probs).flatten().tolist())
+        return EntropyThreshold(min_entropy=sum(found[5:7]) / 2)
+
+
+@pytest.mark.parametrize("kind", ["threshold", "chance", "batch"])
+@pytest.mark.parametrize("name", SIGNALS)
+def test_gates(name, kind):
+    gate = some_open(name) if kind == "threshold" else Chance(each="batch" if kind == "batch" else "token")
     assert_equal(Recoder(signal=SIGNALS[name], step=LearnedStep(start=0.4), gate=gate))
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_gates_known_before_leave_unread_what_is_shut(name):
+    """Without delta being asked for in every row, which is what training and the speed of a test are."""
+    for is_training in (True, False):
+        assert_equal(
+            Recoder(signal=SIGNALS[name], step=LearnedStep(start=0.4), gate=Chance()), is_training, measures_after=False
+        )
+
+
+@pytest.mark.parametrize("name", ["nll", "nll_argmax", "eq44", "sigmoid"])
+@pytest.mark.parametrize("is_training", [True, False], ids=["training", "testing"])
+def test_a_gate_by_the_entropy_of_the_output_before_the_word(name, is_training):
+    gate = some_open(name, kind=EntropyThreshold)
+    assert_equal(Recoder(signal=SIGNALS[name], step=LearnedStep(start=0.4), gate=gate), is_training)
+
+
+@pytest.mark.parametrize("source", ["activation", "output"])
+@pytest.mark.parametrize("gate", ["threshold", "chance"])
+@pytest.mark.parametrize("name", ["nll", "mc_units", "ensemble", "variational"])
+def test_step_sizes_are_predicted_for_open_rows_alone_and_get_the_gradient_of_autograd(name, gate, source):
+    step = PredictedStep(source=source)
+    gate = Chance() if gate == "chance" else some_open(name, step=step)
+    recoder = Recoder(signal=SIGNALS[name], step=step, gate=gate)
+    assert_equal(recoder, measures_after=False)
+
+
+@pytest.mark.parametrize("gate", ["threshold", "chance"])
+@pytest.mark.parametrize("name", ["nll", "eq44", "mc_units", "ensemble", "variational"])
+def test_a_graph_through_gated_recoding_equals_autograd(name, gate):
+    gate = Chance() if gate == "chance" else some_open(name)
+    recoder = Recoder(signal=SIGNALS[name], step=LearnedStep(start=0.4), gate=gate, gradient=SecondOrder())
+    assert_equal(recoder, measures_after=False)
+
+
+BY_LAYER = {
+    "top": FixedByLayer(h=(0, 0.3), c=(0, 0.4)),
+    "bottom": FixedByLayer(h=(0.3, 0), c=(0.4, 0)),
+    "hidden": FixedByLayer(h=(0.3, 0.2), c=(0, 0)),
+    "memory": FixedByLayer(h=(0, 0), c=(0.3, 0.2)),
+    "four": FixedByLayer(h=(0.1, 0.2), c=(0.3, 0.4)),
+}
+
+
+@pytest.mark.parametrize("step", BY_LAYER)
+@pytest.mark.parametrize("name", ["nll", "mc_units", "variational", "probe_low"])
+@pytest.mark.parametrize("gate", [Always(), Chance()], ids=["always", "chance"])
+def test_a_constant_step_for_each_layer_and_activation_equals_autograd(name, step, gate):
+    assert_equal(Recoder(signal=SIGNALS[name], step=BY_LAYER[step], gate=gate))
 
 
 def test_a_weight_that_changes_before_back_propagation_is_told():

@@ -11,21 +11,11 @@ from scipy.linalg import hadamard
 from tests.trainables.lm.signals.test_signals import SEVERAL_SIGNALS, softmax_by_hand
 from tests.trainables.lm.test_network import SIGNALS, B, H, K, T, V, case, own
 from trainables.lm import evaluation, noise, recoding
-from trainables.lm.config import (
-    Chance,
-    ClosedForm,
-    FiniteDifference,
-    FixedStep,
-    LearnedStep,
-    LipschitzStep,
-    PredictedStep,
-    Recoder,
-    Surprisal,
-    Threshold,
-    Variational,
-)
+from trainables.lm.config import ClosedForm, FiniteDifference, Recoder, Surprisal, Variational
+from trainables.lm.gate_config import Chance, Threshold
 from trainables.lm.network import Network, make_steps
 from trainables.lm.signals.surprisal import SurprisalSignal
+from trainables.lm.step_config import FixedStep, LearnedStep, LipschitzStep, PredictedStep
 from trainables.lm.streams import NO_TARGET, Window
 
 
@@ -57,9 +47,9 @@ def test_the_curvature_is_looked_at_a_hundredth_of_the_hidden_states_length_away
     """So a state that is ten times as long is moved ten times as far."""
     read, looks = SurprisalSignal.read, []
 
-    def spy(self, step, hidden):
+    def spy(self, step, hidden, *rest):
         looks.append(hidden[-1].clone())
-        return read(self, step, hidden)
+        return read(self, step, hidden, *rest)
 
     monkeypatch.setattr(SurprisalSignal, "read", spy)
     recoder = Recoder(signal=Surprisal(), step=LipschitzStep(num_iterations=2))
@@ -281,6 +271,25 @@ def test_a_threshold_lets_through_what_exceeds_it_and_nothing_behind_the_end_of_
     assert torch.stack(run.trace.gates).tolist() == expected
     assert 0 < sum(map(sum, expected)) < T * B - 1
     assert run.loss[2, 1] == run.nats[2, 1] == 0
+
+
+@pytest.mark.parametrize("step", [LipschitzStep(num_iterations=2), PredictedStep(source="output")], ids=["l", "p"])
+@pytest.mark.parametrize("name", ["nll", "eq44", "mc_units", "mc_weights", "mc_moments", "ensemble", "variational"])
+@pytest.mark.parametrize("measures_after", [False, True], ids=["bare", "measured"])
+def test_rows_left_out_are_as_rows_computed_and_not_moved(name, step, measures_after):
+    """The same gates, drawn before, in front of an open recoder, which computes all rows."""
+    recoder = Recoder(signal=SIGNALS[name], step=step, gate=Chance())
+    network, window, state, drawn = case(recoder)
+    whole = replace(network.own, recoder=recoder.model_copy(update={"gate": Recoder().gate}))
+    with torch.no_grad():
+        left_out = network(window, state, drawn, network.own, measures_after)
+        masked = network(window, state, drawn, whole, measures_after)
+    for part in ("loss", "nats", "state"):
+        torch.testing.assert_close(getattr(left_out, part), getattr(masked, part), rtol=1e-10, atol=1e-12)
+    gates = torch.stack(masked.trace.gates)
+    assert torch.equal(torch.stack(left_out.trace.gates), gates) and 0 < gates.mean() < 1
+    alphas = torch.stack(masked.trace.alphas) * gates[:, None]
+    torch.testing.assert_close(torch.stack(left_out.trace.alphas), alphas, rtol=1e-10, atol=1e-12)
 
 
 STEPS = {

@@ -15,23 +15,13 @@ from tests.trainables.lm.test_network import SIGNALS, B, T, case, gradients, own
 from trainables import checkpoint, rng
 from trainables.errors import DivergedError, InputError
 from trainables.lm import corpus, evaluation, noise, train, training
-from trainables.lm.config import (
-    AnchoredEnsemble,
-    Chance,
-    Dropout,
-    Evaluation,
-    FixedStep,
-    LearnedStep,
-    PredictedStep,
-    Recoder,
-    SecondOrder,
-    Threshold,
-    Variational,
-)
+from trainables.lm.config import AnchoredEnsemble, Dropout, Evaluation, McDropout, Recoder, SecondOrder, Variational
+from trainables.lm.gate_config import Chance, Threshold
 from trainables.lm.meters import Meters
 from trainables.lm.metrics import METRICS
 from trainables.lm.network import Network
 from trainables.lm.noise import Noise
+from trainables.lm.step_config import FixedStep, LearnedStep, PredictedStep
 from trainables.lm.streams import NO_TARGET, Streams
 
 
@@ -156,7 +146,14 @@ def test_reports_come_before_training_and_at_even_distances_with_known_metrics(w
     assert set(reports[0]) == {"valid_loss_nats", "valid_perplexity", "peak_memory_mb", "train_macs_per_token"}
     kinds = [f"{kind}_{layer}" for layer in (1, 2) for kind in "hc"]
     expected = {f"step_size_{kind}" for kind in kinds} | {f"recoding_norm_{kind}" for kind in kinds}
-    expected |= {"train_loss_nats", "train_perplexity", "train_delta", "train_not_finite", "learning_rate"}
+    expected |= {
+        "train_loss_nats",
+        "train_perplexity",
+        "train_delta",
+        "train_share_recoded",
+        "train_not_finite",
+        "learning_rate",
+    }
     expected |= {"gradient_norm", "train_tokens_per_s"}
     assert set(reports[4]) == set(reports[0]) | expected <= names
     assert all(math.isfinite(value) for row in reports.values() for value in row.values())
@@ -329,8 +326,28 @@ def test_metrics_of_training_by_hand(text):
     for number, kind in enumerate(("h_1", "c_1", "h_2", "c_2")):
         sizes = [run.trace.alphas[step][number, row].item() for step, row in recoded]
         assert metrics[f"step_size_{kind}"] == pytest.approx(sum(sizes) / len(sizes), rel=1e-6)
-        norms = [run.trace.norms[step][number, row].item() for step, row in asked]
-        assert metrics[f"recoding_norm_{kind}"] == pytest.approx(sum(norms) / 5, rel=1e-6)
+        norms = [run.trace.norms[step][number, row].item() for step, row in recoded]
+        assert metrics[f"recoding_norm_{kind}"] == pytest.approx(sum(norms) / len(norms), rel=1e-6)
+    assert metrics["train_share_recoded"] == pytest.approx(len(recoded) / 5)
+    assert metrics["train_not_finite"] == 0
+
+
+def test_delta_in_training_is_the_mean_over_the_tokens_that_it_was_read_at(text):
+    """Samples of MC dropout are not taken where a gate is shut that is known before."""
+    recoder = Recoder(signal=McDropout(num_samples=2), step=FixedStep(size=0.5), gate=Chance(probability=0.5))
+    cfg = config_for(text, recoder)
+    torch.manual_seed(0)
+    network = Network(cfg, 14)
+    window = Streams(torch.randint(14, (41,)), 2, 20).window(0)
+    drawn = noise.draw(cfg, recoder, (20, 2), 14, torch.Generator().manual_seed(0), is_training=True)
+    run = network(window, network.zeros(2, None), drawn, network.own)
+    (meters := Meters()).add(run, window.targets != NO_TARGET, 40, 3.0)
+    deltas, gates = torch.stack(run.trace.before), torch.stack(run.trace.gates)
+    read = [value for value in deltas.flatten().tolist() if not math.isnan(value)]
+    assert 0 < len(read) < 40 and torch.equal(~deltas.isnan(), gates > 0)
+    metrics = meters.metrics()
+    assert metrics["train_delta"] == pytest.approx(sum(read) / len(read), rel=1e-6)
+    assert metrics["train_share_recoded"] == len(read) / 40
     assert metrics["train_not_finite"] == 0
 
 

@@ -16,10 +16,12 @@ from torch import Tensor
 
 from trainables import rng
 from trainables.lm import noise
-from trainables.lm.config import Always, ClosedForm, FixedStep, LipschitzStep, Recoder
+from trainables.lm.config import ClosedForm, Recoder
+from trainables.lm.gate_config import Always
 from trainables.lm.network import AttachedRecoder, Network, Run
 from trainables.lm.noise import Noise
 from trainables.lm.signals.error_signal import Decoders
+from trainables.lm.step_config import FixedStep, LipschitzStep
 from trainables.lm.step_sizes import StepSizes
 from trainables.lm.streams import NO_TARGET, Window
 

@@ -12,15 +12,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from trainables import rng
 from trainables.lm import noise
-from trainables.lm.config import (
-    AnchoredEnsemble,
-    Chance,
-    FiniteDifference,
-    McDropout,
-    Recoder,
-    Surprisal,
-    Variational,
-)
+from trainables.lm.config import AnchoredEnsemble, FiniteDifference, McDropout, Recoder, Surprisal, Variational
+from trainables.lm.gate_config import Chance
 from trainables.lm.network import AttachedRecoder, Network, Run
 from trainables.lm.noise import Noise
 from trainables.lm.signals.probe import Supervision

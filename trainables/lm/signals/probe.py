@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from trainables.lm.config import WeakSupervision
-from trainables.lm.signals.error_signal import Reading
+from trainables.lm.signals.error_signal import Opens, Reading, taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,18 +27,26 @@ class ProbeSignal:
     config: WeakSupervision
     supervision: Supervision
 
-    def read(self, step: int, hidden: list[Tensor]) -> Reading:
+    def read(
+        self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
+    ) -> Reading:
         """As `ErrorSignal`."""
-        layer = self.config.layer - 1
-        error = self._logit(hidden).sigmoid() - self.supervision.labels
+        layer, labels = self.config.layer - 1, taken(self.supervision.labels, 0, streams)
+        logit = self._logit(hidden)
+        delta, error = _loss(logit, labels), logit.sigmoid() - labels
+        opened = opens(delta, None) if opens else None
+        error = taken(error, 0, opened)
         gradient = torch.where(error.isnan(), 0.0, error)[:, None] * self.supervision.weight
-        return Reading(self.delta(step, hidden), gradient, layer, None)
+        return Reading(delta, gradient, layer, None, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`; 0 without a label."""
-        labels = self.supervision.labels
-        losses = F.binary_cross_entropy_with_logits(self._logit(hidden), labels.nan_to_num(), reduction="none")
-        return torch.where(labels.isnan(), 0.0, losses)
+        return _loss(self._logit(hidden), self.supervision.labels)
 
     def _logit(self, hidden: list[Tensor]) -> Float[Tensor, " B"]:
         return hidden[self.config.layer - 1] @ self.supervision.weight + self.supervision.bias
+
+
+def _loss(logit: Tensor, labels: Tensor) -> Tensor:
+    losses = F.binary_cross_entropy_with_logits(logit, labels.nan_to_num(), reduction="none")
+    return torch.where(labels.isnan(), 0.0, losses)

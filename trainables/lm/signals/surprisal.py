@@ -11,7 +11,7 @@ from trainables.lm.config import Surprisal
 from trainables.lm.lstm import product
 from trainables.lm.noise import Noise
 from trainables.lm.signals.entropy import softmax
-from trainables.lm.signals.error_signal import Decoders, Output, Reading, Workspace
+from trainables.lm.signals.error_signal import Decoders, Opens, Output, Reading, Workspace, taken
 
 
 @dataclass(eq=False)
@@ -38,34 +38,46 @@ class SurprisalSignal:
         if self.keeps and not torch.is_grad_enabled() and not weight.is_cuda:
             self.kept = weight.new_empty(*self.targets.shape, weight.shape[1])
 
-    def read(self, step: int, hidden: list[Tensor]) -> Reading:
+    def read(
+        self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
+    ) -> Reading:
         """As `ErrorSignal`."""
-        weight, gold = self.decoders.weight[0], self.targets[step].clamp_min(0)
+        weight, gold = self.decoders.weight[0], taken(self.targets[step].clamp_min(0), 0, streams)
         keeps = self.keeps and step not in self.chosen
-        top, logits = self._logits(step, hidden)
+        top, logits = self._logits(step, hidden, streams)
         largest = logits.amax(-1)
-        target = self.chosen.setdefault(step, gold if self.config.target == "gold" else logits.argmax(-1))
+        if step not in self.chosen:
+            self.chosen[step] = gold if self.config.target == "gold" else logits.argmax(-1)
+        target = taken(self.chosen[step], 0, streams)
         gold_logit = logits.gather(1, gold[:, None])[:, 0]
         logit = gold_logit if target is gold else logits.gather(1, target[:, None])[:, 0]
         probs = softmax(logits)
         normaliser = largest - probs.amax(-1).log()  # logsumexp, without exponentials of its own
-        is_logit = self.config.variant == "sigmoid"
-        mean_weight = None if is_logit and not keeps else product(probs, weight.t())
         delta, slope = self._delta(logit, normaliser)
-        of_target = weight.index_select(0, target)
-        if self.config.variant == "nll":
-            assert mean_weight is not None and slope is None
-            gradient = mean_weight - of_target
-        else:
-            assert slope is not None
-            towards = of_target if is_logit or mean_weight is None else of_target - mean_weight
-            gradient = slope[:, None] * towards
-        loss_gradient = None
-        if keeps and mean_weight is not None:
-            of_gold = of_target if target is gold else weight.index_select(0, gold)
-            loss_gradient = self.noise.mask_decoded(step, mean_weight - of_gold)
+        opened = opens(delta, probs) if opens else None
+        loss_gradient = mean_weight = None
+        if keeps:  # of every row, because the loss is
+            mean_weight = product(probs, weight.t())
+            loss_gradient = self.noise.mask_decoded(step, mean_weight - weight.index_select(0, gold))
+            mean_weight = taken(mean_weight, 0, opened)
+        elif self.config.variant != "sigmoid":
+            mean_weight = product(taken(probs, 0, opened), weight.t())
+        gradient = self._gradient(
+            mean_weight, taken(target, 0, opened), None if slope is None else taken(slope, 0, opened)
+        )
+        gradient = self.noise.mask_decoded(step, gradient, streams if opened is None else opened)
         output = Output(normaliser - gold_logit, loss_gradient, top)
-        return Reading(delta, self.noise.mask_decoded(step, gradient), len(hidden) - 1, probs, output)
+        return Reading(delta, gradient, len(hidden) - 1, probs, output, opened)
+
+    def _gradient(self, mean_weight: Tensor | None, target: Tensor, slope: Tensor | None) -> Tensor:
+        """Of delta in what is decoded; `mean_weight` is the mean of the decoder's rows under the output."""
+        of_target = self.decoders.weight[0].index_select(0, target)
+        if slope is None:
+            assert mean_weight is not None
+            return mean_weight - of_target
+        if self.config.variant == "sigmoid" or mean_weight is None:
+            return slope[:, None] * of_target
+        return slope[:, None] * (of_target - mean_weight)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
@@ -73,9 +85,9 @@ class SurprisalSignal:
         logit = logits.gather(1, self.chosen[step][:, None])[:, 0]
         return self._delta(logit, logits.logsumexp(-1))[0]
 
-    def _logits(self, step: int, hidden: list[Tensor]) -> tuple[Tensor, Tensor]:
+    def _logits(self, step: int, hidden: list[Tensor], streams: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """What is decoded, and its logits; what a later look at the same step finds does not take the first's place."""
-        top = self.noise.mask_decoded(step, hidden[-1])
+        top = self.noise.mask_decoded(step, hidden[-1], streams)
         weight, bias = self.decoders.weight[0], self.decoders.bias[0]
         if step in self.chosen:
             return top, product(top, weight, bias)

@@ -10,7 +10,7 @@ from trainables.lm.config import AnchoredEnsemble, McDropout, Variational
 from trainables.lm.lstm import product
 from trainables.lm.noise import Noise
 from trainables.lm.signals.entropy import entropy_of_mean, entropy_over_batch
-from trainables.lm.signals.error_signal import Decoders, Reading, Workspace
+from trainables.lm.signals.error_signal import Decoders, Opens, Reading, Workspace, rows_of, taken
 
 
 @dataclass(eq=False)
@@ -22,18 +22,24 @@ class DropoutSignal:
     noise: Noise
     workspace: Workspace = field(default_factory=Workspace)
 
-    def read(self, step: int, hidden: list[Tensor]) -> Reading:
+    def read(
+        self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
+    ) -> Reading:
         """As `ErrorSignal`."""
         masks = self._masks(step)
+        if self.config.masks == "units":
+            masks = taken(masks, 1, streams)
         delta, slopes, probs = entropy_of_mean(self._logits(masks, hidden[-1]))
+        opened = opens(delta, probs) if opens else None
+        slopes = taken(slopes, 1, opened)
         if self.config.masks == "weights":
             weights = [self.decoders.weight[0] * mask for mask in masks]
             gradient = torch.stack([product(slopes[k], one.t()) for k, one in enumerate(weights)]).sum(0)
         else:
             found = product(slopes.flatten(0, 1), self.decoders.weight[0].t())
             rows = found.view(*slopes.shape[:2], found.shape[1])
-            gradient = (rows * masks).sum(0)
-        return Reading(delta, gradient * self.config.kept_scale, len(hidden) - 1, probs)
+            gradient = (rows * taken(masks, 1, opened)).sum(0)
+        return Reading(delta, gradient * self.config.kept_scale, len(hidden) - 1, probs, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
@@ -70,12 +76,17 @@ class MomentsSignal:
     def __post_init__(self) -> None:
         self.squared = self.decoders.weight[0].square()
 
-    def read(self, step: int, hidden: list[Tensor]) -> Reading:
+    def read(
+        self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
+    ) -> Reading:
         """As `ErrorSignal`."""
         top, weight = hidden[-1], self.decoders.weight[0]
         plain, centre, variance, logits = self._logits(top)
         delta, slopes, probs = entropy_of_mean(logits[None])
-        of_mean = slopes[0]
+        opened = opens(delta, probs) if opens else None
+        top, plain, centre, variance, of_mean = (
+            taken(one, 0, opened) for one in (top, plain, centre, variance, slopes[0])
+        )
         of_variance = self._odds * of_mean * (-variance / 4).exp() / 2
         along, across = product(of_variance, weight.t()), product(of_variance, self.squared.t())
         total = of_variance.sum(-1, keepdim=True)
@@ -83,7 +94,7 @@ class MomentsSignal:
         of_plain = product(of_centre, weight)
         of_mean = of_mean + plain * (of_plain - (plain * of_plain).sum(-1, keepdim=True))
         gradient = product(of_mean, weight.t()) + 2 * top * (across + centre * (centre * total - 2 * along))
-        return Reading(delta, gradient, len(hidden) - 1, probs)
+        return Reading(delta, gradient, len(hidden) - 1, probs, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
@@ -114,11 +125,15 @@ class EnsembleSignal:
     noise: Noise
     workspace: Workspace = field(default_factory=Workspace)
 
-    def read(self, step: int, hidden: list[Tensor]) -> Reading:
+    def read(
+        self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
+    ) -> Reading:
         """As `ErrorSignal`."""
-        delta, slopes, probs = self._entropy(self._logits(step, hidden[-1]))
-        gradient = product(slopes.flatten(1), self.decoders.weight.flatten(0, 1).t())
-        return Reading(delta, self.noise.mask_decoded(step, gradient), len(hidden) - 1, probs)
+        delta, slopes, probs = self._entropy(self._logits(step, hidden[-1], streams))
+        opened = opens(delta, probs) if opens else None
+        gradient = product(taken(slopes, 0, opened).flatten(1), self.decoders.weight.flatten(0, 1).t())
+        gradient = self.noise.mask_decoded(step, gradient, streams if opened is None else opened)
+        return Reading(delta, gradient, len(hidden) - 1, probs, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
@@ -129,9 +144,9 @@ class EnsembleSignal:
             return entropy_of_mean(logits, samples_dim=1)
         return entropy_over_batch(logits)
 
-    def _logits(self, step: int, top: Tensor) -> Float[Tensor, "B K V"]:
+    def _logits(self, step: int, top: Tensor, streams: Tensor | None = None) -> Float[Tensor, "B K V"]:
         weight, bias = self.decoders.weight, self.decoders.bias
-        masked = self.noise.mask_decoded(step, top)
+        masked = self.noise.mask_decoded(step, top, streams)
         product = self.workspace.product(bias.flatten(), masked, weight.flatten(0, 1))
         return product.view(len(top), *bias.shape)
 
@@ -145,18 +160,27 @@ class VariationalSignal:
     noise: Noise
     workspace: Workspace = field(default_factory=Workspace)
 
-    def read(self, step: int, hidden: list[Tensor]) -> Reading:
+    def read(
+        self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
+    ) -> Reading:
         """As `ErrorSignal`."""
-        delta, slopes, probs = entropy_of_mean(self._logits(step, hidden[-1]))
-        gradient = product(slopes.flatten(0, 1), self.decoders.weight[0].t())
-        return Reading(delta, self.noise.mask_decoded(step, gradient), len(hidden) - 1, probs)
+        delta, slopes, probs = entropy_of_mean(self._logits(step, hidden[-1], streams))
+        opened = opens(delta, probs) if opens else None
+        gradient = product(taken(slopes, 1, opened).flatten(0, 1), self.decoders.weight[0].t())
+        gradient = self.noise.mask_decoded(step, gradient, self._rows(streams if opened is None else opened))
+        return Reading(delta, gradient, len(hidden) - 1, probs, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
         """As `ErrorSignal`."""
         return entropy_of_mean(self._logits(step, hidden[-1]))[0]
 
-    def _logits(self, step: int, top: Tensor) -> Float[Tensor, "K B V"]:
-        masked = self.noise.mask_decoded(step, top)
+    def _rows(self, streams: Tensor | None) -> Tensor | None:
+        num_samples = self.config.num_samples
+        num_rows = 0 if self.noise.decoder is None else self.noise.decoder.shape[1]
+        return rows_of(streams, num_rows // num_samples, num_samples)
+
+    def _logits(self, step: int, top: Tensor, streams: Tensor | None = None) -> Float[Tensor, "K B V"]:
+        masked = self.noise.mask_decoded(step, top, self._rows(streams))
         product = self.workspace.product(self.decoders.bias[0], masked, self.decoders.weight[0])
         num_samples = self.config.num_samples
         return product.view(num_samples, len(top) // num_samples, product.shape[1])

@@ -7,8 +7,10 @@ import torch
 from tests.trainables.lm.test_network import V, make
 from trainables.errors import InputError
 from trainables.lm.analysis import agreement, suites, theorems, trained_model, words
-from trainables.lm.config import Chance, Evaluation, FixedStep, LmConfig, McDropout, Recoder
+from trainables.lm.config import Evaluation, LmConfig, McDropout, Recoder
 from trainables.lm.corpus import Corpus
+from trainables.lm.gate_config import Chance
+from trainables.lm.step_config import FixedStep
 from trainables.lm.streams import Window
 
 WORDS = ("<eos>", "<unk>", *"abcdefghi")

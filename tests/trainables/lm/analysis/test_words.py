@@ -7,9 +7,10 @@ import torch
 
 from tests.trainables.lm.test_network import SIGNALS, V, make
 from trainables.lm.analysis import probe_fitting, words
-from trainables.lm.config import FixedStep, Recoder
+from trainables.lm.config import Recoder
 from trainables.lm.network import AttachedRecoder
 from trainables.lm.signals.probe import Supervision
+from trainables.lm.step_config import FixedStep
 
 SENTENCES = [[3, 1, 4, 1, 5], [9, 2], [6, 5, 3, 5, 8, 9, 7]]
 START = 0

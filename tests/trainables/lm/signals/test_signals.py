@@ -8,19 +8,13 @@ import torch
 
 from tests.trainables.lm.test_network import SIGNALS, H, K, T, V, case, own
 from trainables.lm import evaluation
-from trainables.lm.config import (
-    AnchoredEnsemble,
-    FixedStep,
-    McDropout,
-    Recoder,
-    Surprisal,
-    WeakSupervision,
-)
+from trainables.lm.config import AnchoredEnsemble, McDropout, Recoder, Surprisal, WeakSupervision
 from trainables.lm.noise import Noise
 from trainables.lm.signals.entropy import entropy_of_mean, entropy_over_batch
 from trainables.lm.signals.error_signal import Decoders
 from trainables.lm.signals.surprisal import SurprisalSignal
 from trainables.lm.signals.uncertainty import DropoutSignal, MomentsSignal
+from trainables.lm.step_config import FixedStep
 
 SEVERAL_SIGNALS = ["nll", "eq44_argmax", "mc_units", "mc_moments", "ensemble_released", "variational", "probe_low"]
 
