@@ -8,12 +8,12 @@ from trainables.lm.config import (
     FixedStep,
     LmConfig,
     McDropout,
-    Optimisation,
     Recoder,
     Surprisal,
     Variational,
 )
 from trainables.lm.text_config import Data, Files, OneFile, Vocabulary
+from trainables.lm.training_config import Optimisation
 
 Scale = Literal["thesis", "laptop"]
 

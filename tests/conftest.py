@@ -28,9 +28,10 @@ TENSOR_MODULES = {
     ),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
     "lm": (
-        "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
-        "lstm", "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",
-        "signals.surprisal", "signals.uncertainty", "step_sizes", "streams",
+        "analysis.words", "backpropagation", "cache", "corpus", "dynamic_evaluation", "evaluation",
+        "finite_differences", "linear_cross_entropy", "lstm", "meters", "network", "noise", "recoding",
+        "signals.entropy", "signals.error_signal", "signals.probe", "signals.surprisal", "signals.uncertainty",
+        "step_sizes", "streams",
     ),
 }  # fmt: skip
 OF_THE_USER = (

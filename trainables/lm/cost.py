@@ -14,8 +14,7 @@ from trainables.lm.config import (
     Variational,
     WeakSupervision,
 )
-from trainables.lm.noise import num_copies
-from trainables.lm.step_sizes import HIDDEN_SIZES, num_predictor_inputs
+from trainables.lm.shapes import HIDDEN_SIZES, num_copies, num_predictor_inputs
 
 
 def macs_per_token(config: LmConfig, recoder: Recoder | None, vocabulary_size: int) -> float:

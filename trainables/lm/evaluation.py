@@ -97,7 +97,7 @@ def score(
         run = read(window, state, drawn)
         state = run.state
         nats += run.nats.double().sum().item()
-        num_not_finite += _num_not_finite(run, window)
+        num_not_finite += count_not_finite(run, window)
     duration_s = time.perf_counter() - started
     sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0)
     if recoder and measures_delta:
@@ -128,7 +128,7 @@ def _deltas(
     return before, after, count
 
 
-def _num_not_finite(run: Run, window: Window) -> int:
+def count_not_finite(run: Run, window: Window) -> int:
     """Only where something is asked."""
     if run.trace is None:
         return 0

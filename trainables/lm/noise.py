@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from trainables.lm.config import Chance, FiniteDifference, LmConfig, McDropout, Recoder, Variational
+from trainables.lm.shapes import num_copies
 
 
 @runtime_checkable
@@ -137,11 +138,6 @@ class _Rows:
         """As `Masks`."""
         whole = self.masks[step]
         return whole[:, self.rows] if not isinstance(self.masks, WeightMasks) else whole
-
-
-def num_copies(recoder: Recoder | None) -> int:
-    """How many states each sequence has: K under variational dropout, else 1."""
-    return recoder.signal.num_samples if recoder and isinstance(recoder.signal, Variational) else 1
 
 
 def draw(

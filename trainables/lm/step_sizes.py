@@ -9,9 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainables.lm.config import FixedStep, LearnedStep, PredictedStep, Step
-
-HIDDEN_SIZES = (300, 100)
-"""Of the network that predicts a step size."""
+from trainables.lm.shapes import HIDDEN_SIZES
 
 
 class StepSizes(nn.Module):
@@ -59,11 +57,6 @@ def sizes(config: Step, tensors: list[Tensor], inputs: Tensor) -> Float[Tensor, 
         values = torch.baddbmm(bias, values, weight.mT)
         values = F.softplus(values) if i == len(layers) - 1 else F.relu(values)
     return values[:, :, 0]
-
-
-def num_predictor_inputs(config: Step, hidden_size: int, vocabulary_size: int) -> int:
-    """How many numbers a network that predicts a step size reads."""
-    return vocabulary_size if isinstance(config, PredictedStep) and config.source == "output" else hidden_size
 
 
 def _thetas(config: LearnedStep, count: int) -> Float[Tensor, " A"]:

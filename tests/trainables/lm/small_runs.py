@@ -8,17 +8,16 @@ from trainables.lm import train
 from trainables.lm.config import (
     AnchoredEnsemble,
     Chance,
-    Dropout,
     FixedStep,
     LearnedStep,
     LmConfig,
     McDropout,
-    Optimisation,
     PredictedStep,
     Recoder,
     Variational,
 )
 from trainables.lm.text_config import Data, OneFile
+from trainables.lm.training_config import Dropout, Optimisation
 
 RECODERS = {
     "surprisal": Recoder(step=LearnedStep(start=0.5)),

@@ -9,7 +9,6 @@ from trainables.lm import cost, noise
 from trainables.lm.config import (
     AnchoredEnsemble,
     Chance,
-    Dropout,
     FiniteDifference,
     FixedStep,
     LearnedStep,
@@ -23,6 +22,7 @@ from trainables.lm.config import (
 )
 from trainables.lm.network import Network, attach_recoder
 from trainables.lm.streams import Window
+from trainables.lm.training_config import Dropout
 
 T, B, E, H, V = 3, 4, 5, 6, 17
 LSTM = 4 * H * (E + H) + 4 * H * (H + H)

@@ -11,7 +11,6 @@ from trainables.lm import noise
 from trainables.lm.config import (
     AnchoredEnsemble,
     Chance,
-    Dropout,
     FixedStep,
     LearnedStep,
     LmConfig,
@@ -27,6 +26,7 @@ from trainables.lm.config import (
 from trainables.lm.network import AttachedRecoder, Network
 from trainables.lm.signals.probe import Supervision
 from trainables.lm.streams import Window
+from trainables.lm.training_config import Dropout
 
 T, B, H, V, K = 4, 3, 5, 11, 3
 SIGNALS = {

@@ -18,7 +18,6 @@ from trainables.lm import corpus, evaluation, noise, train, training
 from trainables.lm.config import (
     AnchoredEnsemble,
     Chance,
-    Dropout,
     Evaluation,
     FixedStep,
     LearnedStep,
@@ -33,6 +32,7 @@ from trainables.lm.metrics import METRICS
 from trainables.lm.network import Network
 from trainables.lm.noise import Noise
 from trainables.lm.streams import NO_TARGET, Streams
+from trainables.lm.training_config import Dropout
 
 
 class PlainModel(nn.Module):
