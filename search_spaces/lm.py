@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final, Literal
 
 from search_spaces.distributions import Distribution, Exponential, Integer, Real
+from search_spaces.lm_equal_cost import equal_cost
 from search_spaces.lm_sizes import (
     DECODER_STD,
     DROPOUT,
@@ -321,5 +322,6 @@ SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "weak_supervision": weak_supervision,
     "search_pareto": search_pareto,
     "laptop": laptop,
+    "equal_cost": equal_cost,
     **{name: partial(_search, name, *searched) for name, searched in SEARCHES.items()},
 }
