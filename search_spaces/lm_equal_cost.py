@@ -1,7 +1,7 @@
 """Recoding beside its rivals at equal cost: a wider model, dynamic evaluation, and the continuous cache."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from search_spaces.lm_sizes import SURPRISAL, base
 from search_spaces.size import Size, sized_name
@@ -13,14 +13,25 @@ from trainables.lm.cost import macs_per_token, training_macs_per_token
 Macs = Callable[[LmConfig, int], float]
 """Multiply-accumulates of a token, of a config and the size of its vocabulary."""
 
-EVALUATIONS: Final = (
-    Evaluation(batch_size=1),
-    AdaptedEvaluation(name="dynamic_bias", adaptation=DynamicEvaluation(weights="bias")),
-    AdaptedEvaluation(name="dynamic_decoder", adaptation=DynamicEvaluation(weights="decoder")),
-    AdaptedEvaluation(name="dynamic_all", adaptation=DynamicEvaluation(weights="all")),
-    AdaptedEvaluation(name="cache", adaptation=Cache()),
-)
-"""One stream each, so that their speeds are of the same work: weights that move can read no other at once."""
+QUICK: Final[Mapping[str, Any]] = {"rates": (1e-4, 3e-4), "decays": (1e-3,), "num_tuning_tokens": 200}
+"""Of dynamic evaluation at the small size."""
+
+
+def evaluations(size: Size) -> tuple[Evaluation, ...]:
+    """The plain test and what adapts.
+
+    One stream each, so that their speeds are of the same work: weights that move can read no other at once.
+    """
+    grid = QUICK if size == "smoke" else {}
+    moved: tuple[Literal["bias", "decoder", "all"], ...] = ("bias", "decoder", "all")
+    return (
+        Evaluation(batch_size=1),
+        *(
+            AdaptedEvaluation(name=f"dynamic_{weights}", adaptation=DynamicEvaluation(weights=weights, **grid))
+            for weights in moved
+        ),
+        AdaptedEvaluation(name="cache", adaptation=Cache()),
+    )
 
 
 def equal_cost(size: Size = "full") -> Sweep:
@@ -31,9 +42,9 @@ def equal_cost(size: Size = "full") -> Sweep:
     """
     config = base("laptop", size).with_value("data.num_test_tokens", 1000 if size == "smoke" else 100_000)
     conditions = (
-        Condition("baseline", {"recoder": None, "evaluations": EVALUATIONS}),
-        Condition("surprisal", {"recoder": SURPRISAL, "evaluations": EVALUATIONS}),
-        Condition("wide,testing", widened(config, testing_macs)),
+        Condition("baseline", {"recoder": None, "evaluations": evaluations(size)}),
+        Condition("surprisal", {"recoder": SURPRISAL, "evaluations": evaluations(size)}),
+        Condition("wide,testing", widened(config, macs_in_testing)),
         Condition("wide,training", widened(config, training_macs_per_token)),
     )
     return Sweep(
@@ -73,6 +84,6 @@ def equal_width(config: LmConfig, vocabulary_size: int, macs: Macs, wanted: floa
     return min((width - 1, width), key=lambda one: abs(cost(one) - wanted)) if width > 1 else 1
 
 
-def testing_macs(config: LmConfig, vocabulary_size: int) -> float:
+def macs_in_testing(config: LmConfig, vocabulary_size: int) -> float:
     """Of a test with the model's own recoder."""
     return macs_per_token(config, config.recoder, vocabulary_size)

@@ -14,7 +14,7 @@ from orchestrator.report.analysis import Question
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
-from search_spaces.lm_equal_cost import EVALUATIONS
+from search_spaces.lm_equal_cost import evaluations
 from trainables.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("workplace")
@@ -62,9 +62,9 @@ def test_what_adapts_is_tested_on_top_of_a_recoder_and_trains_nothing():
         assert metrics[f"macs_per_token@{name}"] > alone and metrics[f"preparation_macs@{name}"] > 0
         assert 1 < metrics[f"perplexity@{name}"] < 500 and metrics[f"eval_tokens_per_s@{name}"] > 0
     assert "preparation_macs@test" not in metrics
-    settings = EVALUATIONS[1].adaptation, EVALUATIONS[4].adaptation
-    assert metrics["dynamic_rate@dynamic_all"] in settings[0].rates
-    assert metrics["cache_share@cache"] in settings[1].shares
+    _, bias, *_, cache = evaluations("smoke")
+    assert metrics["dynamic_rate@dynamic_all"] in bias.adaptation.rates
+    assert metrics["cache_share@cache"] in cache.adaptation.shares
 
 
 @pytest.mark.slow

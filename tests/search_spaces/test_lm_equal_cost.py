@@ -3,7 +3,7 @@
 import pytest
 
 from search_spaces.find import find_sweep
-from search_spaces.lm_equal_cost import EVALUATIONS, equal_width, testing_macs, widened
+from search_spaces.lm_equal_cost import equal_width, evaluations, macs_in_testing, widened
 from trainables.config import content_hash
 from trainables.lm import numbered_text
 from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig
@@ -47,7 +47,7 @@ def test_the_width_closest_in_cost_is_taken(wanted, width):
 
 def test_without_a_limit_of_the_vocabulary_the_cost_is_not_known():
     with pytest.raises(ValueError, match="max_size"):
-        widened(LmConfig(), testing_macs)
+        widened(LmConfig(), macs_in_testing)
 
 
 @SIZES
@@ -55,9 +55,10 @@ def test_every_rival_reads_one_stream_and_nothing_is_trained_twice(smoke):
     found = configs(smoke)
     assert len({content_hash(one) for one in found.values()}) == len(found) == 4
     for name in ("baseline", "surprisal"):
-        assert found[name].evaluations == EVALUATIONS
+        assert found[name].evaluations == evaluations("smoke" if smoke else "full")
     assert {one.batch_size for config in found.values() for one in config.evaluations} == {1}
-    kinds = [getattr(one.adaptation, "weights", "cache") for one in EVALUATIONS if isinstance(one, AdaptedEvaluation)]
+    adapted = [one for one in found["baseline"].evaluations if isinstance(one, AdaptedEvaluation)]
+    kinds = [getattr(one.adaptation, "weights", "cache") for one in adapted]
     assert kinds == ["bias", "decoder", "all", "cache"]
     assert len(find_sweep("lm.equal_cost", smoke=smoke).seeds) == (1 if smoke else 5)
 
@@ -75,4 +76,4 @@ def test_evaluations_that_were_there_keep_their_fingerprints():
     """As recorded before there were adapted ones."""
     assert content_hash(Evaluation()) == "89ab21f06ce5a9a1"
     assert content_hash(LmConfig()) == "efb1faac0656a88f"
-    assert content_hash(LmConfig(evaluations=EVALUATIONS)) == content_hash(LmConfig())
+    assert content_hash(LmConfig(evaluations=evaluations("full"))) == content_hash(LmConfig())
