@@ -17,14 +17,14 @@ def configs(smoke: bool) -> dict[str, LmConfig]:
     return {one.name: sweep.config(one, 1) for one in sweep.conditions}
 
 
-@SIZES
-def test_the_wider_models_cost_what_recoding_does_in_testing_and_in_training(smoke):
-    """Within 2 % by the counter, which at 2 x 200 is what the next width would miss by."""
+@pytest.mark.parametrize(("smoke", "within"), [(False, 0.002), (True, 0.04)], ids=["full", "smoke"])
+def test_the_wider_models_cost_what_recoding_does_in_testing_and_in_training(smoke, within):
+    """By the counter; at the small size, which answers nothing, one unit is 4 % of the cost."""
     found, size = configs(smoke), 500 if smoke else 10_000
     recoded, testing, training = found["surprisal"], found["wide,testing"], found["wide,training"]
     wanted = macs_per_token(recoded, recoded.recoder, size)
-    assert macs_per_token(testing, None, size) == pytest.approx(wanted, rel=0.02)
-    assert training_macs_per_token(training, size) == pytest.approx(training_macs_per_token(recoded, size), rel=0.02)
+    assert macs_per_token(testing, None, size) == pytest.approx(wanted, rel=within)
+    assert training_macs_per_token(training, size) == pytest.approx(training_macs_per_token(recoded, size), rel=within)
     for one in (testing, training):
         assert one.recoder is None and one.embedding_size == one.hidden_size > recoded.hidden_size
 
@@ -38,7 +38,7 @@ def test_at_2_x_200_the_widths_are_those_by_hand():
     assert 3 * (16 * 203**2 + 10_000 * 203) - (3 * 2_640_000 + 160_000) == -11_968
 
 
-@pytest.mark.parametrize(("wanted", "width"), [(1.0, 1), (14.0, 1), (16.0, 2), (150.0, 5), (157.0, 6)])
+@pytest.mark.parametrize(("wanted", "width"), [(1.0, 1), (12.0, 1), (14.0, 2), (150.0, 5), (157.0, 6)])
 def test_the_width_closest_in_cost_is_taken(wanted, width):
     assert (
         equal_width(LmConfig(), 1, lambda config, _: config.hidden_size * config.embedding_size * 5.0, wanted) == width
