@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from search_spaces import lm_gated
 from search_spaces.distributions import Distribution, Exponential, Integer, Real
+from search_spaces.lm_equal_cost import equal_cost
 from search_spaces.lm_sizes import (
     DECODER_STD,
     DROPOUT,
@@ -342,5 +343,6 @@ SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "search_pareto": search_pareto,
     "laptop": laptop,
     **lm_gated.SWEEPS,
+    "equal_cost": equal_cost,
     **{name: partial(_search, name, *searched) for name, searched in SEARCHES.items()},
 }

@@ -7,13 +7,13 @@ from trainables.lm.config import (
     AnchoredEnsemble,
     LmConfig,
     McDropout,
-    Optimisation,
     Recoder,
     Surprisal,
     Variational,
 )
 from trainables.lm.step_config import FixedStep
 from trainables.lm.text_config import Data, Files, OneFile, Vocabulary
+from trainables.lm.training_config import Optimisation
 
 Scale = Literal["thesis", "laptop"]
 

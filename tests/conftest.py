@@ -33,9 +33,10 @@ TENSOR_MODULES = {
         "surprisal_fit",
     ),
     "lm": (
-        "analysis.running_text", "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences",
-        "linear_cross_entropy", "lstm", "meters", "network", "noise", "recoding", "signals.entropy",
-        "signals.error_signal", "signals.probe", "signals.surprisal", "signals.uncertainty", "step_sizes", "streams",
+        "analysis.running_text", "analysis.words", "backpropagation", "cache", "corpus", "dynamic_evaluation",
+        "evaluation", "finite_differences", "linear_cross_entropy", "lstm", "meters", "network", "noise", "recoding",
+        "signals.entropy", "signals.error_signal", "signals.probe", "signals.surprisal", "signals.uncertainty",
+        "step_sizes", "streams",
     ),
 }  # fmt: skip
 OF_THE_USER = (

@@ -14,6 +14,7 @@ from orchestrator.report.analysis import Question
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
+from search_spaces.lm_equal_cost import evaluations
 from trainables.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("workplace")
@@ -49,6 +50,21 @@ def test_a_replicate_of_every_sweep_leaves_metrics_tables_and_figures(sweep, con
     client = MlflowClient(tracking_uri=read_settings().tracking_uri)
     kept = {file.path for file in client.list_artifacts(recorded.run_id)}
     assert {"passage_test.csv", "passage_test.png"} <= kept
+
+
+def test_what_adapts_is_tested_on_top_of_a_recoder_and_trains_nothing():
+    """Each test of the one replicate costs more than that of the recoder alone, and tells what it chose."""
+    (replicate,) = run(find_sweep("lm.equal_cost", smoke=True).only("surprisal", 1))
+    assert replicate.state == "complete", replicate.error
+    metrics = replicate.metrics
+    alone = metrics["macs_per_token@test"]
+    for name in ("dynamic_bias", "dynamic_decoder", "dynamic_all", "cache"):
+        assert metrics[f"macs_per_token@{name}"] > alone and metrics[f"preparation_macs@{name}"] > 0
+        assert 1 < metrics[f"perplexity@{name}"] < 500 and metrics[f"eval_tokens_per_s@{name}"] > 0
+    assert "preparation_macs@test" not in metrics
+    _, bias, *_, cache = evaluations("smoke")
+    assert metrics["dynamic_rate@dynamic_all"] in bias.adaptation.rates
+    assert metrics["cache_share@cache"] in cache.adaptation.shares
 
 
 @pytest.mark.slow

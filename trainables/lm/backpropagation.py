@@ -95,7 +95,9 @@ def _weights(recoding: Recoding, tape: Tape, number: int, of_gates: Tensor, inpu
     return Layer(product(rows, inputs.flatten(0, 1).t()), product(rows, hidden.flatten(0, 1).t()), of_gates.sum((0, 1)))
 
 
-def decoder_gradients(recoding: Recoding, tape: Tape, of_losses: Float[Tensor, "T B"]) -> tuple[Tensor, Tensor]:
+def decoder_gradients(
+    recoding: Recoding, tape: Tape, of_losses: Float[Tensor, "T B"], wants_weights: bool = True
+) -> tuple[Tensor | None, Tensor]:
     """Of weights (1 V H) and biases (1 V), from those of the losses; uses up the kept distributions."""
     signal = recoding.signal
     assert isinstance(signal, SurprisalSignal)
@@ -105,8 +107,11 @@ def decoder_gradients(recoding: Recoding, tape: Tape, of_losses: Float[Tensor, "
     slopes = slopes.mul_(of_losses[:, :, None]).flatten(0, 1)
     gold = recoding.targets.clamp_min(0).flatten()[:, None]
     slopes.scatter_add_(1, gold, -of_losses.flatten()[:, None])
+    of_bias = slopes.sum(0)[None]
+    if not wants_weights:
+        return None, of_bias
     decoded = torch.stack([output.decoded for output in outputs]).flatten(0, 1)
-    return product(slopes.t(), decoded.t())[None], slopes.sum(0)[None]
+    return product(slopes.t(), decoded.t())[None], of_bias
 
 
 def step_gradients(
@@ -154,12 +159,15 @@ class RecodedWindow(torch.autograd.Function):
         ctx.recoding = ctx.tape = None
         inputs, is_recoded, *tensors = ctx.saved_tensors
         layers = [Layer(*tensors[3 * number : 3 * number + 3]) for number in range(ctx.num_layers)]
+        of_decoder: tuple[Tensor | None, Tensor | None] = (None, None)
         with torch.autocast(of_tops.device.type, torch.bfloat16, enabled=ctx.autocast):
+            if not any(ctx.needs_input_grad[i] for i in (3, *range(7, len(ctx.needs_input_grad)))):
+                of_decoder = decoder_gradients(recoding, tape, of_losses, ctx.needs_input_grad[5])
+                return None, None, None, None, None, *of_decoder, *[None] * len(tensors)
             found = backward(recoding, tape, inputs, layers, of_tops, of_losses, is_recoded)
             of_steps: list[Tensor] = []
             if found.alphas is not None:
                 of_steps = step_gradients(recoding, tape, tensors[3 * ctx.num_layers :], found.alphas)
-            of_decoder: tuple[Tensor | None, Tensor | None] = (None, None)
             if len(of_losses):
                 of_decoder = decoder_gradients(recoding, tape, of_losses)
         of_layers = [part for layer in found.layers for part in (layer.weight_ih, layer.weight_hh, layer.bias)]

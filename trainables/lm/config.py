@@ -3,12 +3,14 @@
 import math
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, names_differ
+from trainables.lm.adaptation_config import Adaptation, Cache, DynamicEvaluation
 from trainables.lm.gate_config import Always, EntropyThreshold, Gate, Threshold
 from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, PredictedStep, Step
 from trainables.lm.text_config import Data
+from trainables.lm.training_config import Dropout, Optimisation
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 MOST_POWER: Final = math.exp(1 / math.e) - 1
@@ -213,45 +215,6 @@ def _check_entropy_gate(gate: EntropyThreshold, signal: Signal, vocabulary_size:
         )
 
 
-class Dropout(Config):
-    """On the embeddings and on what is decoded, and between the layers as well (released: not)."""
-
-    rate: Rate = Field(0.15, description="probability of dropping")
-    between_layers: bool = True
-
-
-class HalveEachEpoch(Config):
-    """The learning rate is multiplied by `factor` after an epoch that did not improve validation (thesis)."""
-
-    kind: Literal["epoch"] = "epoch"
-    factor: Annotated[float, Field(gt=0, lt=1)] = 0.5
-
-
-class CutOnPlateau(Config):
-    """The learning rate is multiplied by `factor` at every `patience`-th validation that did not improve (released)."""
-
-    kind: Literal["plateau"] = "plateau"
-    factor: Annotated[float, Field(gt=0, lt=1)] = 0.25
-    patience: Count = 2
-
-
-class Optimisation(Config):
-    """Stochastic gradient descent on windows of parallel streams of text."""
-
-    learning_rate: Positive = 20.0
-    schedule: Annotated[HalveEachEpoch | CutOnPlateau, Field(discriminator="kind")] = HalveEachEpoch()
-    max_gradient_norm: Positive = 0.25
-    weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="not of step sizes")
-    batch_size: Count = Field(64, description="streams")
-    window: Count = Field(35, description="tokens that gradients reach back over")
-    num_epochs: Count = 8
-    reports_per_epoch: Count = Field(1, description="validations and checkpoints; a step of the record is one of them")
-    num_plain_epochs: Annotated[int, Field(ge=0)] = Field(
-        0, description="so many at first without the recoder, though validated with it"
-    )
-    precision: Literal["float32", "bfloat16"] = Field("float32", description="of products, on CUDA alone")
-
-
 class Evaluation(Config):
     """One test of a trained model, with its own recoder, another one or none.
 
@@ -285,6 +248,40 @@ class Evaluation(Config):
         return self
 
 
+class AdaptedEvaluation(Evaluation):
+    """A test in which the model goes on learning from what it has read of the text, as one stream.
+
+    The recoder works as in any test, and what adapts works on top of it. A dynamic evaluation moves the weights that
+    are trained, and a cache keeps the states that the output is decoded from.
+    """
+
+    adaptation: Adaptation
+    weights: Literal["own"] = "own"
+    batch_size: Literal[1] = 1
+
+    @model_validator(mode="after")
+    def _the_recoder_moves_with_the_weights(self) -> Self:
+        is_added = isinstance(self.recoder, Recoder) and isinstance(self.recoder.signal, AnchoredEnsemble)
+        if is_added and isinstance(self.adaptation, DynamicEvaluation):
+            raise ValueError(
+                "recoder.signal.kind must be another than anchored_ensemble in a dynamic evaluation, which does not "
+                "move the decoders that an added ensemble brings, but got anchored_ensemble"
+            )
+        return self
+
+
+def _kind_of_evaluation(value: object) -> str:
+    """By what it has: one without a tag of its own keeps the fingerprint that it had before there were two kinds."""
+    is_adapted = isinstance(value, AdaptedEvaluation) or (isinstance(value, dict) and "adaptation" in value)
+    return "adapted" if is_adapted else "test"
+
+
+AnyEvaluation = Annotated[
+    Annotated[Evaluation, Tag("test")] | Annotated[AdaptedEvaluation, Tag("adapted")],
+    Discriminator(_kind_of_evaluation),
+]
+
+
 class LmConfig(Config):
     """An LSTM language model with or without a recoder."""
 
@@ -298,7 +295,7 @@ class LmConfig(Config):
     )
     recoder: Recoder | None = None
     training: Optimisation = Optimisation()
-    evaluations: Annotated[tuple[Evaluation, ...], NOT_IN_KEY, Field(min_length=1), AfterValidator(names_differ)] = (
+    evaluations: Annotated[tuple[AnyEvaluation, ...], NOT_IN_KEY, Field(min_length=1), AfterValidator(names_differ)] = (
         Evaluation(),
     )
     seed: Annotated[int, NOT_IN_KEY] = 1
@@ -308,6 +305,15 @@ class LmConfig(Config):
         """The model without a recoder, and without the weight decay that comes with one."""
         training = self.training.model_copy(update={"weight_decay": 0.0})
         return self.model_copy(update={"recoder": None, "training": training, "evaluations": (Evaluation(),)})
+
+    @model_validator(mode="after")
+    def _caches_have_one_state(self) -> Self:
+        for one in self.evaluations:
+            if isinstance(one, AdaptedEvaluation) and isinstance(one.adaptation, Cache):
+                recoder = self.recoder if one.recoder == "own" else one.recoder
+                if isinstance(recoder, Recoder) and isinstance(recoder.signal, Variational):
+                    raise ValueError("a cache needs one state a token, but variational dropout has one a sample")
+        return self
 
     @model_validator(mode="after")
     def _gates_can_open(self) -> Self:

@@ -13,9 +13,8 @@ from trainables.lm.config import (
     WeakSupervision,
 )
 from trainables.lm.gate_config import Chance
-from trainables.lm.noise import num_copies
+from trainables.lm.shapes import HIDDEN_SIZES, lowest_recoded, num_copies, num_predictor_inputs, recoded_activations
 from trainables.lm.step_config import LipschitzStep, PredictedStep
-from trainables.lm.step_sizes import HIDDEN_SIZES, lowest_recoded, num_predictor_inputs, recoded_activations
 
 
 def macs_per_token(

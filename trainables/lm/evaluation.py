@@ -14,7 +14,8 @@ from trainables.lm import noise
 from trainables.lm.config import LmConfig
 from trainables.lm.cuda_graph import CudaGraph
 from trainables.lm.network import AttachedRecoder, Network, Run
-from trainables.lm.noise import Noise, num_copies
+from trainables.lm.noise import Noise
+from trainables.lm.shapes import num_copies
 from trainables.lm.signals.error_signal import is_raised
 from trainables.lm.streams import NO_TARGET, Streams, Window
 
@@ -35,9 +36,9 @@ class Score:
     loss_nats: float
     tokens_per_s: float
     num_not_finite: int
-    before: float | None
-    after: float | None
-    raised: float | None
+    before: float | None = None
+    after: float | None = None
+    raised: float | None = None
     share_recoded: float | None = None
 
     @property
@@ -96,26 +97,24 @@ def score(
     arguments = (config, streams, attached, network.vocabulary_size, seed)
     recoder = attached.recoder if attached else None
     state = network.zeros(num_mine(batch_size), recoder)
-    num_recoded: float | None = None
-    nats, num_not_finite, started = 0.0, 0, time.perf_counter()
+    nats, num_not_finite, num_recoded, started = 0.0, 0, 0.0, time.perf_counter()
     is_fixed = not (recoder and recoder.skips_shut_rows)
     read = CudaGraph(lambda window, state, drawn: network(window, state, drawn, attached), [], is_fixed)
     for window, drawn in windows_with_noise(*arguments):
         run = read(window, state, drawn)
         state = run.state
         nats += run.nats.double().sum().item()
-        num_not_finite += _num_not_finite(run, window)
-        if run.trace:
-            num_recoded = (num_recoded or 0.0) + run.trace.num_recoded()
+        num_not_finite += count_not_finite(run, window)
+        num_recoded += count_recoded(run)
     duration_s = time.perf_counter() - started
-    sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0, 0.0, num_recoded or 0.0)
+    sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0, 0.0, num_recoded)
     if recoder and measures_delta:
         sums[2:6] = distributed.sum_over_processes(
             *_deltas(network, windows_with_noise(*arguments), attached, batch_size)
         )
     num_tokens = len(tokens) - 1
     deltas = (total / sums[5] if sums[5] else None for total in sums[2:5])
-    share = None if num_recoded is None else sums[6] / num_tokens / num_copies(recoder)
+    share = share_recoded(sums[6] / num_tokens, attached)
     return Score(sums[0] / num_tokens, num_tokens / duration_s, int(sums[1]), *deltas, share)
 
 
@@ -143,7 +142,17 @@ def _deltas(
     return before, after, raised, count
 
 
-def _num_not_finite(run: Run, window: Window) -> int:
+def count_recoded(run: Run) -> float:
+    """Rows that were recoded."""
+    return run.trace.num_recoded() if run.trace else 0.0
+
+
+def share_recoded(rows_per_token: float, attached: AttachedRecoder | None) -> float | None:
+    """Of the tokens; each has a row for every copy of the state."""
+    return rows_per_token / num_copies(attached.recoder) if attached else None
+
+
+def count_not_finite(run: Run, window: Window) -> int:
     """Only where something is asked."""
     if run.trace is None:
         return 0

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from trainables.lm.config import CutOnPlateau, Optimisation
+from trainables.lm.training_config import CutOnPlateau, Optimisation
 
 
 def learning_rate(config: Optimisation, losses: Sequence[float]) -> float:

@@ -40,8 +40,14 @@ class _InOneArray(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
         rows, weight, log_probs, at, is_wanted = ctx.saved_tensors
         gradient = torch.where(is_wanted, gradient, 0.0)[:, None]
         of_logits = log_probs.exp_().mul_(gradient).scatter_add_(1, at, -gradient)
-        return of_logits @ weight, of_logits.t() @ rows, of_logits.sum(0), None
+        of_rows, of_weight, of_bias, _ = ctx.needs_input_grad
+        return (
+            of_logits @ weight if of_rows else None,
+            of_logits.t() @ rows if of_weight else None,
+            of_logits.sum(0) if of_bias else None,
+            None,
+        )

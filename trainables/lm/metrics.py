@@ -53,6 +53,18 @@ METRICS: tuple[Metric, ...] = (
         train_macs_per_token="multiply-accumulates of a token since the last report, forward and backward, with "
         "what recoding adds behind an open gate",
     ),
+    *lower(
+        "MAC",
+        preparation_macs="of what adapts: multiply-accumulates before the test, of the pass over the training text and "
+        "of the choice of its two settings on the validation part",
+    ),
+    *neutral(
+        "1",
+        dynamic_rate="eta of a dynamic evaluation, as chosen on the validation part",
+        dynamic_decay="lambda of a dynamic evaluation, as chosen on the validation part",
+        cache_theta="theta of a continuous cache, as chosen on the validation part",
+        cache_share="lambda of a continuous cache, as chosen on the validation part",
+    ),
     *higher(
         "tokens/s",
         eval_tokens_per_s="test: tokens read, from inputs to losses, per second",

@@ -15,16 +15,18 @@ from trainables.lm.config import (
     LmConfig,
     Recoder,
     SecondOrder,
+    Surprisal,
     WeakSupervision,
 )
 from trainables.lm.linear_cross_entropy import linear_cross_entropy
 from trainables.lm.lstm import Layer
-from trainables.lm.noise import Noise, masked, num_copies
+from trainables.lm.noise import Noise, masked
 from trainables.lm.recoding import Recoding, Trace, forward
+from trainables.lm.shapes import num_copies, num_predictor_inputs
 from trainables.lm.signals.error_signal import Decoders
 from trainables.lm.signals.from_config import error_signal
 from trainables.lm.signals.probe import Supervision
-from trainables.lm.step_sizes import StepSizes, num_predictor_inputs
+from trainables.lm.step_sizes import StepSizes
 from trainables.lm.streams import NO_TARGET, Window
 
 
@@ -153,6 +155,8 @@ class Network(nn.Module):
         if learns_in_closed_form:
             flat = [part for layer in layers for part in (layer.weight_ih, layer.weight_hh, layer.bias)]
             own = (decoders.weight, decoders.bias)
+            if not isinstance(recoder.signal, Surprisal):  # they have no part in what the window gives out
+                own = (own[0].detach(), own[1].detach())
             tops, losses = RecodedWindow.apply(  # type: ignore[no-untyped-call]
                 recoding, trace, len(layers), inputs, state, *own, *flat, *tensors
             )

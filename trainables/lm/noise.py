@@ -10,6 +10,7 @@ from torch import Tensor
 
 from trainables.lm.config import FiniteDifference, LmConfig, McDropout, Recoder, Variational
 from trainables.lm.gate_config import Chance
+from trainables.lm.shapes import num_copies
 
 
 @runtime_checkable
@@ -145,11 +146,6 @@ class _Rows:
         """As `Masks`."""
         whole = self.masks[step]
         return whole[:, self.rows] if not isinstance(self.masks, WeightMasks) else whole
-
-
-def num_copies(recoder: Recoder | None) -> int:
-    """How many states each sequence has: K under variational dropout, else 1."""
-    return recoder.signal.num_samples if recoder and isinstance(recoder.signal, Variational) else 1
 
 
 def draw(

@@ -17,9 +17,10 @@ from trainables.lm.finite_differences import finite_differences
 from trainables.lm.gate_config import Chance, EntropyThreshold, Threshold
 from trainables.lm.lstm import Cell, Layer, cell, gates_gradient, memory_gradient, product
 from trainables.lm.noise import Noise
+from trainables.lm.shapes import lowest_recoded, recoded_activations
 from trainables.lm.signals.error_signal import ErrorSignal, Reading, rows_of, taken
 from trainables.lm.step_config import LipschitzStep, PredictedStep
-from trainables.lm.step_sizes import lowest_recoded, recoded_activations, sizes
+from trainables.lm.step_sizes import sizes
 
 CURVATURE_DISTANCE = 0.01
 """How far along a direction the gradient is taken again to see how it changes, as a share of the hidden state's norm.

@@ -8,10 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from trainables.lm.shapes import HIDDEN_SIZES
 from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, PredictedStep, Step
-
-HIDDEN_SIZES = (300, 100)
-"""Of the network that predicts a step size."""
 
 
 class StepSizes(nn.Module):
@@ -61,23 +59,6 @@ def sizes(config: Step, tensors: list[Tensor], inputs: Tensor) -> Float[Tensor, 
         values = torch.baddbmm(bias, values, weight.mT)
         values = F.softplus(values) if i == len(layers) - 1 else F.relu(values)
     return values[:, :, 0]
-
-
-def recoded_activations(config: Step, num_layers: int) -> list[int]:
-    """Which of the A activations are recoded, in their order: all, but those with a fixed size of 0."""
-    if isinstance(config, FixedByLayer):
-        return [number for number, size in enumerate(config.sizes) if size]
-    return list(range(2 * num_layers))
-
-
-def lowest_recoded(config: Step, num_layers: int) -> int:
-    """The lowest layer, from 0, of which h or c is recoded: the gradient need not go below."""
-    return recoded_activations(config, num_layers)[0] // 2
-
-
-def num_predictor_inputs(config: Step, hidden_size: int, vocabulary_size: int) -> int:
-    """How many numbers a network that predicts a step size reads."""
-    return vocabulary_size if isinstance(config, PredictedStep) and config.source == "output" else hidden_size
 
 
 def _thetas(config: LearnedStep, count: int) -> Float[Tensor, " A"]:

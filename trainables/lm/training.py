@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from trainables import checkpoint, distributed, rng
 from trainables.errors import DivergedError, InputError
 from trainables.lm import corpus, cost, noise, sample_text
-from trainables.lm.config import Evaluation, LmConfig, Recoder, check_gate
+from trainables.lm.adaptation import adapt
+from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig, Recoder, check_gate
 from trainables.lm.cuda_graph import CudaGraph, Work
 from trainables.lm.evaluation import Score, mine, num_mine, score
 from trainables.lm.learning_rate import learning_rate
@@ -75,20 +76,22 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
     _refuse_shut_gate(attached.recoder if attached else None, text.size)
     if evaluation.weights == "baseline":
         network, attached = on_baseline(network, attached, trial.prerequisite("baseline"), evaluation)
-    config, arguments = network.config, (attached, evaluation.batch_size, test_seed(network, evaluation))
-    valid = score(network, text.validation, *arguments)
-    test = score(network, text.test, *arguments, measures_delta=True)
-    metrics = _valid_metrics(valid) | {
+    config, seed = network.config, test_seed(network, evaluation)
+    metrics, added_macs = {}, 0.0
+    if isinstance(evaluation, AdaptedEvaluation):
+        adapted = adapt(network, attached, evaluation.adaptation, text, seed)
+        valid, test = adapted.valid, adapted.test
+        metrics, added_macs = dict(adapted.metrics), adapted.added_macs_per_token
+    else:
+        valid = score(network, text.validation, attached, evaluation.batch_size, seed)
+        test = score(network, text.test, attached, evaluation.batch_size, seed, measures_delta=True)
+    recoder, share = attached.recoder if attached else None, test.share_recoded or 0.0
+    metrics |= _valid_metrics(valid) | {
+        "macs_per_token": cost.macs_per_token(config, recoder, text.size, share) + added_macs,
         "perplexity": test.perplexity,
         "test_loss_nats": test.loss_nats,
         "unknown_share": text.num_unknown["test"] / len(text.test),
         "num_not_finite": test.num_not_finite,
-        "macs_per_token": cost.macs_per_token(
-            config,
-            attached.recoder if attached else None,
-            text.size,
-            test.share_recoded or 0.0,
-        ),
         "eval_tokens_per_s": test.tokens_per_s,
         "peak_memory_mb": peak_memory_mb(),
     }
@@ -97,7 +100,9 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
         metrics |= {"share_recoded": test.share_recoded}
     metrics |= _spread_metrics(network)
     with tempfile.TemporaryDirectory() as folder:
-        files = sample_text.draw(network, text, attached, evaluation.name, test_seed(network, evaluation), Path(folder))
+        files = []
+        if not isinstance(evaluation, AdaptedEvaluation):  # the sample text shows a model that does not move
+            files = sample_text.draw(network, text, attached, evaluation.name, seed, Path(folder))
         trial.report(metrics, step=len(saved["losses"]) - 1, artifacts=files)
 
 

@@ -11,7 +11,6 @@ from tests.trainables.lm.test_network import SIGNALS
 from trainables.lm import cost, noise
 from trainables.lm.config import (
     AnchoredEnsemble,
-    Dropout,
     FiniteDifference,
     LmConfig,
     Recoder,
@@ -23,6 +22,7 @@ from trainables.lm.gate_config import Chance, EntropyThreshold, Threshold
 from trainables.lm.network import Network, attach_recoder
 from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, LipschitzStep, PredictedStep
 from trainables.lm.streams import Window
+from trainables.lm.training_config import Dropout
 
 T, B, E, H, V = 3, 4, 5, 6, 17
 LSTM = 4 * H * (E + H) + 4 * H * (H + H)

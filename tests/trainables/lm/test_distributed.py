@@ -13,7 +13,8 @@ from tests.trainables.lm.test_network import SIGNALS, B, V, case, own
 from tests.trainables.processes import assert_same_reports, process_group
 from trainables import checkpoint, distributed
 from trainables.lm import corpus, evaluation, sample_text, train, training
-from trainables.lm.config import Evaluation, Recoder
+from trainables.lm.adaptation_config import Cache, DynamicEvaluation
+from trainables.lm.config import AdaptedEvaluation, Evaluation, Recoder
 from trainables.lm.gate_config import Chance
 from trainables.lm.network import Network
 from trainables.lm.step_config import FixedStep
@@ -22,6 +23,8 @@ from trainables.lm.streams import Streams
 MODELS = RECODERS | {"ensemble": ENSEMBLE}
 GONE_ON = ("surprisal", "variational")
 """Which are also interrupted in one process, within an epoch, and go on in two."""
+ADAPTED = {"surprisal": DynamicEvaluation(rates=(0.01,), decays=(0.1,)), "mc_dropout": Cache()}
+"""Which are tested so as well: one process reads the one stream, and both the training text."""
 BATCH_SIZE = 5
 """Streams: three for the first process, two for the second."""
 
@@ -38,6 +41,10 @@ def run_all(rank: int, num_processes: int, folder: Path, other: Path | None = No
             train.train(cfg, trial)
             train.evaluate(cfg, trial.folder / "2.pt", Evaluation(batch_size=BATCH_SIZE), tested)
             reports[name] = trial.reports | {"test": tested.reports[2]}
+            if name in ADAPTED:
+                adapted = FolderTrial(folder / f"{name}{rank}")
+                train.evaluate(cfg, trial.folder / "2.pt", AdaptedEvaluation(adaptation=ADAPTED[name]), adapted)
+                reports[name]["adapted"] = adapted.reports[2]
             for row in reports[name].values():
                 del row["peak_memory_mb"]  # of this process alone
             if other and name in GONE_ON:

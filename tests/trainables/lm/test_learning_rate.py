@@ -2,12 +2,8 @@
 
 import pytest
 
-from trainables.lm.config import (
-    CutOnPlateau,
-    HalveEachEpoch,
-    Optimisation,
-)
 from trainables.lm.learning_rate import learning_rate
+from trainables.lm.training_config import CutOnPlateau, HalveEachEpoch, Optimisation
 
 
 @pytest.mark.parametrize(

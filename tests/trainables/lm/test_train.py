@@ -15,7 +15,7 @@ from tests.trainables.lm.test_network import SIGNALS, B, T, case, gradients, own
 from trainables import checkpoint, rng
 from trainables.errors import DivergedError, InputError
 from trainables.lm import corpus, evaluation, noise, train, training
-from trainables.lm.config import AnchoredEnsemble, Dropout, Evaluation, McDropout, Recoder, SecondOrder, Variational
+from trainables.lm.config import AnchoredEnsemble, Evaluation, McDropout, Recoder, SecondOrder, Variational
 from trainables.lm.gate_config import Chance, Threshold
 from trainables.lm.meters import Meters
 from trainables.lm.metrics import METRICS
@@ -23,6 +23,7 @@ from trainables.lm.network import Network
 from trainables.lm.noise import Noise
 from trainables.lm.step_config import FixedStep, LearnedStep, PredictedStep
 from trainables.lm.streams import NO_TARGET, Streams
+from trainables.lm.training_config import Dropout
 
 
 class PlainModel(nn.Module):

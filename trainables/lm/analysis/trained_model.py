@@ -17,7 +17,7 @@ from trainables.errors import InputError
 from trainables.lm import corpus
 from trainables.lm.analysis import agreement, probe_fitting, suites, theorems, words
 from trainables.lm.analysis.garden_paths import GardenPath
-from trainables.lm.config import Evaluation, LmConfig, WeakSupervision
+from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig, WeakSupervision
 from trainables.lm.network import AttachedRecoder, Network
 from trainables.lm.numbered_text import EOS, UNK
 from trainables.lm.signals.probe import Supervision
@@ -59,12 +59,17 @@ def load(config: LmConfig, path: Path, evaluation: Evaluation) -> Trained:
     """The model in the checkpoint at `path`.
 
     Raises:
-        InputError: if the evaluation is of other weights than that model's.
+        InputError: if the evaluation is of other weights than that model's, or of a model that adapts.
     """
     if evaluation.weights == "baseline":
         raise InputError(
             f"An analysis reads a condition's own weights, but the evaluation {evaluation.name} has those of the "
             "baseline; take another one with --evaluation."
+        )
+    if isinstance(evaluation, AdaptedEvaluation):
+        raise InputError(
+            f"An analysis reads sentences with a model as it was trained, but in the evaluation {evaluation.name} it "
+            "adapts to a text; take another one with --evaluation."
         )
     text = corpus.load(config.data)
     network = Network(config, text.size).to(distributed.device())

@@ -6,8 +6,9 @@ import torch
 
 from tests.trainables.lm.test_network import V, make
 from trainables.errors import InputError
+from trainables.lm.adaptation_config import Cache
 from trainables.lm.analysis import agreement, suites, theorems, trained_model, words
-from trainables.lm.config import Evaluation, LmConfig, McDropout, Recoder
+from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig, McDropout, Recoder
 from trainables.lm.corpus import Corpus
 from trainables.lm.gate_config import Chance
 from trainables.lm.step_config import FixedStep
@@ -47,6 +48,12 @@ def test_an_analysis_of_the_baselines_weights_is_refused(tmp_path):
     with pytest.raises(
         InputError, match="a condition's own weights, but the evaluation added has those of the baseline"
     ):
+        trained_model.load(LmConfig(), tmp_path / "1.pt", evaluation)
+
+
+def test_an_analysis_of_a_model_that_adapts_is_refused(tmp_path):
+    evaluation = AdaptedEvaluation(name="cache", adaptation=Cache())
+    with pytest.raises(InputError, match="as it was trained, but in the evaluation cache it adapts to a text"):
         trained_model.load(LmConfig(), tmp_path / "1.pt", evaluation)
 
 

@@ -1,0 +1,89 @@
+"""Recoding beside its rivals at equal cost: a wider model, dynamic evaluation, and the continuous cache."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+
+from search_spaces.lm_sizes import SURPRISAL, base
+from search_spaces.size import Size, sized_name
+from search_spaces.sweep import Condition, Objective, Sweep
+from trainables.lm.adaptation_config import Cache, DynamicEvaluation
+from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig
+from trainables.lm.cost import macs_per_token, training_macs_per_token
+
+Macs = Callable[[LmConfig, int], float]
+"""Multiply-accumulates of a token, of a config and the size of its vocabulary."""
+
+QUICK: Final[Mapping[str, Any]] = {"rates": (1e-4, 3e-4), "decays": (1e-3,), "num_tuning_tokens": 200}
+"""Of dynamic evaluation at the small size."""
+
+
+def evaluations(size: Size) -> tuple[Evaluation, ...]:
+    """The plain test and what adapts.
+
+    One stream each, so that their speeds are of the same work: weights that move can read no other at once.
+    """
+    grid = QUICK if size == "smoke" else {}
+    moved: tuple[Literal["bias", "decoder", "all"], ...] = ("bias", "decoder", "all")
+    return (
+        Evaluation(batch_size=1),
+        *(
+            AdaptedEvaluation(name=f"dynamic_{weights}", adaptation=DynamicEvaluation(weights=weights, **grid))
+            for weights in moved
+        ),
+        AdaptedEvaluation(name="cache", adaptation=Cache()),
+    )
+
+
+def equal_cost(size: Size = "full") -> Sweep:
+    """Recoding by surprisal against wider baselines, dynamic evaluation and a cache, and on top of each of the two.
+
+    One wider baseline costs in testing what the recoding model does, the other in training. What adapts is tested on
+    the weights of the baseline and on those of the recoding model, and trains nothing.
+    """
+    config = base("laptop", size).with_value("data.num_test_tokens", 1000 if size == "smoke" else 100_000)
+    conditions = (
+        Condition("baseline", {"recoder": None, "evaluations": evaluations(size)}),
+        Condition("surprisal", {"recoder": SURPRISAL, "evaluations": evaluations(size)}),
+        Condition("wide,testing", widened(config, macs_in_testing)),
+        Condition("wide,training", widened(config, training_macs_per_token)),
+    )
+    return Sweep(
+        name=sized_name("lm.equal_cost", size),
+        description="Surprisal against wider models, dynamic evaluation and a cache at equal cost, and on top.",
+        trainable="trainables.lm.train",
+        base=config,
+        conditions=conditions,
+        objectives=(Objective("perplexity"), Objective("macs_per_token")),
+        seeds=(1,) if size == "smoke" else (1, 2, 3, 4, 5),
+        reference="baseline",
+    )
+
+
+def widened(config: LmConfig, macs: Macs) -> Mapping[str, Any]:
+    """Values of a model without a recoder that costs what `config` does with surprisal; all its layers have one width.
+
+    The vocabulary must be full: where the text has fewer words than it may hold, the cost is another.
+    """
+    size = config.data.vocabulary.max_size
+    if size is None:
+        raise ValueError("`data.vocabulary.max_size` must be a number, by which the cost is known, but got None.")
+    width = equal_width(config, size, macs, macs(config.with_value("recoder", SURPRISAL), size))
+    plain = (Evaluation(batch_size=1),)
+    return {"recoder": None, "embedding_size": width, "hidden_size": width, "evaluations": plain}
+
+
+def equal_width(config: LmConfig, vocabulary_size: int, macs: Macs, wanted: float) -> int:
+    """The width of embedding and layers at which `config` costs closest to `wanted` multiply-accumulates a token."""
+
+    def cost(width: int) -> float:
+        return macs(config.model_copy(update={"embedding_size": width, "hidden_size": width}), vocabulary_size)
+
+    width = 1
+    while cost(width) < wanted:
+        width += 1
+    return min((width - 1, width), key=lambda one: abs(cost(one) - wanted)) if width > 1 else 1
+
+
+def macs_in_testing(config: LmConfig, vocabulary_size: int) -> float:
+    """Of a test with the model's own recoder."""
+    return macs_per_token(config, config.recoder, vocabulary_size)

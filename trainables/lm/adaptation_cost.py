@@ -1,0 +1,57 @@
+"""Multiply-accumulates that learning during a test adds, beside those of the model and its recoder."""
+
+from trainables.cost import linear_macs
+from trainables.lm import cost
+from trainables.lm.adaptation_config import Cache, DynamicEvaluation
+from trainables.lm.config import LmConfig, Recoder, Surprisal
+from trainables.lm.shapes import num_copies
+
+OPERATIONS_OF_A_MOVE = 3
+"""Of each weight that moves: the difference to the trained weight, a share of it, and a multiple of the gradient."""
+
+
+def dynamic_macs_per_token(
+    config: LmConfig, recoder: Recoder | None, vocabulary_size: int, dynamic: DynamicEvaluation, num_weights: int
+) -> float:
+    """The backward pass to the weights that move, and the moves: an operation of a weight is a multiply-accumulate.
+
+    Elementwise steps on a token's activations are not counted here either.
+    """
+    backward = backward_macs_per_token(config, recoder, vocabulary_size, dynamic)
+    return backward + OPERATIONS_OF_A_MOVE * num_weights / dynamic.segment
+
+
+def backward_macs_per_token(
+    config: LmConfig, recoder: Recoder | None, vocabulary_size: int, dynamic: DynamicEvaluation
+) -> float:
+    """Of the loss's gradient: in no product for a bias, one for a decoder, and that of training for all weights."""
+    plain = cost.macs_per_token(config, None, vocabulary_size)
+    decoding = plain - cost.macs_per_token(config, None, 0)  # a model with no words has only its layers
+    if dynamic.weights != "all":
+        is_sigmoid = recoder and isinstance(recoder.signal, Surprisal) and recoder.signal.variant == "sigmoid"
+        to_top = decoding if is_sigmoid else 0.0  # the loss's gradient is found at every step, as in training
+        return to_top + (num_copies(recoder) * decoding if dynamic.weights == "decoder" else 0.0)
+    if recoder is None:
+        return 2 * plain
+    trained = config.model_copy(update={"recoder": recoder})
+    forward = cost.macs_per_token(trained, recoder, vocabulary_size)
+    return cost.training_macs_per_token(trained, vocabulary_size) - forward
+
+
+def statistics_macs(
+    config: LmConfig,
+    recoder: Recoder | None,
+    vocabulary_size: int,
+    dynamic: DynamicEvaluation,
+    num_weights: int,
+    num_tokens: int,
+) -> float:
+    """Of the pass over `num_tokens` of training: forward, backward, and each weight's squared gradient once a batch."""
+    backward = backward_macs_per_token(config, recoder, vocabulary_size, dynamic)
+    forward = cost.macs_per_token(config, recoder, vocabulary_size)
+    return num_tokens * (forward + backward + num_weights / dynamic.segment / config.training.batch_size)
+
+
+def cache_macs_per_token(config: LmConfig, cache: Cache) -> int:
+    """The dot products of a state: with the cache, and with all states of its window, of which it sees those before."""
+    return linear_macs(config.hidden_size, cache.size + config.training.window)
