@@ -27,6 +27,7 @@ TENSOR_MODULES = {
         "routing",
     ),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
+    "conditional": ("top_k",),
     "lm": (
         "analysis.words", "backpropagation", "corpus", "evaluation", "finite_differences", "linear_cross_entropy",
         "lstm", "meters", "network", "noise", "recoding", "signals.entropy", "signals.error_signal", "signals.probe",
