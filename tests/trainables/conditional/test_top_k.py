@@ -72,7 +72,7 @@ def test_the_score_has_the_gradient_of_a_weight():
 
 def test_the_predictor_learns_alone_and_what_the_router_chooses():
     router, block, x = built()
-    outputs, found = routed(x.requires_grad_(), router, block, 4)
+    _, found = routed(x.requires_grad_(), router, block, 4)
     gradients = torch.autograd.grad(
         found.predictor_loss, [x, router.score.weight, *router.predictor.parameters()], allow_unused=True
     )
