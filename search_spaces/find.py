@@ -247,7 +247,24 @@ def _of_file(file: Path) -> ModuleType:
     if is_other or path.stem in sys.stdlib_module_names:  # before its folder comes first for everything else, too
         raise InputError(f"{file} has the name of another module, {path.stem!r}; rename the file.")
     put_first(str(path.parent))
-    module = import_module(path.stem, str(file))
+    try:
+        module = import_module(path.stem, str(file))
+    except InputError as error:
+        raise _with_package(error, path) from error.__cause__
     if Path(module.__file__ or "").resolve() != path:
         raise InputError(f"{file} has the name of another module, {path.stem!r}; rename the file.")
     return module
+
+
+def _with_package(error: InputError, file: Path) -> InputError:
+    """The error, with the file's import path where it was the file's own package that was not found."""
+    packages, root = [file.stem], file.parent
+    while (root / "__init__.py").is_file():
+        packages.insert(0, root.name)
+        root = root.parent
+    why = error.__cause__
+    is_relative = isinstance(why, ImportError) and "relative import" in str(why)
+    is_missing = isinstance(why, ModuleNotFoundError) and why.name == packages[0]
+    if len(packages) == 1 or not (is_relative or is_missing):
+        return error
+    return InputError(f"{error} The file is of a package: in {root} it is `{'.'.join(packages)}:NAME`.")
