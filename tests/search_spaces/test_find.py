@@ -192,3 +192,30 @@ def test_a_file_of_a_package_that_needs_it_is_told_by_what_name_it_is_found(tmp_
     (folder / "wrong_one.py").write_text("import no_such_module")
     with pytest.raises(InputError, match=r"No module named 'no_such_module' \(wrong_one\.py, line 1\)\.$"):
         find_sweep(f"{folder / 'wrong_one.py'}:toy")
+
+
+OFFERED = """
+
+def offered(size: str) -> ponderay.Sweep:
+    return toy
+
+
+def later() -> "ponderay.Sweep":
+    return toy
+
+
+def of_two(name: str, size: str) -> ponderay.Sweep:
+    return toy
+
+
+def _own(size: str) -> ponderay.Sweep:
+    return toy
+"""
+
+
+def test_functions_that_say_that_they_return_a_sweep_are_among_those_of_a_module(tmp_path):
+    file = tmp_path / "of_functions.py"
+    file.write_text(PLAIN + OFFERED)
+    assert [one.name for one in sweeps_at(str(file))] == ["toy", "offered", "later"]
+    with pytest.raises(InputError, match=r"has no 'nothing'; its sweeps are later, offered, toy\.$"):
+        find_sweep(f"{file}:nothing")
