@@ -12,7 +12,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from search_spaces.known_names import known_names
@@ -99,8 +99,8 @@ def sweeps_at(place: str) -> list[Listed]:
     family = place.partition(".")[0]
     if family in found and _is_ours(found[family]):
         return [Listed(place, find_sweep(place))]
-    module = _module(place)
-    return [Listed(name, _built(one, f"{place}:{name}", "full")) for name, one in _in_module(module).items()]
+    offered = _offered(_module(place))
+    return [Listed(name, _built(one, f"{place}:{name}", "full")) for name, one in offered.items()]
 
 
 def sweep_functions() -> dict[str, SweepFunction]:
@@ -183,7 +183,7 @@ def _declared(place: str) -> Any:
     module = _module(where)
     found = getattr(module, attribute, None)
     if found is None:
-        names = known_names(sorted(_in_module(module)), attribute)
+        names = known_names(sorted(_offered(module)), attribute)
         raise InputError(f"{where} has no {attribute!r}; its sweeps are {names}.")
     if not dot:
         return found
@@ -195,6 +195,18 @@ def _declared(place: str) -> Any:
 
 def _in_module(module: ModuleType) -> dict[str, Sweep]:
     return {name: value for name, value in vars(module).items() if isinstance(value, Sweep)}
+
+
+def _offered(module: ModuleType) -> dict[str, Any]:
+    """Its sweeps, and those of its own functions that say that they return one."""
+    functions = {name: value for name, value in vars(module).items() if inspect.isfunction(value) and name[0] != "_"}
+    return _in_module(module) | {name: one for name, one in functions.items() if _builds(one, module.__name__)}
+
+
+def _builds(function: FunctionType, module: str) -> bool:
+    said = function.__annotations__.get("return")
+    is_sweep = said is Sweep or said in ("Sweep", "ponderay.Sweep")
+    return is_sweep and function.__module__ == module and len(inspect.signature(function).parameters) <= 1
 
 
 def _built(declared: Any, place: str, size: Size) -> Sweep:
@@ -247,7 +259,24 @@ def _of_file(file: Path) -> ModuleType:
     if is_other or path.stem in sys.stdlib_module_names:  # before its folder comes first for everything else, too
         raise InputError(f"{file} has the name of another module, {path.stem!r}; rename the file.")
     put_first(str(path.parent))
-    module = import_module(path.stem, str(file))
+    try:
+        module = import_module(path.stem, str(file))
+    except InputError as error:
+        raise _with_package(error, path) from error.__cause__
     if Path(module.__file__ or "").resolve() != path:
         raise InputError(f"{file} has the name of another module, {path.stem!r}; rename the file.")
     return module
+
+
+def _with_package(error: InputError, file: Path) -> InputError:
+    """The error, with the file's import path where it was the file's own package that was not found."""
+    packages, root = [file.stem], file.parent
+    while (root / "__init__.py").is_file():
+        packages.insert(0, root.name)
+        root = root.parent
+    why = error.__cause__
+    is_relative = isinstance(why, ImportError) and "relative import" in str(why)
+    is_missing = isinstance(why, ModuleNotFoundError) and why.name == packages[0]
+    if len(packages) == 1 or not (is_relative or is_missing):
+        return error
+    return InputError(f"{error} The file is of a package: in {root} it is `{'.'.join(packages)}:NAME`.")

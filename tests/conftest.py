@@ -30,7 +30,7 @@ TENSOR_MODULES = {
     "conditional": (
         "adaptive_computation_time", "deferred_weight_gradient", "early_exit", "halted_rows", "macs", "ponder_net",
         "recurrent_cells", "recurrent_ponder", "route", "sequence_order", "straight_through", "surprisal_controller",
-        "surprisal_fit",
+        "surprisal_fit", "top_k",
     ),
     "lm": (
         "analysis.running_text", "analysis.words", "backpropagation", "cache", "corpus", "dynamic_evaluation",

@@ -92,7 +92,8 @@ def sweeps(
     found = sweeps_at(place) if place else installed_sweeps()
     rows = [_listed(one.name, one.sweep) for one in found]
     if not rows:
-        raise InputError(f"{place} declares no sweep: nothing at the top of the module is a ponderay.Sweep.")
+        rule = "a ponderay.Sweep, or a function that says `-> Sweep`"
+        raise InputError(f"{place} declares no sweep: nothing at the top of the module is {rule}.")
     print_rows(rows, format, title="Sweeps", whole=("sweep",))
 
 

@@ -175,3 +175,47 @@ def test_a_condition_that_workers_would_read_as_another_is_refused(tmp_path):
     (tmp_path / "of_sets.py").write_text(UNION)
     with pytest.raises(InputError, match="`tags` of Setting is a set, whose order differs each time; use a tuple"):
         find_sweep(f"{tmp_path / 'of_sets.py'}:union")
+
+
+def test_a_file_of_a_package_that_needs_it_is_told_by_what_name_it_is_found(tmp_path):
+    folder = tmp_path / "lab_of_files" / "inner"
+    folder.mkdir(parents=True)
+    for package in (folder, folder.parent):
+        (package / "__init__.py").write_text("")
+    for name, statement in (("absolute_one", "import lab_of_files.inner"), ("relative_one", "from . import other")):
+        (folder / f"{name}.py").write_text(f"{statement}\n{PLAIN}")
+        said = rf"The file is of a package: in {tmp_path} it is `lab_of_files\.inner\.{name}:NAME`\."
+        with pytest.raises(InputError, match=said):
+            find_sweep(f"{folder / name}.py:toy")
+    (folder / "plain_one.py").write_text(PLAIN)
+    assert find_sweep(f"{folder / 'plain_one.py'}:toy").name == "toy"
+    (folder / "wrong_one.py").write_text("import no_such_module")
+    with pytest.raises(InputError, match=r"No module named 'no_such_module' \(wrong_one\.py, line 1\)\.$"):
+        find_sweep(f"{folder / 'wrong_one.py'}:toy")
+
+
+OFFERED = """
+
+def offered(size: str) -> ponderay.Sweep:
+    return toy
+
+
+def later() -> "ponderay.Sweep":
+    return toy
+
+
+def of_two(name: str, size: str) -> ponderay.Sweep:
+    return toy
+
+
+def _own(size: str) -> ponderay.Sweep:
+    return toy
+"""
+
+
+def test_functions_that_say_that_they_return_a_sweep_are_among_those_of_a_module(tmp_path):
+    file = tmp_path / "of_functions.py"
+    file.write_text(PLAIN + OFFERED)
+    assert [one.name for one in sweeps_at(str(file))] == ["toy", "offered", "later"]
+    with pytest.raises(InputError, match=r"has no 'nothing'; its sweeps are later, offered, toy\.$"):
+        find_sweep(f"{file}:nothing")

@@ -1,0 +1,49 @@
+"""The frozen byte model as a trainable of its own: a prerequisite, trained once for all replicates."""
+
+import math
+import tempfile
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+
+from ponderay import Metric, Trial
+from routed_bytes import sequences, text
+from routed_bytes.byte_model import FrozenByteModel
+from routed_bytes.config import Pretraining
+
+metrics = [Metric("bits_per_byte", "bit", "minimize", "of the validation text, under the frozen byte model")]
+
+
+def reads(config: Pretraining) -> object:
+    """What of `config` decides the fingerprint."""
+    return config.text
+
+
+def fingerprint(config: Pretraining) -> str:
+    """Of the text."""
+    return text.fingerprint(config.text, config.byte_model.num_read)
+
+
+def train(config: Pretraining, trial: Trial) -> None:
+    """Reports once, at the end; it takes seconds, so there is nothing to go on from."""
+    torch.manual_seed(config.seed)
+    asked, parts = config.byte_model, text.parts(config.text)
+    model, train_text = FrozenByteModel(asked), sequences.numbers(parts["train"])
+    optimiser = torch.optim.AdamW(model.parameters())
+    for step in range(1, asked.num_steps + 1):
+        drawn = sequences.drawn(train_text, asked.batch_size, asked.num_read + 1)
+        loss = F.cross_entropy(model(drawn[:, :-1])[:, -1], drawn[:, -1])
+        sequences.descend(model, optimiser, loss, sequences.rate_at(step, asked.num_steps, asked.learning_rate))
+    with torch.no_grad():
+        nats = model.surprisal(sequences.numbers(parts["valid"])[None].long()).mean().item()
+    with tempfile.TemporaryDirectory() as folder:
+        torch.save(model.state_dict(), file := Path(folder) / "byte_model.pt")
+        trial.report({"bits_per_byte": nats / math.log(2)}, step=asked.num_steps, checkpoint=file)
+
+
+def load(config: Pretraining, file: Path) -> FrozenByteModel:
+    """The trained model, which is trained no more."""
+    model = FrozenByteModel(config.byte_model)
+    model.load_state_dict(torch.load(file, weights_only=True))
+    return model.requires_grad_(False)

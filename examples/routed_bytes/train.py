@@ -1,0 +1,132 @@
+"""The transformer as a trainable."""
+
+import math
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ponderay import Metric, Trial
+from routed_bytes import cost, pretrain, sequences, text
+from routed_bytes.byte_model import FrozenByteModel
+from routed_bytes.config import RoutedBytes
+from routed_bytes.model import RoutedTransformer
+
+metrics = [
+    Metric("bits_per_byte", "bit", "minimize", "of the test text, in sequences that know nothing of one another"),
+    Metric("macs_per_token", "MAC", "minimize", "multiply-accumulates to predict a byte in testing, all that run"),
+    Metric("training_macs_per_token", "MAC", "minimize", "the same of the forward pass in the last training steps"),
+    Metric("big_share", "", "none", "of the choices of all layers in testing, those of the big network"),
+    Metric("train_bits_per_byte", "bit", "minimize", "mean of the training steps since the last report"),
+    Metric("train_big_share", "", "none", "of the choices of those steps, those of the big network"),
+    Metric("valid_bits_per_byte", "bit", "minimize", "as bits_per_byte, of the validation text"),
+]
+
+
+def reads(config: RoutedBytes) -> object:
+    """What of `config` decides the fingerprint."""
+    return config.text, config.model.context
+
+
+def fingerprint(config: RoutedBytes) -> str:
+    """Of the text."""
+    return text.fingerprint(config.text, config.model.context)
+
+
+def selection(config: RoutedBytes) -> dict[str, str]:
+    """The checkpoint that is tested: the best one in validation."""
+    return {"test": "valid_bits_per_byte"}
+
+
+def num_steps(config: RoutedBytes) -> int:
+    """The last step that `train` reports."""
+    return config.training.num_steps
+
+
+def train(config: RoutedBytes, trial: Trial) -> None:
+    """Draws all that it draws from torch's global stream on the CPU, whose state is in the checkpoint."""
+    torch.manual_seed(config.seed)
+    asked, device = config.training, _device()
+    read, valid = (sequences.numbers(text.parts(config.text)[part]) for part in ("train", "valid"))
+    model, first, sums = _new(config, trial, read).to(device), 1, [0.0, 0.0]
+    optimiser = torch.optim.AdamW(model.parameters(), weight_decay=asked.weight_decay)
+    if path := trial.restore():
+        state = torch.load(path, weights_only=True, map_location="cpu")
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        torch.set_rng_state(state["random"])
+        first = state["step"] + 1
+    for step in range(first, asked.num_steps + 1):
+        batch = sequences.drawn(read, asked.batch_size, config.model.context + 1).to(device)
+        predicted = model(batch[:, :-1])
+        nats = F.cross_entropy(predicted.logits.flatten(0, 1), batch[:, 1:].flatten())
+        rate = sequences.rate_at(step, asked.num_steps, asked.learning_rate)
+        sequences.descend(model, optimiser, nats + predicted.penalty, rate)
+        sums = [sums[0] + nats.detach() / math.log(2), sums[1] + predicted.chosen.float().mean()]
+        if step % asked.report_every == 0 or step == asked.num_steps:
+            num_since = (step - 1) % asked.report_every + 1
+            bits, big_share = (float(one) / num_since for one in sums)
+            found = {"train_bits_per_byte": bits, "train_big_share": big_share}
+            found["training_macs_per_token"] = cost.training_macs_per_token(config, big_share)
+            found["valid_bits_per_byte"] = test(model, valid, config).bits_per_byte
+            state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "step": step, "found": found}
+            _report(trial, found, step, state | {"random": torch.get_rng_state()})
+            sums = [0.0, 0.0]
+
+
+def evaluate(config: RoutedBytes, checkpoint: Path, evaluation: object, trial: Trial) -> None:
+    """Tests the best checkpoint, which holds the frozen model, too."""
+    state = torch.load(checkpoint, weights_only=True, map_location="cpu")
+    model = RoutedTransformer(config, FrozenByteModel(config.byte_model) if cost.asks_byte_model(config) else None)
+    model.load_state_dict(state["model"])
+    tested = test(model.to(_device()), sequences.numbers(text.parts(config.text)["test"]), config)
+    found = {"bits_per_byte": tested.bits_per_byte, "big_share": tested.big_share}
+    found["macs_per_token"] = cost.macs_per_token(config, tested.big_share)
+    found["training_macs_per_token"] = state["found"]["training_macs_per_token"]
+    trial.report(found, step=state["step"])
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Of a text."""
+
+    bits_per_byte: float
+    big_share: float
+
+
+def test(model: RoutedTransformer, read: Tensor, config: RoutedBytes) -> Tested:
+    """The model in evaluation; what a random controller draws here depends on the seed alone."""
+    nats, num_big, num_bytes = 0.0, 0, 0
+    model.eval()
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        for batch in sequences.consecutive(read, config.model.context, num_sequences=32):
+            batch = batch.to(_device())
+            predicted = model(batch[:, :-1])
+            nats += F.cross_entropy(predicted.logits.flatten(0, 1), batch[:, 1:].flatten(), reduction="sum").item()
+            num_big += int(predicted.chosen.sum())
+            num_bytes += batch[:, 1:].numel()
+    model.train()
+    return Tested(nats / num_bytes / math.log(2), num_big / num_bytes / config.model.num_layers)
+
+
+def _new(config: RoutedBytes, trial: Trial, read: Tensor) -> RoutedTransformer:
+    """Untrained; its threshold is that of the training text."""
+    if not cost.asks_byte_model(config):
+        return RoutedTransformer(config, None)
+    model = RoutedTransformer(config, pretrain.load(config.pretraining, trial.prerequisite("byte_model")))
+    model.fit_threshold(sequences.spread(read, 500, config.model.context))
+    return model
+
+
+def _device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _report(trial: Trial, found: dict[str, float], step: int, state: dict[str, object]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        torch.save(state, file := Path(folder) / "state.pt")
+        trial.report(found, step=step, checkpoint=file)

@@ -1,0 +1,165 @@
+"""Routed bytes: no choice and no probability knows later bytes, each byte runs one network, what is counted ran."""
+
+import math
+
+import pytest
+import torch
+from routed_bytes import cost, feed_forward, pretrain, sequences, text, train
+from routed_bytes.byte_model import FrozenByteModel
+from routed_bytes.config import Text
+from routed_bytes.model import RoutedTransformer
+from routed_bytes.sweeps import gpu, laptop
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from orchestrator.worker.contract import check_contract
+from ponderay import InputError
+from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError
+from trainables.conditional.route import mix
+
+SMOKE = laptop("smoke")
+CONDITIONS = [one.name for one in SMOKE.conditions]
+
+
+def built(name: str):
+    """An untrained model of the condition whose choices are mixed, and bytes to read."""
+    torch.manual_seed(1)
+    config = SMOKE.config(SMOKE.condition(name), 1)
+    model = RoutedTransformer(config, FrozenByteModel(config.byte_model) if cost.asks_byte_model(config) else None)
+    read = torch.randint(256, (6, config.model.context))
+    if cost.asks_byte_model(config):
+        model.fit_threshold(read)
+    return config, model, read
+
+
+def predicted(model, read):
+    torch.manual_seed(2)  # of a random controller
+    return model(read)
+
+
+def test_all_ways_of_choosing_are_there():
+    kinds = ["always_small", "always_big", "random_25", "surprisal_25", "entropy_25", "learned_25", "top_k_25"]
+    assert kinds == CONDITIONS
+    for sweep in (SMOKE, laptop("full"), gpu("smoke"), gpu("full")):
+        check_contract(sweep)
+    assert len(laptop("full").seeds) == 5
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_later_bytes_change_no_earlier_choice_or_probability(name):
+    _, model, read = built(name)
+    model.eval()
+    for place in (0, 1, 7, 30):
+        other = read.clone()
+        other[:, place + 1 :] = torch.randint(256, other[:, place + 1 :].shape)
+        one, two = predicted(model, read), predicted(model, other)
+        assert torch.equal(one.chosen[..., : place + 1], two.chosen[..., : place + 1])
+        torch.testing.assert_close(one.logits[:, : place + 1], two.logits[:, : place + 1])
+        assert not torch.allclose(one.logits[:, place + 1 :], two.logits[:, place + 1 :])
+
+
+@pytest.mark.parametrize("is_training", [True, False])
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_counted_is_what_ran(name, is_training):
+    config, model, read = built(name)
+    model.train(is_training)
+    with FlopCounterMode(display=False) as counter, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+        big_share = predicted(model, read).chosen.double().mean().item()
+    # of causal attention torch counts the pairs with later bytes, too: T T where T (T + 1) / 2 are needed
+    later = config.model.num_layers * config.model.width * (config.model.context - 1)
+    counted = cost.training_macs_per_token if is_training else cost.macs_per_token
+    assert counter.get_total_flops() == pytest.approx(
+        2 * read.numel() * (counted(config, big_share) + later), rel=1e-12
+    )
+    if not name.startswith("always"):
+        assert 0 < big_share < 1
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_routed_and_masked_agree_in_outputs_and_gradients(name, monkeypatch):
+    _, model, read = built(name)
+    weights = torch.randn(*read.shape, 256)
+    found = []
+    for is_masked in (False, True):
+        if is_masked:
+            monkeypatch.setattr(feed_forward, "route", lambda x, chosen, *both: mix(x, chosen.float(), *both))
+        model.zero_grad()
+        logits = predicted(model.eval(), read).logits
+        (logits * weights).mean().backward()
+        found.append([logits, *(p.grad for p in model.parameters() if p.grad is not None)])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["surprisal_25", "entropy_25"])
+def test_a_quarter_of_the_text_that_fits_the_threshold_is_above_it(name):
+    _, model, read = built(name)
+    assert model.told(read).float().mean() == pytest.approx(0.25, abs=0.01)
+
+
+def test_surprisal_and_entropy_are_those_of_the_definition():
+    torch.manual_seed(1)
+    config = SMOKE.base
+    model, (read,) = FrozenByteModel(config.byte_model), torch.randint(256, (1, 9)).tolist()
+    measured, entropy = (one(torch.tensor([read]))[0] for one in (model.surprisal, model.entropy))
+    for place in range(9):
+        after = model(torch.tensor([read]))[0, place].softmax(0)
+        assert entropy[place].item() == pytest.approx(-sum(p * math.log(p) for p in after.tolist()), rel=1e-5)
+        if place < 8:
+            assert measured[place + 1].item() == pytest.approx(-math.log(after[read[place + 1]].item()), rel=1e-5)
+
+
+def test_the_text_with_nothing_before_it_has_a_probability_too():
+    model = FrozenByteModel(SMOKE.base.byte_model)
+    all_bytes = torch.arange(256)[:, None]
+    assert (-model.surprisal(all_bytes)).exp().sum().item() == pytest.approx(1, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["random_25", "surprisal_25", "learned_25", "top_k_25"])
+def test_a_replicate_that_was_cut_off_has_equal_digits(name, tmp_path):
+    config = SMOKE.config(SMOKE.condition(name), 1)
+    pretrain.train(config.pretraining, first := FolderTrial(tmp_path / "byte_model"))
+    trials = [FolderTrial(tmp_path / one, product=first.restore()) for one in ("whole", "cut")]
+    train.train(config, trials[0])
+    trials[1].cut_after = 2
+    with pytest.raises(InterruptedTrialError):
+        train.train(config, trials[1])
+    trials[1].cut_after = None
+    train.train(config, trials[1])
+    assert trials[1].reports == trials[0].reports
+    assert list(trials[0].reports) == [2, 4, 6]
+    for trial in trials:
+        train.evaluate(config, trial.restore(), None, trial)
+    assert trials[1].reports[6] == trials[0].reports[6]
+    names = {one.name for one in train.metrics}
+    assert {name for row in trials[0].reports.values() for name in row} <= names
+    assert trials[0].reports[6]["bits_per_byte"] < 8.2
+
+
+def test_sequences_of_a_text_predict_each_byte_once():
+    batches = list(sequences.consecutive(torch.arange(22, dtype=torch.uint8), context=4, num_sequences=2))
+    assert [batch[:, 1:].flatten().tolist() for batch in batches] == [
+        list(range(1, 9)),
+        list(range(9, 17)),
+        list(range(17, 21)),
+    ]
+
+
+def test_a_text_that_is_not_there_is_told_with_its_remedy(monkeypatch, tmp_path):
+    monkeypatch.delenv("PONDERAY_DATA", raising=False)
+    with pytest.raises(InputError, match=r"No text is set; give `--set text.folder=PATH` or set PONDERAY_DATA"):
+        text.fingerprint(Text(), 8)
+    with pytest.raises(InputError, match=r"train.txt cannot be read: No such file or directory; give `--set text"):
+        text.fingerprint(Text(folder=tmp_path), 8)
+    for part in text.PARTS:
+        (tmp_path / f"{part}.txt").write_bytes(b"abc")
+    text.parts.cache_clear()
+    with pytest.raises(InputError, match=r"The part train needs more than 8 bytes, but has 3"):
+        text.fingerprint(Text(folder=tmp_path), 8)
+
+
+def test_files_are_read_as_bytes(tmp_path):
+    for part in text.PARTS:
+        (tmp_path / f"{part}.txt").write_bytes(f"{part} ä".encode())
+    found = text.parts(Text(folder=tmp_path, num_train_bytes=7, num_test_bytes=3))
+    assert found == {"train": b"train \xc3", "valid": b"val", "test": b"tes"}
