@@ -22,7 +22,7 @@ VARIANCE: Final = 0.18
 """Of p_big; the largest with this mean is .25 * .75 = .1875, so onsets take the big network with probability .985."""
 RATE_OF_EQUAL_COST: Final = 0.286
 """At which random routing costs what surprisal costs at `RATE`: the autoregressive model is paid by more big frames."""
-FEATURES: Final = Features(num_mel_bins=16, window_ms=25, hop_ms=25, keep_every=1)
+FEATURES: Final = Features(num_mel_bins=13, window_ms=25, hop_ms=25, keep_every=1)
 """As the corpus is made: `trainables.asr.data.onsets.FEATURES`."""
 
 CONDITIONS: Final = (

@@ -87,20 +87,10 @@ class Onsets(Config):
         "onsets", description="onsets: only the frames that tell a label surprise; all: every frame does, as much"
     )
     num_fillers: Count = Field(3, description="frames that follow an onset and tell nothing")
-    num_choices: Annotated[int, Field(ge=2, le=26)] = Field(4, description="labels of each of the four slots")
-    num_prototypes: Annotated[int, Field(ge=2, le=512)] = Field(32, description="a multiple of num_choices")
     num_train_utterances: Count = 256
     num_validation_utterances: Count = 32
     num_test_utterances: Count = 256
     seed: int = 1
-
-    @model_validator(mode="after")
-    def _choices_are_equally_likely(self) -> Self:
-        if self.num_prototypes % self.num_choices:
-            raise ValueError(
-                f"num_prototypes must be a multiple of num_choices = {self.num_choices}, but got {self.num_prototypes}"
-            )
-        return self
 
 
 Data = Annotated[LibriSpeech | Timit | Synthetic | Onsets, Field(discriminator="kind")]

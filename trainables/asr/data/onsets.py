@@ -1,39 +1,44 @@
 """A corpus with a known answer: a label is told by one onset frame, which a linear network cannot read.
 
 **What is said.** An utterance has `NUM_SLOTS` slots of `1 + num_fillers` frames: an onset and its fillers. Slot i says
-one of K = `num_choices` labels of its own, uniformly drawn. Band by band, the log-mel frames are: which slot this is
-(one band each, 1 or 0), whether this is an onset (1 or 0), `CONTENT_BANDS` bands of content, and a hum. The content of
-an onset is +u or -u, with equal chances, of one of `num_prototypes` random sign vectors u; the prototype tells the
-label (its number modulo K). No other frame depends on the label.
+one of two labels of its own, `a` with probability 2/3, `b` with 1/3, independently. Its onset shows, band by band in
+nats of log-mel energy: which slot it is (1 in one of `NUM_SLOTS` bands); x in `VOICE_BANDS` bands and y in as many
+others, both +1 or -1, with x = y for `a`, x = -y for `b`, and either sign equally likely. The last band hums. No other
+frame depends on the label.
 
-**Small.** A linear network reads one frame. A label and its sign are independent, so its cross-entropy under weights A
-of the content is the mean over +-u, and log-sum-exp is convex: A = 0 is at least as good (Jensen). The best small
-network knows the slot and nothing else, and is wrong with probability 1 - 1/K. **Big.** A wide network with one hidden
-layer can be even in u: it can know each prototype, and is never wrong.
+**The networks** read single frames. A *linear* one (appendix A's model 3 with a kernel of one frame) cannot read an onset:
 
-**The error rate.** The labels of slots differ, so a symbol of a hypothesis can match one place of the reference only. With N
-slots, a hypothesis of M symbols has an edit distance of at least max(M, N) less its matches. A symbol for an
-onset that no big network has read matches with probability 1/K at most, so the distance is least, in expectation, with one
-symbol in each slot: an unread onset costs 1 - 1/K, a read one nothing. Where onsets take the big network with
-probability q the best error rate is therefore
+- (x, y) and (-x, -y) tell the same label and are equally likely, and the loss is convex in the weights of the onsets' content: the
+  mean over both signs is least where these weights are zero (Jensen). The network that minimises the loss knows the
+  slot, says the likelier label, and errs in 1/3 of the slots.
+- No linear network errs in less than 1/6: where an output is largest is convex, so of the four points `b` cannot have
+  both of its own unless it has the centre, and then it has one half or more of what is symmetric about it, of `a` 1/3.
+  With one of its points it errs in 1/6.
 
-    error(q) = (1 - q) (1 - 1/K).
+A *wide* one with a hidden layer can know x y, and never err. With e = 1/3 (or any other from 1/6), the best error rate of
+a recogniser that sends onsets through the big network with probability q is
 
+    error(q) = (1 - q) e,
+
+since the labels of slots differ: a symbol of a hypothesis can match one place of the reference only. The edit distance of M symbols to N is
+at least max(M, N) less the matches. Of an onset that was not read one symbol matches with probability 2/3 at most, two
+match surely, so to leave one out costs more than it saves, and so does a second one: one for each slot is best.
 Always small has q = 0, always big q = 1, random routing at rate r has q = r.
 
-**Surprisal** under a model that knows all that can be known of the next frame: its prediction is the frame's mean given the
-frames before, so slot, onset and silence cost nothing, and unknown content costs u^2 / 2 = CONTENT_BANDS / 2 nats.
+**Surprisal** under a model that knows all that can be known of the next frame is 1/2 the squared distance to its mean
+given the frames before. Slot, onset and silence can be foreseen, x and y cannot: they cost `VOICE_BANDS` nats, whatever the label.
 
-- `surprising="onsets"`: fillers have no content, and nothing hums. Then only onsets surprise, they are a share
-  r = 1 / (1 + num_fillers) of the frames, and a controller with the mean rate r and a variance s2 below r (1 - r) takes
-  them with q = r + (1 - r) sqrt(s2 / (r (1 - r))): two probabilities, q and p, have r q + (1 - r) p = r and
-  r (1 - r) (q - p)^2 = s2. As s2 grows to r (1 - r), q goes to 1. Routing by surprisal must win.
-- `surprising="all"`: a filler has the content of a prototype too, independent of all labels, and each frame has a hum
-  uniform in +-`HUM`. Content then costs the same everywhere, and what varies is the hum alone, which is
-  independent of everything: q = r. Routing by surprisal is random routing, and cannot beat it at its rate.
+- `surprising="onsets"`: fillers are silent and nothing hums. Only onsets surprise, a share r = 1 / (1 + num_fillers) of
+  the frames. A controller that gives p_big the mean r and a variance s2 takes them with
+  q = r + (1 - r) sqrt(s2 / (r (1 - r))), because p_big has two values: r q + (1 - r) p = r and r (1 - r) (q - p)^2 = s2. As s2
+  grows to r (1 - r), q goes to 1. Routing by surprisal must win.
+- `surprising="all"`: fillers have an x and a y too, drawn as those of onsets are, and each frame hums, uniformly within
+  `HUM`. The content costs the same in all frames. What varies is the hum alone, which is independent of everything, so q = r.
+  Routing by surprisal is random routing, and cannot beat it at its rate.
 """
 
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -48,92 +53,81 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NUM_SLOTS: Final = 4
-CONTENT_BANDS: Final = 10
-NUM_BANDS: Final = NUM_SLOTS + 1 + CONTENT_BANDS + 1
+VOICE_BANDS: Final = 4
+NUM_BANDS: Final = NUM_SLOTS + 2 * VOICE_BANDS + 1
 FRAME_SAMPLES: Final = 400
-HUM: Final = 3.0
-"""Largest loudness of the hum, in nats of log energy."""
+HUM: Final = 2.5
+"""Of the last band at its loudest and, negative, softest: nats of log energy."""
 FEATURES: Final = Features(num_mel_bins=NUM_BANDS, window_ms=25, hop_ms=25, keep_every=1)
-"""With which the recogniser sees the bands as they are made: windows that do not overlap."""
+"""The front end that shows the bands as they are made: windows that do not overlap."""
 
 
 @cache
 def make_splits(config: Onsets) -> Splits:
-    """Utterances of equal lengths; no speaker is in two splits."""
+    """Utterances of equal lengths; each split has a speaker of its own."""
     return Splits(
         train=_utterances(config, config.num_train_utterances, "train"),
         validation=_utterances(config, config.num_validation_utterances, "validation"),
         test=_utterances(config, config.num_test_utterances, "test"),
-        labels=tuple(f"{slot + 1}{chr(ord('a') + choice)}" for slot in range(NUM_SLOTS) for choice in range(config.num_choices)),
+        labels=tuple(f"{letter}{slot + 1}" for slot in range(NUM_SLOTS) for letter in "ab"),
     )
 
 
 def _utterances(config: Onsets, number: int, split: str) -> tuple[Utterance, ...]:
-    slot_s = (1 + config.num_fillers) * FRAME_SAMPLES / SAMPLE_RATE_HZ
-    times_s = tuple((slot * slot_s, (slot + 1) * slot_s) for slot in range(NUM_SLOTS))
-    num_samples = NUM_SLOTS * (1 + config.num_fillers) * FRAME_SAMPLES
+    slot_samples = (1 + config.num_fillers) * FRAME_SAMPLES
+    ends = [slot * slot_samples / SAMPLE_RATE_HZ for slot in range(NUM_SLOTS + 1)]
     made = []
     for identity in (f"{split}-{i:05d}" for i in range(number)):
-        choices = _prototypes_of(config, identity)[:, 0] % config.num_choices
-        labels = tuple((np.arange(NUM_SLOTS) * config.num_choices + choices).tolist())
-        made.append(Utterance(identity, split, labels, num_samples, None, times_s))
+        x, y = _voices(config, identity)[:, :, 0]
+        labels = tuple((2 * np.arange(NUM_SLOTS) + (x != y)).tolist())
+        made.append(Utterance(identity, split, labels, NUM_SLOTS * slot_samples, None, tuple(pairwise(ends))))
     return tuple(made)
 
 
-def _prototypes_of(config: Onsets, identity: str) -> NDArray[np.int64]:
-    """The prototype of each frame, shape (slots, frames of a slot); whether fillers show theirs is another matter."""
-    shape = (NUM_SLOTS, 1 + config.num_fillers)
-    return rng.numpy_generator(config.seed, "prototypes of", identity).integers(config.num_prototypes, size=shape)
-
-
-@cache
-def prototypes(config: Onsets) -> NDArray[np.float64]:
-    """Different sign vectors, none another's negative: shape (num_prototypes, CONTENT_BANDS)."""
-    numbers = rng.numpy_generator(config.seed, "prototypes").permutation(2 ** (CONTENT_BANDS - 1))
-    bits = numbers[: config.num_prototypes, None] >> np.arange(CONTENT_BANDS) & 1
-    return 2.0 * bits - 1
+def _voices(config: Onsets, identity: str) -> Float[NDArray[np.float64], "2 S N"]:
+    """x and y of each frame of each slot, the onset first; whether fillers show theirs is another matter."""
+    draw, shape = rng.numpy_generator(config.seed, "voices", identity), (NUM_SLOTS, 1 + config.num_fillers)
+    x = draw.choice((-1.0, 1.0), size=shape)
+    return np.stack([x, np.where(draw.random(shape) < 2 / 3, x, -x)])
 
 
 def log_energies(config: Onsets, identity: str) -> Float[NDArray[np.float64], "T F"]:
-    """What each band of each frame shall have, in nats."""
-    draw = rng.numpy_generator(config.seed, "signs and hum of", identity)
-    shape = (NUM_SLOTS, 1 + config.num_fillers)
-    frames = np.zeros((*shape, NUM_BANDS))
-    frames[..., :NUM_SLOTS] = np.eye(NUM_SLOTS)[:, None]
-    frames[:, 0, NUM_SLOTS] = 1
-    content = prototypes(config)[_prototypes_of(config, identity)] * draw.choice((-1.0, 1.0), size=(*shape, 1))
+    """What the front end shall see, in nats."""
+    voices = _voices(config, identity)
+    frames = np.zeros((*voices.shape[1:], NUM_BANDS))
     if config.surprising == "all":
-        frames[..., -1] = draw.uniform(-HUM, HUM, size=shape)
+        draw = rng.numpy_generator(config.seed, "hum", identity)
+        frames[..., -1] = draw.uniform(-HUM, HUM, size=frames.shape[:2])
     else:
-        content[:, 1:] = 0
-    frames[..., NUM_SLOTS + 1 : -1] = content
+        voices[:, :, 1:] = 0
+    frames[:, 0, :NUM_SLOTS] = np.eye(NUM_SLOTS)
+    frames[..., NUM_SLOTS:-1] = np.repeat(np.moveaxis(voices, 0, -1), VOICE_BANDS, axis=-1)
     return frames.reshape(-1, NUM_BANDS)
 
 
 def waveform(config: Onsets, identity: str) -> "Float[Tensor, ' N']":
     """Audio at 16 kHz whose log-mel frames are `log_energies`: in each frame one tone for each band.
 
-    A tone lies on the Fourier bin nearest to its band's middle, three bins from the next or more. Under a Hamming window
-    it leaks into the two bins beside it alone, so that tones do not meet and the powers of bands are linear in theirs.
+    A tone has a whole number of periods in a frame. Under a Hamming window it leaks into the two Fourier bins beside its
+    own alone, and the tones are further apart, so that the energies of bands are linear in those of tones.
     """
     import torch
 
-    bins, powers_of_tones = _tones()
-    amplitudes = np.sqrt(np.exp(log_energies(config, identity)) @ powers_of_tones.T)
-    phases = 2 * np.pi * np.arange(FRAME_SAMPLES) / FRAME_SAMPLES
-    return torch.from_numpy((amplitudes @ np.sin(np.outer(bins, phases))).reshape(-1).astype(np.float32))
+    waves, energies_of_tones = _tones()
+    energies = np.exp(log_energies(config, identity)) @ energies_of_tones
+    return torch.from_numpy((np.sqrt(energies) @ waves).reshape(-1).astype(np.float32))
 
 
 @cache
-def _tones() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The Fourier bin of each band's tone, and the tones' squared amplitudes that give each band alone unit energy."""
+def _tones() -> tuple[Float[NDArray[np.float64], "F N"], Float[NDArray[np.float64], "F F"]]:
+    """A frame of each band's tone, and the squared amplitudes of all tones (columns) that give one band unit energy."""
     import torch
     from torchaudio.compliance import kaldi
 
     from trainables.asr.data.features import fbank
 
     banks = kaldi.get_mel_banks(NUM_BANDS, FRAME_SAMPLES, float(SAMPLE_RATE_HZ), 20.0, 0.0, 100.0, -500.0, 1.0)[0]
-    bins = banks.argmax(1).numpy()
-    times = 2 * np.pi * np.arange(FRAME_SAMPLES) / FRAME_SAMPLES
-    energies = [fbank(torch.from_numpy(np.sin(times * one).astype(np.float32)), FEATURES)[0].exp() for one in bins]
-    return bins, np.linalg.inv(torch.stack(energies).double().numpy().T)
+    periods = banks.argmax(1).double().numpy()
+    waves = np.sin(2 * np.pi * np.outer(periods, np.arange(FRAME_SAMPLES)) / FRAME_SAMPLES)
+    seen = [fbank(torch.from_numpy(wave.astype(np.float32)), FEATURES)[0].double().exp().numpy() for wave in waves]
+    return waves, np.linalg.inv(np.stack(seen))
