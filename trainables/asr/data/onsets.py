@@ -1,40 +1,36 @@
 """A corpus with a known answer: a label is told by one onset frame, which a linear network cannot read.
 
 **What is said.** An utterance has `NUM_SLOTS` slots of `1 + num_fillers` frames: an onset and its fillers. Slot i says
-one of two labels of its own, `a` with probability 2/3, `b` with 1/3, independently. Its onset shows, band by band in
-nats of log-mel energy: which slot it is (1 in one of `NUM_SLOTS` bands); x in `VOICE_BANDS` bands and y in as many
-others, both +1 or -1, with x = y for `a`, x = -y for `b`, and either sign equally likely. The last band hums. No other
-frame depends on the label.
+one of two labels of its own, `a` or `b`. In nats of log-mel energy, an onset shows which slot it is (+1 in one of
+`NUM_SLOTS` bands, -1 in the others), that it is an onset (+1), and two signs x and y, in a band each: all four pairs are
+equally likely, `a` has x = y and `b` has x = -y. A filler has -1 where an onset has its marks. The last band hums. No
+frame but the onset depends on the label.
 
-**The networks** read single frames. A *linear* one (appendix A's model 3 with a kernel of one frame) cannot read an onset:
+**The networks** read single frames: appendix A's model 3 with a kernel of one frame. Where a *linear* one says a label, of
+all that it may say, is a convex set. If it read all four pairs, the middle of (1, 1) and (-1, -1) would be `a`, and
+the middle of (1, -1) and (-1, 1), the same point, `b`. So it reads three at most, and errs in 1/4 or more. (The loss is
+convex in its weights of x and y, and as likely with both signs turned, so where it is least these weights are zero and the
+error is 1/2: the checkpoint with the best validation error lies between.) A *wide* one with a hidden layer can know
+x y, and never err. With e in [1/4, 1/2] the error rate of a recogniser that sends onsets through the big network with
+probability q is at best
 
-- (x, y) and (-x, -y) tell the same label and are equally likely, and the loss is convex in the weights of the onsets' content: the
-  mean over both signs is least where these weights are zero (Jensen). The network that minimises the loss knows the
-  slot, says the likelier label, and errs in 1/3 of the slots.
-- No linear network errs in less than 1/6: where an output is largest is convex, so of the four points `b` cannot have
-  both of its own unless it has the centre, and then it has one half or more of what is symmetric about it, of `a` 1/3.
-  With one of its points it errs in 1/6.
+    error(q) = (1 - q) e.
 
-A *wide* one with a hidden layer can know x y, and never err. With e = 1/3 (or any other from 1/6), the best error rate of
-a recogniser that sends onsets through the big network with probability q is
-
-    error(q) = (1 - q) e,
-
-since the labels of slots differ: a symbol of a hypothesis can match one place of the reference only. The edit distance of M symbols to N is
-at least max(M, N) less the matches. Of an onset that was not read one symbol matches with probability 2/3 at most, two
-match surely, so to leave one out costs more than it saves, and so does a second one: one for each slot is best.
-Always small has q = 0, always big q = 1, random routing at rate r has q = r.
+The edit distance allows no less, since the labels of slots differ: a symbol can match one place of the reference only. M
+symbols against N have an edit distance of at least max(M, N) less the matches. Of an unread onset one symbol
+matches with probability 3/4 at most, two surely: to leave one out loses more than it saves, and so does a second one, so
+one for each slot is best. Always small has q = 0, always big q = 1, random routing at rate r has q = r.
 
 **Surprisal** under a model that knows all that can be known of the next frame is 1/2 the squared distance to its mean
-given the frames before. Slot, onset and silence can be foreseen, x and y cannot: they cost `VOICE_BANDS` nats, whatever the label.
+given the frames before. Marks and silence can be foreseen. x and y cannot: they cost 1 nat, whatever the label.
 
-- `surprising="onsets"`: fillers are silent and nothing hums. Only onsets surprise, a share r = 1 / (1 + num_fillers) of
-  the frames. A controller that gives p_big the mean r and a variance s2 takes them with
-  q = r + (1 - r) sqrt(s2 / (r (1 - r))), because p_big has two values: r q + (1 - r) p = r and r (1 - r) (q - p)^2 = s2. As s2
-  grows to r (1 - r), q goes to 1. Routing by surprisal must win.
-- `surprising="all"`: fillers have an x and a y too, drawn as those of onsets are, and each frame hums, uniformly within
-  `HUM`. The content costs the same in all frames. What varies is the hum alone, which is independent of everything, so q = r.
-  Routing by surprisal is random routing, and cannot beat it at its rate.
+- `surprising="onsets"`: fillers are silent (x = y = 0) and nothing hums. Only onsets surprise, a share
+  r = 1 / (1 + num_fillers) of the frames. A controller that gives p_big the mean r and a variance s2 sends them to the big
+  network with q = r + (1 - r) sqrt(s2 / (r (1 - r))): p_big has two values, so r q + (1 - r) p = r and
+  r (1 - r) (q - p)^2 = s2. As s2 grows to r (1 - r), q goes to 1. Routing by surprisal must win.
+- `surprising="all"`: fillers have signs too, drawn as those of onsets are, and each frame hums, uniformly within
+  `HUM`. The signs cost the same in all frames. What varies is the hum alone, which is independent of everything, so
+  q = r. Routing by surprisal is random routing, and cannot beat it at its rate.
 """
 
 from functools import cache
@@ -53,8 +49,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NUM_SLOTS: Final = 4
-VOICE_BANDS: Final = 4
-NUM_BANDS: Final = NUM_SLOTS + 2 * VOICE_BANDS + 1
+NUM_BANDS: Final = NUM_SLOTS + 1 + 2 + 1
 FRAME_SAMPLES: Final = 400
 HUM: Final = 2.5
 """Of the last band at its loudest and, negative, softest: nats of log energy."""
@@ -78,30 +73,31 @@ def _utterances(config: Onsets, number: int, split: str) -> tuple[Utterance, ...
     ends = [slot * slot_samples / SAMPLE_RATE_HZ for slot in range(NUM_SLOTS + 1)]
     made = []
     for identity in (f"{split}-{i:05d}" for i in range(number)):
-        x, y = _voices(config, identity)[:, :, 0]
+        x, y = _signs(config, identity)[:, :, 0]
         labels = tuple((2 * np.arange(NUM_SLOTS) + (x != y)).tolist())
         made.append(Utterance(identity, split, labels, NUM_SLOTS * slot_samples, None, tuple(pairwise(ends))))
     return tuple(made)
 
 
-def _voices(config: Onsets, identity: str) -> Float[NDArray[np.float64], "2 S N"]:
-    """x and y of each frame of each slot, the onset first; whether fillers show theirs is another matter."""
-    draw, shape = rng.numpy_generator(config.seed, "voices", identity), (NUM_SLOTS, 1 + config.num_fillers)
-    x = draw.choice((-1.0, 1.0), size=shape)
-    return np.stack([x, np.where(draw.random(shape) < 2 / 3, x, -x)])
+def _signs(config: Onsets, identity: str) -> Float[NDArray[np.float64], "2 S N"]:
+    """x and y of each frame of each slot, the onset first; fillers may keep silent about theirs."""
+    shape = (2, NUM_SLOTS, 1 + config.num_fillers)
+    return rng.numpy_generator(config.seed, "signs", identity).choice((-1.0, 1.0), size=shape)
 
 
 def log_energies(config: Onsets, identity: str) -> Float[NDArray[np.float64], "T F"]:
     """What the front end shall see, in nats."""
-    voices = _voices(config, identity)
-    frames = np.zeros((*voices.shape[1:], NUM_BANDS))
+    signs = _signs(config, identity)
+    frames = np.full((*signs.shape[1:], NUM_BANDS), -1.0)
+    hum = np.zeros(signs.shape[1:])
     if config.surprising == "all":
         draw = rng.numpy_generator(config.seed, "hum", identity)
-        frames[..., -1] = draw.uniform(-HUM, HUM, size=frames.shape[:2])
+        hum = draw.uniform(-HUM, HUM, size=hum.shape)
     else:
-        voices[:, :, 1:] = 0
-    frames[:, 0, :NUM_SLOTS] = np.eye(NUM_SLOTS)
-    frames[..., NUM_SLOTS:-1] = np.repeat(np.moveaxis(voices, 0, -1), VOICE_BANDS, axis=-1)
+        signs[:, :, 1:] = 0
+    frames[:, 0, : NUM_SLOTS + 1] = np.eye(NUM_SLOTS, NUM_SLOTS + 1) * 2 - 1
+    frames[:, 0, NUM_SLOTS] = 1
+    frames[..., -3:-1], frames[..., -1] = np.moveaxis(signs, 0, -1), hum
     return frames.reshape(-1, NUM_BANDS)
 
 
