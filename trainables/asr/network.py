@@ -69,13 +69,13 @@ class WindowLinear(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The networks of one kind of recogniser; `kernel_frames` is 1 where small and big see single frames."""
+    """The networks of one kind of recogniser; `kernel_frames` is 0 where small and big read rows, not windows."""
 
     pre: nn.Module
     small: nn.Module
     big: nn.Module
     post: nn.Module
-    kernel_frames: int = 1
+    kernel_frames: int = 0
 
 
 def make_parts(network: Recurrent | Convolutional, num_inputs: int, num_outputs: int) -> Parts:
@@ -137,7 +137,7 @@ class RoutedNetwork(nn.Module):
         """
         packed = _pack(inputs, num_frames)
         hidden = self.pre(packed)
-        frames = windows(hidden, self.kernel_frames) if self.kernel_frames > 1 else hidden.data
+        frames = windows(hidden, self.kernel_frames) if self.kernel_frames else hidden.data
         if choose_big is not None:
             used_big = _pack(choose_big, num_frames).data.to(inputs.dtype)
         else:

@@ -79,7 +79,21 @@ class Synthetic(Config):
     seed: int = 1
 
 
-Data = Annotated[LibriSpeech | Timit | Synthetic, Field(discriminator="kind")]
+class Onsets(Config):
+    """A corpus with a known answer: a label is told by one frame that a linear network cannot read (`data.onsets`)."""
+
+    kind: Literal["onsets"] = "onsets"
+    surprising: Literal["onsets", "all"] = Field(
+        "onsets", description="onsets: only the frames that tell a label surprise; all: every frame does, as much"
+    )
+    num_fillers: Count = Field(3, description="frames that follow an onset and tell nothing")
+    num_train_utterances: Count = 256
+    num_validation_utterances: Count = 32
+    num_test_utterances: Count = 256
+    seed: int = 1
+
+
+Data = Annotated[LibriSpeech | Timit | Synthetic | Onsets, Field(discriminator="kind")]
 
 
 class Features(Config):

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trainables.asr.data import audio, cache, synthetic
-from trainables.asr.data.config import Data, Features, LibriSpeech, Synthetic
+from trainables.asr.data import audio, cache, onsets, synthetic
+from trainables.asr.data.config import Data, Features, LibriSpeech, Onsets, Synthetic
 from trainables.asr.data.corpus import Utterance
 from trainables.asr.data.features import fbank, num_frames
 from trainables.asr.data.splits import read_audio_splits, read_splits
@@ -110,6 +110,8 @@ def waveform_of(utterance: Utterance, config: Data) -> Float[Tensor, " N"]:
     """The samples of one recording in [-1, 1]."""
     if isinstance(config, Synthetic):
         return synthetic.waveform(config, utterance.identity, utterance.speaker, utterance.labels)
+    if isinstance(config, Onsets):
+        return onsets.waveform(config, utterance.identity)
     assert utterance.audio is not None
     return audio.read_waveform(utterance.audio)
 

@@ -1,7 +1,7 @@
 """The utterances of a corpus in their splits, and the fingerprints of what is read; loads no torch."""
 
-from trainables.asr.data import librispeech, synthetic, timit
-from trainables.asr.data.config import Data, LibriSpeech, Synthetic, Timit
+from trainables.asr.data import librispeech, onsets, synthetic, timit
+from trainables.asr.data.config import Data, LibriSpeech, Onsets, Synthetic, Timit
 from trainables.asr.data.corpus import Splits
 from trainables.config import content_hash
 
@@ -15,6 +15,8 @@ def read_splits(config: Data) -> Splits:
             return timit.read_splits(config)
         case Synthetic():
             return synthetic.make_splits(config)
+        case Onsets():
+            return onsets.make_splits(config)
 
 
 def read_audio_splits(config: Data, spared: LibriSpeech | None = None) -> Splits:
@@ -30,6 +32,8 @@ def read_audio_splits(config: Data, spared: LibriSpeech | None = None) -> Splits
             return timit.read_audio(config)
         case Synthetic():
             return synthetic.make_splits(config)
+        case Onsets():
+            return onsets.make_splits(config)
 
 
 def data_fingerprint(config: Data) -> str:
