@@ -59,10 +59,10 @@ def adapt(
     Raises:
         DivergedError: if no setting, or none on the test part, leaves a perplexity that is a finite number.
     """
-    is_dynamic = isinstance(config, DynamicEvaluation)
-    prepared = (
-        _dynamic(network, attached, config, text, seed) if is_dynamic else _cache(network, attached, config, seed)
-    )
+    if isinstance(config, DynamicEvaluation):
+        prepared = _dynamic(network, attached, config, text, seed)
+    else:
+        prepared = _cache(network, attached, config, seed)
     recoder = attached.recoder if attached else None
     macs = cost.macs_per_token(network.config, recoder, text.size) + prepared.added_macs_per_token
     tuning = text.validation[: config.num_tuning_tokens]

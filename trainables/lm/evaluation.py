@@ -113,9 +113,9 @@ def score(
             *_deltas(network, windows_with_noise(*arguments), attached, batch_size)
         )
     num_tokens = len(tokens) - 1
-    deltas = (total / sums[5] if sums[5] else None for total in sums[2:5])
+    before, after, raised = (total / sums[5] if sums[5] else None for total in sums[2:5])
     share = share_recoded(sums[6] / num_tokens, attached)
-    return Score(sums[0] / num_tokens, num_tokens / duration_s, int(sums[1]), *deltas, share)
+    return Score(sums[0] / num_tokens, num_tokens / duration_s, int(sums[1]), before, after, raised, share)
 
 
 def _deltas(

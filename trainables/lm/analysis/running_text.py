@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from trainables.errors import InputError
-from trainables.lm import noise
 from trainables.lm.analysis.trained_model import Trained
 from trainables.lm.evaluation import windows_with_noise
 from trainables.lm.network import AttachedRecoder, Run
 from trainables.lm.noise import Noise
+from trainables.lm.shapes import num_copies
 from trainables.lm.streams import NO_TARGET, Streams, Window
 
 Numbers = NDArray[np.float64]
@@ -95,7 +95,7 @@ def _runs(trained: Trained, attached: AttachedRecoder | None) -> Iterator[tuple[
 
 def _of_trace(trained: Trained, attached: AttachedRecoder, window: Window, run: Run, drawn: Noise) -> dict[str, Tensor]:
     assert run.trace
-    trace, copies = run.trace, noise.num_copies(attached.recoder)
+    trace, copies = run.trace, num_copies(attached.recoder)
     tops = (torch.stack(tops) for tops in (trace.tops, trace.recoded_tops))
     before, after = (trained.network.outputs(top, window.targets, drawn, copies)[1] for top in tops)
     sizes = torch.stack([alphas.mean(0) * gates for alphas, gates in zip(trace.alphas, trace.gates, strict=True)])

@@ -16,6 +16,7 @@ from trainables.lm.config import AnchoredEnsemble, FiniteDifference, McDropout, 
 from trainables.lm.gate_config import Chance
 from trainables.lm.network import AttachedRecoder, Network, Run
 from trainables.lm.noise import Noise
+from trainables.lm.shapes import num_copies
 from trainables.lm.signals.probe import Supervision
 from trainables.lm.streams import NO_TARGET, Window
 
@@ -71,7 +72,7 @@ def read(
     for part, window, run, drawn in _runs(network, sentences, start, attached, seed, recode_at):
         rows = [run.nats, run.nats, run.nats, torch.zeros_like(run.nats), torch.zeros_like(run.nats)]
         if run.trace and attached:
-            copies = noise.num_copies(attached.recoder)
+            copies = num_copies(attached.recoder)
             tops = (torch.stack(tops) for tops in (run.trace.tops, run.trace.recoded_tops))
             nats = [network.outputs(top, window.targets, drawn, copies)[1] for top in tops]
             rows = [run.nats, *nats, torch.stack(run.trace.before), torch.stack(run.trace.after)]
@@ -121,7 +122,7 @@ def _nats(network: Network, run: Run, targets: Tensor, drawn: Noise, attached: A
     if run.trace and attached:
         is_before = isinstance(attached.recoder.signal, Surprisal)
         tops = torch.stack(run.trace.tops if is_before else run.trace.recoded_tops)
-        return network.outputs(tops, targets, drawn, noise.num_copies(attached.recoder))[1]
+        return network.outputs(tops, targets, drawn, num_copies(attached.recoder))[1]
     assert run.tops is not None
     return network.outputs(run.tops, targets, drawn, 1)[1]
 

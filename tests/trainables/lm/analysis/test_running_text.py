@@ -13,8 +13,10 @@ from trainables.errors import InputError
 from trainables.lm import evaluation
 from trainables.lm.analysis import delta_and_loss, running_text, trained_model, uncertainty, word_groups
 from trainables.lm.analysis.garden_paths import GardenPath
-from trainables.lm.config import Chance, Evaluation, FixedStep, LearnedStep, McDropout, Recoder, Surprisal, Variational
+from trainables.lm.config import Evaluation, McDropout, Recoder, Surprisal, Variational
 from trainables.lm.corpus import Corpus
+from trainables.lm.gate_config import Chance
+from trainables.lm.step_config import FixedStep, LearnedStep
 
 SURPRISAL = Recoder(step=FixedStep(size=0.5))
 EQ44 = Recoder(signal=Surprisal(variant="eq44"), step=LearnedStep(start=0.25), gate=Chance())
