@@ -30,6 +30,16 @@ SCALES: Final[Mapping[Scale, str]] = {"graves": "Graves' sizes", "laptop": "lapt
 MOST_UPDATES: Final[Mapping[Scale, int]] = {"graves": 20, "laptop": 10}
 """Of PonderNet and early exit, all of which training runs."""
 
+GRU: Final[Mapping[str, object]] = {
+    "cell": "gru",
+    "training.learning_rate": 2e-3,
+    "training.max_gradient_norm": 1.0,
+    "training.num_iterations": 8000,
+    "training.report_every": 1000,
+}
+"""Of parity at a laptop's size, for all ways of halting: the tanh cell learns next to nothing with PonderNet in 4,000
+iterations, the GRU in 2,000 errs in 4 % of the sequences (one seed)."""
+
 SURE: Final = (0.5, 0.9)
 """How far the first class is ahead of the second where an early exit is taken."""
 
@@ -61,6 +71,9 @@ def _fixed_updates(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
 def _halting(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
     """ACT, PonderNet, fixed numbers of updates and exit by confidence, each with the same network."""
     base = _extrapolating(task.base(scale, size))
+    if size == "full" and scale == "laptop" and isinstance(base.data, Parity):
+        for path, value in GRU.items():
+            base = base.with_value(path, value)
     tests, most = base.evaluations, MOST_UPDATES[scale]
     taus, lambdas, counts = ((1e-3,), (0.2,), (1, 2)) if size == "smoke" else ((1e-3, 1e-2), (0.2, 0.4), (1, 2, 5, 10))
     median = _under(tests, {"median": Mass()})
