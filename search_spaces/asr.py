@@ -5,18 +5,26 @@ TIMIT without an ending, as in the paper. All conditions that differ only in tes
 training runs.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, Literal
 
-from search_spaces.asr_sizes import LIBRISPEECH_960, MINI_LIBRISPEECH, TIMIT, Task, base, laptop
+from search_spaces import asr_laptop
+from search_spaces.asr_conditions import (
+    ALWAYS,
+    AUTOREGRESSIVE,
+    OBJECTIVES,
+    equal_cost,
+    random_routing,
+    speech_sweep,
+    tested_as_trained,
+)
+from search_spaces.asr_laptop import demo
+from search_spaces.asr_sizes import LIBRISPEECH_960, MINI_LIBRISPEECH, TIMIT, Task, base
 from search_spaces.distributions import Choice, Distribution, Real
 from search_spaces.size import Size, sized_name
-from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep, SweepFunction
+from search_spaces.sweep import Condition, Search, Sweep, SweepFunction
 from trainables.asr.config import (
-    AlwaysBig,
-    AlwaysSmall,
-    AsrConfig,
     Budget,
     CausalConvolution,
     Convolutional,
@@ -27,82 +35,11 @@ from trainables.asr.config import (
     Random,
     Surprisal,
 )
-from trainables.asr.data.config import LibriSpeech, Synthetic
-from trainables.asr.macs import plain_width
-
-AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
-CLAIMS: Final = "search_spaces.asr_published:claims"
-OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))
-ALWAYS = (
-    Condition("always_small", {"controller": AlwaysSmall()}),
-    Condition("always_big", {"controller": AlwaysBig()}),
-)
-LOW_RATE: Final = 0.3
-"""A rate of the big network well below the paper's, beside which routing is asked of a plain network of equal cost."""
+from trainables.asr.data.config import LibriSpeech
 
 BIASES = 10
 LARGEST_RAISE: Final = 4.0
 """Of the controller's bias in appendix B, from its fitted value in uniform steps; the text does not say how many."""
-
-
-def demo(size: Size = "full") -> Sweep:
-    """Surprisal against random and fixed routing on synthetic speech, in minutes on a laptop."""
-    if size == "smoke":
-        few = Synthetic(num_train_utterances=24, num_validation_utterances=6, num_test_utterances=6)
-        config = laptop(few, num_epochs=2, num_pretraining_epochs=1)
-    else:
-        config = laptop(Synthetic(), num_epochs=10, num_pretraining_epochs=4, keep_every=3)
-        config = config.with_value("training.batch_size", 8).with_value("training.learning_rate", 4e-3)
-    conditions = (Condition("surprisal"), *_random(config), *ALWAYS)
-    about = "Surprisal, random and fixed routing on synthetic speech; small networks, 2 seeds."
-    return _sweep("demo", size, about, config, conditions, reference="random", seeds=(1, 2), smoke_seeds=(1, 2))
-
-
-def laptop_librispeech(size: Size = "full") -> Sweep:
-    """Small nets on an hour of LibriSpeech, trained until CTC has left its blank plateau: minutes a run."""
-    excerpt = "120 utterances of LibriSpeech, 1 seed" if size == "smoke" else "an hour of LibriSpeech, 3 seeds"
-    config = _laptop_librispeech(size)
-    conditions = (*ALWAYS, Condition("surprisal"), *_random(config))
-    about = f"Surprisal, random and fixed routing on {excerpt}; small networks."
-    return _sweep("laptop_librispeech", size, about, config, conditions, reference="always_small", seeds=(1, 2, 3))
-
-
-def _laptop_librispeech(size: Size) -> AsrConfig:
-    if size == "smoke":
-        few = LibriSpeech(num_train_utterances=120, num_validation_utterances=12, num_test_utterances=24)
-        return laptop(few, num_epochs=18, num_pretraining_epochs=6, keep_every=4)
-    config = laptop(LibriSpeech(), num_epochs=40, num_pretraining_epochs=6, keep_every=4)
-    # with a faster decay some seeds never leave the plateau
-    return config.with_value("training.decay", 0.98)
-
-
-def equal_cost_laptop(size: Size = "full") -> Sweep:
-    """Routing against plain networks of equal cost; small nets on an hour of LibriSpeech."""
-    excerpt = "120 utterances of LibriSpeech" if size == "smoke" else "an hour of LibriSpeech"
-    return _equal_cost("equal_cost_laptop", size, f"{excerpt}, small networks", _laptop_librispeech(size), mu=0.5)
-
-
-def laptop_size(size: Size = "full") -> Sweep:
-    """The small and the big network alone, at three widths of the layers around them and two of the big network.
-
-    Finds a size for a laptop at which the big network is worth its cost; without that no routing can be.
-    """
-    few = LibriSpeech(num_train_utterances=40, num_validation_utterances=6, num_test_utterances=8)
-    config = laptop(few if size == "smoke" else LibriSpeech(), num_epochs=20, num_pretraining_epochs=4, keep_every=4)
-    config = config.with_value("training.batch_size", 8).with_value("training.num_epochs", 2 if size == "smoke" else 20)
-    networks = {"small": {"controller": AlwaysSmall()}} | {
-        f"big={width}": {"controller": AlwaysBig(), "network.big_hidden_size": width} for width in (512, 2048)
-    }
-    conditions = [
-        Condition(
-            f"around={around},{name}",
-            {"network.pre_hidden_size": around, "network.post_hidden_size": around, **values},
-        )
-        for around in (16, 32, 64)
-        for name, values in networks.items()
-    ]
-    about = "Small and big network alone, three widths of the layers around them; a laptop's sizes, Mini-LibriSpeech."
-    return _sweep("laptop_size", size, about, config, conditions, reference="around=32,small", seeds=(1, 2))
 
 
 def _table2(name: str, task: Task, size: Size) -> Sweep:
@@ -110,14 +47,14 @@ def _table2(name: str, task: Task, size: Size) -> Sweep:
     config = base(task, size)
     conditions = (
         Condition("surprisal"),
-        *_random(config),
+        *random_routing(config),
         Condition("learned", {"controller": Learned()}),
         Condition("learned_paper", {"controller": Learned(penalty="paper", weight=1e-3)}),
         Condition("learned_released", {"controller": Learned(gate_input="pre_net", penalty="released", weight=1e-3)}),
         *ALWAYS,
     )
     about = f"Table 2 on {task.title}: surprisal, random, learned and fixed routing."
-    return _sweep(name, size, about, config, conditions, reference="random")
+    return speech_sweep(name, size, about, config, conditions, reference="random")
 
 
 def _appendix_a(name: str, task: Task, size: Size, kind: Literal["model1", "model2", "model3"]) -> Sweep:
@@ -140,19 +77,19 @@ def _ablation(
         (
             Evaluation(name="random", controller=Random()),
             Evaluation(name="surprisal", controller=surprisal),
-            *(Evaluation(name="random_matched", controller=c.values["controller"]) for c in _random(config)[1:]),
+            *(Evaluation(name="random_matched", controller=c.values["controller"]) for c in random_routing(config)[1:]),
         ),
     )
-    controllers = {"surprisal": surprisal} | {one.name: one.values["controller"] for one in _random(config)}
+    controllers = {"surprisal": surprisal} | {one.name: one.values["controller"] for one in random_routing(config)}
     conditions = [
         Condition(f"{'ar' if read == 'ar_features' else 'no_ar'},{kind}", {"inputs": read, "controller": controller})
         for read in inputs
         for kind, controller in controllers.items()
     ]
-    fixed = [_tested_as_trained(one) for one in ALWAYS]
+    fixed = [tested_as_trained(one) for one in ALWAYS]
     about = f"{task.title}: surprisal in training (conditions) and in testing (evaluations), on and off"
     about += ", with AR features and without." if len(inputs) > 1 else f"; {config.network.kind} network."
-    return _sweep(name, size, about, config, (*conditions, *fixed), reference="ar,random")
+    return speech_sweep(name, size, about, config, (*conditions, *fixed), reference="ar,random")
 
 
 def _controller_bias(name: str, task: Task, size: Size) -> Sweep:
@@ -167,8 +104,8 @@ def _controller_bias(name: str, task: Task, size: Size) -> Sweep:
     )
     config = base(task, size).with_value("evaluations", raised)
     about = f"Appendix B on {task.title}: {BIASES} biases from the fitted b to b + 4, on the same trained models."
-    conditions = (Condition("surprisal"), _matched_random(task), _tested_as_trained(ALWAYS[1]))
-    return _sweep(name, size, about, config, conditions)
+    conditions = (Condition("surprisal"), _matched_random(task), tested_as_trained(ALWAYS[1]))
+    return speech_sweep(name, size, about, config, conditions)
 
 
 def _deterministic(name: str, task: Task, size: Size) -> Sweep:
@@ -181,7 +118,7 @@ def _deterministic(name: str, task: Task, size: Size) -> Sweep:
     )
     about = f"Appendix C on {task.title}: stochastic or deterministic routing in training x in testing."
     with_control = (*conditions, _matched_random(task))
-    return _sweep(name, size, about, config, with_control, reference="train_stochastic")
+    return speech_sweep(name, size, about, config, with_control, reference="train_stochastic")
 
 
 def _lambda_grid(name: str, task: Task, size: Size) -> Sweep:
@@ -195,7 +132,7 @@ def _lambda_grid(name: str, task: Task, size: Size) -> Sweep:
     conditions = [Condition(f"{gate.penalty},lambda={gate.weight:g}", {"controller": gate}) for gate in gates]
     about = f"Appendix D on {task.title}: lambda of the learned controller under each of the three penalties."
     config = base(task, size)
-    return _sweep(name, size, about, config, (*_random(config), *conditions), reference="random")
+    return speech_sweep(name, size, about, config, (*random_routing(config), *conditions), reference="random")
 
 
 def _ar_corpus(name: str, task: Task, size: Size) -> Sweep:
@@ -207,7 +144,7 @@ def _ar_corpus(name: str, task: Task, size: Size) -> Sweep:
         for kind, controller in (("surprisal", Surprisal(mu=task.mu)), ("random", Random(p_big=task.mu)))
     ]
     about = f"The autoregressive model of {task.title} learnt from the task's own audio or from a larger corpus."
-    return _sweep(name, size, about, base(task, size), conditions, reference="own_audio,surprisal")
+    return speech_sweep(name, size, about, base(task, size), conditions, reference="own_audio,surprisal")
 
 
 def _search(name: str, task: Task, size: Size, learned: Learned | None = None) -> Sweep:
@@ -246,39 +183,14 @@ def _budget(name: str, task: Task, size: Size) -> Sweep:
         for macs in budgets
     ]
     about = f"{task.title}: surprisal routing fitted to a budget of multiply-accumulates per frame."
-    return _sweep(name, size, about, base(task, size), (*conditions, _matched_random(task), *ALWAYS), "always_big")
+    return speech_sweep(
+        name, size, about, base(task, size), (*conditions, _matched_random(task), *ALWAYS), "always_big"
+    )
 
 
 def _equal_cost_of(name: str, task: Task, size: Size) -> Sweep:
     """Routing against plain networks of equal cost, on a corpus of the paper."""
-    return _equal_cost(name, size, task.title, base(task, size), task.mu)
-
-
-def _equal_cost(name: str, size: Size, title: str, config: AsrConfig, mu: float) -> Sweep:
-    """Each of surprisal and random routing, at two rates, beside an always big network narrow enough to cost the same.
-
-    With AR features all pay for the autoregressive model; on frames only surprisal does, and so does its plain rival,
-    by a wider network.
-    """
-    conditions = [
-        condition
-        for prefix, inputs, rates in (("ar", "ar_features", (LOW_RATE, mu)), ("no_ar", "frames", (mu,)))
-        for rate in rates
-        for controller in (Surprisal(mu=rate), Random(p_big=rate))
-        for routed in [Condition(f"{prefix},{controller.kind}_{rate:g}", {"inputs": inputs, "controller": controller})]
-        for condition in (routed, _plain(config, routed))
-    ]
-    about = f"Surprisal and random routing, each beside a plain network of equal cost; {title}."
-    reference = f"ar,surprisal_{mu:g},plain"
-    return _sweep(name, size, about, config, (*ALWAYS, *conditions), reference)
-
-
-def _plain(config: AsrConfig, routed: Condition) -> Condition:
-    """An always big network of the width with which it costs what the routed one does."""
-    for path, value in routed.values.items():
-        config = config.with_value(path, value)
-    width = {"controller": AlwaysBig(), "network.big_hidden_size": plain_width(config)}
-    return Condition(f"{routed.name},plain", {"inputs": config.inputs} | width)
+    return equal_cost(name, size, task.title, base(task, size), task.mu)
 
 
 def ar_encoder(size: Size = "full") -> Sweep:
@@ -291,7 +203,7 @@ def ar_encoder(size: Size = "full") -> Sweep:
         for routing, controller in (("surprisal", Surprisal(mu=mu)), (f"random_p{mu:g}", Random(p_big=mu)))
     ]
     about = "Mini-LibriSpeech: the autoregressive model's encoder: GRU, causal convolution, masked self-attention."
-    return _sweep("ar_encoder", size, about, base(MINI_LIBRISPEECH, size), conditions, reference="gru,surprisal")
+    return speech_sweep("ar_encoder", size, about, base(MINI_LIBRISPEECH, size), conditions, reference="gru,surprisal")
 
 
 def joint_training(size: Size = "full") -> Sweep:
@@ -300,48 +212,12 @@ def joint_training(size: Size = "full") -> Sweep:
     joint = [Condition(f"joint,ar_loss_weight={weight:g}", {"ar_loss_weight": weight}) for weight in weights]
     about = "Mini-LibriSpeech: the autoregressive model frozen or trained on; an open question of the paper."
     conditions = (Condition("frozen"), *joint, _matched_random(MINI_LIBRISPEECH))
-    return _sweep("joint_training", size, about, base(MINI_LIBRISPEECH, size), conditions, reference="frozen")
-
-
-def _random(config: AsrConfig) -> tuple[Condition, ...]:
-    """Random routing at the paper's half and at the surprisal controller's own mean rate, where that is another."""
-    mu = config.controller.mu if isinstance(config.controller, Surprisal) else 0.5
-    matched = (Condition(f"random_p{mu:g}", {"controller": Random(p_big=mu)}),) if mu != Random().p_big else ()
-    return (Condition("random", {"controller": Random()}), *matched)
+    return speech_sweep("joint_training", size, about, base(MINI_LIBRISPEECH, size), conditions, reference="frozen")
 
 
 def _matched_random(task: Task) -> Condition:
     """Random routing in training and testing at the rate that the task's surprisal controller is fitted to."""
-    return _tested_as_trained(Condition(f"random_p{task.mu:g}", {"controller": Random(p_big=task.mu)}))
-
-
-def _tested_as_trained(condition: Condition) -> Condition:
-    """The same with one evaluation, under its own controller."""
-    return Condition(condition.name, {"evaluations": (Evaluation(),)} | dict(condition.values), condition.resources)
-
-
-def _sweep(
-    name: str,
-    size: Size,
-    description: str,
-    config: AsrConfig,
-    conditions: Iterable[Condition],
-    reference: str | None = None,
-    seeds: tuple[int, ...] = (1, 2, 3, 4, 5),
-    smoke_seeds: tuple[int, ...] = (1,),
-) -> Sweep:
-    return Sweep(
-        name=sized_name(f"asr.{name}", size),
-        description=description,
-        trainable="trainables.asr.train",
-        claims=CLAIMS,
-        base=config,
-        conditions=tuple(conditions),
-        objectives=OBJECTIVES,
-        seeds=smoke_seeds if size == "smoke" else seeds,
-        reference=reference,
-        prerequisites=(AUTOREGRESSIVE,),
-    )
+    return tested_as_trained(Condition(f"random_p{task.mu:g}", {"controller": Random(p_big=task.mu)}))
 
 
 Study = Callable[[str, Task, Size], Sweep]
@@ -382,9 +258,7 @@ FIRST: Final = "demo"
 
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "demo": demo,
-    "laptop_librispeech": laptop_librispeech,
-    "laptop_size": laptop_size,
-    "equal_cost_laptop": equal_cost_laptop,
+    **asr_laptop.SWEEPS,
     "ar_encoder": ar_encoder,
     "joint_training": joint_training,
     **{name: partial(study, name, MINI_LIBRISPEECH) for name, study in ON_MINI_LIBRISPEECH.items()},

@@ -1,0 +1,82 @@
+"""What sweeps of speech recognisers are made of: ways of routing as conditions, and the rest of a sweep."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from search_spaces.size import Size, sized_name
+from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Sweep
+from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Random, Surprisal
+from trainables.asr.macs import plain_width
+
+AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
+CLAIMS: Final = "search_spaces.asr_published:claims"
+OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))
+ALWAYS = (
+    Condition("always_small", {"controller": AlwaysSmall()}),
+    Condition("always_big", {"controller": AlwaysBig()}),
+)
+LOW_RATE: Final = 0.3
+"""A rate of the big network well below the paper's, beside which routing is asked of a plain network of equal cost."""
+
+
+def random_routing(config: AsrConfig) -> tuple[Condition, ...]:
+    """Random routing at the paper's half and at the surprisal controller's own mean rate, where that is another."""
+    mu = config.controller.mu if isinstance(config.controller, Surprisal) else 0.5
+    matched = (Condition(f"random_p{mu:g}", {"controller": Random(p_big=mu)}),) if mu != Random().p_big else ()
+    return (Condition("random", {"controller": Random()}), *matched)
+
+
+def tested_as_trained(condition: Condition) -> Condition:
+    """The same with one evaluation, under its own controller."""
+    return Condition(condition.name, {"evaluations": (Evaluation(),)} | dict(condition.values), condition.resources)
+
+
+def equal_cost(name: str, size: Size, title: str, config: AsrConfig, mu: float) -> Sweep:
+    """Each of surprisal and random routing, at two rates, beside an always big network narrow enough to cost the same.
+
+    With AR features all pay for the autoregressive model; on frames only surprisal does, and so does its plain rival,
+    by a wider network.
+    """
+    conditions = [
+        condition
+        for prefix, inputs, rates in (("ar", "ar_features", (LOW_RATE, mu)), ("no_ar", "frames", (mu,)))
+        for rate in rates
+        for controller in (Surprisal(mu=rate), Random(p_big=rate))
+        for routed in [Condition(f"{prefix},{controller.kind}_{rate:g}", {"inputs": inputs, "controller": controller})]
+        for condition in (routed, plain(config, routed))
+    ]
+    about = f"Surprisal and random routing, each beside a plain network of equal cost; {title}."
+    reference = f"ar,surprisal_{mu:g},plain"
+    return speech_sweep(name, size, about, config, (*ALWAYS, *conditions), reference)
+
+
+def plain(config: AsrConfig, routed: Condition) -> Condition:
+    """An always big network of the width with which it costs what the routed one does."""
+    for path, value in routed.values.items():
+        config = config.with_value(path, value)
+    width = {"controller": AlwaysBig(), "network.big_hidden_size": plain_width(config)}
+    return Condition(f"{routed.name},plain", {"inputs": config.inputs} | width)
+
+
+def speech_sweep(
+    name: str,
+    size: Size,
+    description: str,
+    config: AsrConfig,
+    conditions: Iterable[Condition],
+    reference: str | None = None,
+    seeds: tuple[int, ...] = (1, 2, 3, 4, 5),
+    smoke_seeds: tuple[int, ...] = (1,),
+) -> Sweep:
+    return Sweep(
+        name=sized_name(f"asr.{name}", size),
+        description=description,
+        trainable="trainables.asr.train",
+        claims=CLAIMS,
+        base=config,
+        conditions=tuple(conditions),
+        objectives=OBJECTIVES,
+        seeds=smoke_seeds if size == "smoke" else seeds,
+        reference=reference,
+        prerequisites=(AUTOREGRESSIVE,),
+    )

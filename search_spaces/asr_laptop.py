@@ -1,0 +1,119 @@
+"""Sweeps of speech recognisers at a laptop's sizes: minutes a replicate on one thread."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from search_spaces.asr_conditions import ALWAYS, equal_cost, plain, random_routing, speech_sweep
+from search_spaces.asr_sizes import laptop
+from search_spaces.size import Size
+from search_spaces.sweep import Condition, Sweep, SweepFunction
+from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Learned, Random, Surprisal
+from trainables.asr.data.config import LibriSpeech, Synthetic
+
+
+def demo(size: Size = "full") -> Sweep:
+    """Surprisal against random and fixed routing on synthetic speech, in minutes on a laptop."""
+    if size == "smoke":
+        few = Synthetic(num_train_utterances=24, num_validation_utterances=6, num_test_utterances=6)
+        config = laptop(few, num_epochs=2, num_pretraining_epochs=1)
+    else:
+        config = laptop(Synthetic(), num_epochs=10, num_pretraining_epochs=4, keep_every=3)
+        config = config.with_value("training.batch_size", 8).with_value("training.learning_rate", 4e-3)
+    conditions = (Condition("surprisal"), *random_routing(config), *ALWAYS)
+    about = "Surprisal, random and fixed routing on synthetic speech; small networks, 2 seeds."
+    return speech_sweep("demo", size, about, config, conditions, reference="random", seeds=(1, 2), smoke_seeds=(1, 2))
+
+
+def laptop_librispeech(size: Size = "full") -> Sweep:
+    """Small nets on an hour of LibriSpeech, trained until CTC has left its blank plateau: minutes a run."""
+    excerpt = "120 utterances of LibriSpeech, 1 seed" if size == "smoke" else "an hour of LibriSpeech, 3 seeds"
+    config = _laptop_librispeech(size)
+    conditions = (*ALWAYS, Condition("surprisal"), *random_routing(config))
+    about = f"Surprisal, random and fixed routing on {excerpt}; small networks."
+    return speech_sweep(
+        "laptop_librispeech", size, about, config, conditions, reference="always_small", seeds=(1, 2, 3)
+    )
+
+
+def _laptop_librispeech(size: Size) -> AsrConfig:
+    if size == "smoke":
+        few = LibriSpeech(num_train_utterances=120, num_validation_utterances=12, num_test_utterances=24)
+        return laptop(few, num_epochs=18, num_pretraining_epochs=6, keep_every=4)
+    config = laptop(LibriSpeech(), num_epochs=40, num_pretraining_epochs=6, keep_every=4)
+    # with a faster decay some seeds never leave the plateau
+    return config.with_value("training.decay", 0.98)
+
+
+def equal_cost_laptop(size: Size = "full") -> Sweep:
+    """Routing against plain networks of equal cost; small nets on an hour of LibriSpeech."""
+    excerpt = "120 utterances of LibriSpeech" if size == "smoke" else "an hour of LibriSpeech"
+    return equal_cost("equal_cost_laptop", size, f"{excerpt}, small networks", _laptop_librispeech(size), mu=0.5)
+
+
+def _mini_librispeech(size: Size) -> AsrConfig:
+    """5.3 hours of speech in 20 epochs; small, a minute of it in 2."""
+    few = LibriSpeech(num_train_utterances=40, num_validation_utterances=6, num_test_utterances=8)
+    num_epochs = 2 if size == "smoke" else 20
+    config = laptop(few if size == "smoke" else LibriSpeech(), num_epochs, num_pretraining_epochs=4, keep_every=4)
+    return config.with_value("training.batch_size", 8)
+
+
+def _around(width: int) -> dict[str, object]:
+    """Units of the layers before and behind the small and the big network."""
+    return {"network.pre_hidden_size": width, "network.post_hidden_size": width}
+
+
+def laptop_size(size: Size = "full") -> Sweep:
+    """The small and the big network alone, at three widths of the layers around them and two of the big network.
+
+    Finds a size for a laptop at which the big network is worth its cost; without that no routing can be.
+    """
+    networks = {"small": {"controller": AlwaysSmall()}} | {
+        f"big={width}": {"controller": AlwaysBig(), "network.big_hidden_size": width} for width in (512, 2048)
+    }
+    conditions = [
+        Condition(f"around={around},{name}", {**_around(around), **values})
+        for around in (16, 32, 64)
+        for name, values in networks.items()
+    ]
+    about = "Small and big network alone, three widths of the layers around them; a laptop's sizes, Mini-LibriSpeech."
+    return speech_sweep(
+        "laptop_size", size, about, _mini_librispeech(size), conditions, reference="around=32,small", seeds=(1, 2)
+    )
+
+
+def laptop_table2(size: Size = "full") -> Sweep:
+    """Table 2 at a size at which the big network beats the small one, with plain networks of equal cost.
+
+    The ablation, deterministic routing and raised biases are tests of the same trained models.
+    """
+    config = _mini_librispeech(size)
+    for path, value in (_around(16) | {"network.big_hidden_size": 2048}).items():
+        config = config.with_value(path, value)
+    surprisal, random = Surprisal(mu=0.5), Random(p_big=0.5)
+    deterministic = Evaluation(name="deterministic", routing="deterministic")
+    raised = (Evaluation(name=f"bias_{by}", bias_raise=by, checkpoint_of=Evaluation().name) for by in (1, 2, 3, 4))
+    with_random, with_surprisal = (Evaluation(name=f"tested_{one.kind}", controller=one) for one in (random, surprisal))
+    routed = (
+        Condition(
+            "surprisal",
+            {"controller": surprisal, "evaluations": (Evaluation(), deterministic, with_random, *raised)},
+        ),
+        Condition("random", {"controller": random, "evaluations": (Evaluation(), with_surprisal)}),
+    )
+    learned = (
+        Condition("learned", {"controller": Learned()}),
+        Condition("learned_paper", {"controller": Learned(penalty="paper", weight=1e-3)}),
+        Condition("learned_released", {"controller": Learned(gate_input="pre_net", penalty="released", weight=1e-3)}),
+    )
+    rivals = (plain(config, Condition(one.name, {"controller": one.values["controller"]})) for one in routed)
+    about = "Table 2 with small nets around a wide big one, 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
+    return speech_sweep("laptop_table2", size, about, config, (*routed, *learned, *rivals, *ALWAYS), "random")
+
+
+SWEEPS: Final[Mapping[str, SweepFunction]] = {
+    "laptop_librispeech": laptop_librispeech,
+    "equal_cost_laptop": equal_cost_laptop,
+    "laptop_size": laptop_size,
+    "laptop_table2": laptop_table2,
+}
