@@ -59,8 +59,7 @@ class Command:
 
     def is_training(self) -> bool:
         assert self._process.poll() is None, self.said
-        journals = [path.read_text() for path in Path("runs/replicates/tiny.sweep").glob("*/journal.jsonl")]
-        return sum('"valid_error@plain"' in text for text in journals) >= 2
+        return num_training() >= 2
 
     def code(self) -> int:
         return self._process.wait(LIMIT_S)
@@ -68,6 +67,12 @@ class Command:
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
+
+
+def num_training() -> int:
+    """How many replicates have reported an epoch."""
+    journals = [path.read_text() for path in Path("runs/replicates/tiny.sweep").glob("*/journal.jsonl")]
+    return sum('"valid_error@plain"' in text for text in journals)
 
 
 def process_of_ray(name: str, parent: int) -> int:
@@ -113,6 +118,29 @@ def test_a_local_ray_that_is_killed_is_started_again_and_the_work_goes_on(workpl
     assert f"Ray on this machine has lost its process {name}; Ponderay starts Ray again" in command.said
     assert "Raylet is terminated" not in command.said
     assert "lost its worker in try" not in command.said
+    check_digits()
+
+
+def test_a_command_whose_shell_has_gone_starts_ray_again_too(workplace):
+    """As `nohup ponderay run SWEEP &` and a logout leave it; Ray ends orphans with a dead raylet by itself."""
+    Path("sleepy.py").write_text(SWEEP)
+    run = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:], stdout=open('log', 'wb'), stderr=-2).pid)"
+    command = [sys.executable, "-m", "orchestrator", "run", "sleepy.py:sleepy", "--cpus", "2"]
+    started = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", run, *command],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    pid = int(started.stdout)
+    try:
+        until(lambda: num_training() >= 2)
+        os.kill(process_of_ray("raylet", pid), signal.SIGKILL)
+        until(lambda: start_time(pid) in ("", "ended"))
+    finally:
+        kill(pid, start_time(pid))
+    assert "Ponderay starts Ray again" in Path("log").read_text()
     check_digits()
 
 
