@@ -29,4 +29,4 @@ def test_programs_get_statements_too():
     assert (statement["place"], statement["sweeps"]) == ("section 4.3, TIMIT", "asr.table2_timit")
     assert statement["command"] == "ponderay verify SWEEP"
     assert next(csv.DictReader(io.StringIO(printed("--format", "csv"))))["place"] == rows[0]["place"]
-    assert len(json.loads(printed("Figure 6.2", "--format", "json"))) == 1
+    assert len(json.loads(printed("Figure 6.1", "--format", "json"))) == 1

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import runpy
 import textwrap
 
 import pytest
@@ -49,7 +50,10 @@ def code_of(function) -> str:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_a_functions_example_runs(function):
+def test_a_functions_example_runs(function, tmp_path):
     code = code_of(function)
     assert len(code.splitlines()) > 3
-    exec(code, {"torch": torch, "nn": nn} | vars(BLOCKS["recurrent_cells"]) | vars(inspect.getmodule(function)))
+    (tmp_path / "example.py").write_text(code)
+    known = vars(BLOCKS["recurrent_cells"]) | vars(inspect.getmodule(function))
+    names = {name: value for name, value in known.items() if not name.startswith("__")}
+    runpy.run_path(str(tmp_path / "example.py"), names | {"torch": torch, "nn": nn})

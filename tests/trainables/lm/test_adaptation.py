@@ -296,7 +296,7 @@ def test_an_evaluation_reports_the_chosen_settings_and_their_cost(baseline, text
     assert found["macs_per_token"] > still["macs_per_token"] and found["preparation_macs"] > 0
     assert found["perplexity"] != still["perplexity"] and found["eval_tokens_per_s"] > 0
     network = Network(cfg, corpus.load(cfg.data).size)
-    network.load_state_dict(torch.load(baseline.folder / "2.pt")["network"])
+    network.load_state_dict(torch.load(baseline.folder / "2.pt", weights_only=True)["network"])
     prepared = adaptation.adapt(network, None, config, corpus.load(cfg.data), 1)
     assert prepared.valid.loss_nats == pytest.approx(found["valid_loss_nats"], rel=1e-6)
 
