@@ -95,6 +95,7 @@ class Connection:
     def __init__(self, num_cpus: int | None, is_verbose: bool) -> None:
         self._num_cpus, self._is_verbose = num_cpus, is_verbose
         self._wanted = os.environ.get("RAY_ADDRESS") or "local"
+        self._started: dict[int, str] = {}
         self.is_ours = not ray.is_initialized()
         self.is_local = self.is_ours and self._wanted == "local"
         if self.is_ours:
@@ -138,7 +139,7 @@ class Connection:
         """Ends what is left of a cluster that was started here, with all that its workers have started."""
         raylet = self.processes.get("raylet", (0, ""))[0]
         workers = with_variable(ray_internals.RAYLET_VARIABLE, str(raylet)) | children(raylet) if raylet else {}
-        for pid, started in [*workers.items(), *self.processes.values()]:
+        for pid, started in [*workers.items(), *self._started.items()]:
             kill(pid, started)
 
     def is_answering(self) -> bool:
@@ -161,6 +162,7 @@ class Connection:
         with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
             ray_internals.start_nothing_unasked()
         made_here: dict[str, Any] = {"num_cpus": self._num_cpus, "include_dashboard": False} if self.is_local else {}
+        held = children(os.getpid())
         try:
             ray.init(
                 address=address,
@@ -176,14 +178,22 @@ class Connection:
         except ConnectionError as error:
             raise InputError(f"No Ray cluster answers at RAY_ADDRESS={address}: {error}.") from None
         except Exception as error:  # Ray raises bare ones where a node does not come up in time
+            for pid, started in _children_since(held).items():
+                kill(pid, started)
             raise InputError(
                 f"Ray did not start at {address}: {str(error).splitlines()[0]} Run the same command again."
             ) from error
         finally:
             _set_sigterm(before)
+        self._started = _children_since(held)
         if not self._is_verbose:
             with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
                 ray_internals.quieten_raylet()
+
+
+def _children_since(held: dict[int, str]) -> dict[int, str]:
+    """What this process has started since it had the children `held`: of Ray also what watches and serves nobody."""
+    return {pid: started for pid, started in children(os.getpid()).items() if held.get(pid) != started}
 
 
 def _end_without_ray() -> None:

@@ -1,5 +1,8 @@
 """What the cluster has is asked for by a thread of its own, so that a head that is gone holds nobody up."""
 
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -53,3 +56,20 @@ def test_several_threads_may_ask(answers):
     for thread in threads:
         thread.join()
     assert {one.num_cpus for one in found} == {2.0} and len(found) == 400
+
+
+def test_a_start_that_fails_leaves_no_process_behind(monkeypatch):
+    """Where a node does not come up in time, Ray leaves its GCS server, monitor and dashboard behind."""
+    left = []
+
+    def come_up(**_):
+        left.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]))
+        raise TimeoutError("The node did not come up.")
+
+    monkeypatch.setattr(session.ray, "init", come_up)
+    monkeypatch.setattr(session.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(session.ray_token, "prepare", lambda address: None)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(InputError, match="did not start"):
+        session.Connection(1, is_verbose=False)
+    assert left[0].wait(60) == -signal.SIGKILL
