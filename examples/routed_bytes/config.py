@@ -1,9 +1,9 @@
 """What can be set: text, frozen byte model, transformer, controller, training."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ponderay import NOT_IN_KEY, Config
 
@@ -32,8 +32,18 @@ class ByteModel(Config):
     embedding: Count = 8
     hidden: Count = 32
     num_steps: Count = 3000
-    batch_size: Count = Field(1024, description="bytes to predict")
+    batch_size: Count = Field(32, description="sequences")
+    length: Count = Field(32, description="bytes of a sequence, all of which are predicted")
     learning_rate: Positive = 3e-3
+
+    @model_validator(mode="after")
+    def _some_bytes_are_predicted_from_all_that_is_read(self) -> Self:
+        if self.length <= self.num_read:
+            raise ValueError(
+                f"length must be more than num_read = {self.num_read}, but got {self.length}; "
+                f"give at least {self.num_read + 1}"
+            )
+        return self
 
 
 class Pretraining(Config):

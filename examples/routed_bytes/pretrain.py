@@ -5,7 +5,6 @@ import tempfile
 from pathlib import Path
 
 import torch
-from torch.nn import functional as F
 
 from ponderay import Metric, Trial
 from routed_bytes import sequences, text
@@ -22,18 +21,20 @@ def reads(config: Pretraining) -> object:
 
 def fingerprint(config: Pretraining) -> str:
     """Of the text."""
-    return text.fingerprint(config.text, config.byte_model.num_read)
+    return text.fingerprint(config.text, config.byte_model.length)
 
 
 def train(config: Pretraining, trial: Trial) -> None:
-    """Reports once, at the end; it takes seconds, so there is nothing to go on from."""
+    """Learns sequences from their first byte, as it is asked later, when nothing is known of what stands before.
+
+    Reports once, at the end; it takes seconds, so there is nothing to go on from.
+    """
     torch.manual_seed(config.seed)
     asked, parts = config.byte_model, text.parts(config.text)
     model, train_text = FrozenByteModel(asked), sequences.numbers(parts["train"])
     optimiser = torch.optim.AdamW(model.parameters())
     for step in range(1, asked.num_steps + 1):
-        drawn = sequences.drawn(train_text, asked.batch_size, asked.num_read + 1)
-        loss = F.cross_entropy(model(drawn[:, :-1])[:, -1], drawn[:, -1])
+        loss = model.surprisal(sequences.drawn(train_text, asked.batch_size, asked.length)).mean()
         sequences.descend(model, optimiser, loss, sequences.rate_at(step, asked.num_steps, asked.learning_rate))
     with torch.no_grad():
         nats = model.surprisal(sequences.numbers(parts["valid"])[None].long()).mean().item()

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from routed_bytes import cost, feed_forward, pretrain, sequences, text, train
-from routed_bytes.byte_model import FrozenByteModel
+from routed_bytes.byte_model import START, FrozenByteModel
 from routed_bytes.config import Text
 from routed_bytes.model import RoutedTransformer
 from routed_bytes.sweeps import gpu, laptop
@@ -113,6 +113,38 @@ def test_the_text_with_nothing_before_it_has_a_probability_too():
     model = FrozenByteModel(SMOKE.base.byte_model)
     all_bytes = torch.arange(256)[:, None]
     assert (-model.surprisal(all_bytes)).exp().sum().item() == pytest.approx(1, rel=1e-5)
+
+
+def pretrained(tmp_path, **changes):
+    """The config, and its frozen model."""
+    config = SMOKE.base.pretraining
+    config = config.model_copy(update={"byte_model": config.byte_model.model_copy(update=changes)})
+    pretrain.train(config, trial := FolderTrial(tmp_path / "byte_model"))
+    return config, pretrain.load(config, trial.restore())
+
+
+def test_what_stands_before_the_first_byte_is_trained(tmp_path, monkeypatch):
+    gradients, descend = [], sequences.descend
+
+    def watched(model, *rest):
+        descend(model, *rest)
+        gradients.append(model.embedding.weight.grad[START].abs().max().item())
+
+    monkeypatch.setattr(sequences, "descend", watched)
+    pretrained(tmp_path, num_steps=2)
+    assert len(gradients) == 2
+    assert min(gradients) > 0
+
+
+def test_the_first_byte_surprises_as_its_frequency_says(tmp_path):
+    config, model = pretrained(tmp_path, num_steps=400, length=16, batch_size=64)
+    read = sequences.numbers(text.parts(config.text)["train"])
+    shares = torch.bincount(read, minlength=256) / len(read)
+    entropy = torch.special.entr(shares).sum().item()
+    first = (shares * model.surprisal(torch.arange(256)[:, None])[:, 0]).sum().item()
+    assert first == pytest.approx(entropy, abs=0.1)  # a cross-entropy: not below it
+    later = model.surprisal(sequences.spread(read, 100, 32))[:, 8:].mean().item()
+    assert later < first - 0.3
 
 
 @pytest.mark.parametrize("name", ["random_25", "surprisal_25", "learned_25", "top_k_25"])
