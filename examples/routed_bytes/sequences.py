@@ -11,9 +11,9 @@ def numbers(content: bytes) -> Tensor:
     return torch.frombuffer(bytearray(content), dtype=torch.uint8)
 
 
-def drawn(text: Tensor, num_sequences: int, length: int) -> Tensor:
-    """Sequences (num_sequences, length) from places that torch's global stream draws, as int64."""
-    starts = torch.randint(len(text) - length + 1, (num_sequences,))
+def drawn(text: Tensor, num_sequences: int, length: int, order: torch.Generator) -> Tensor:
+    """Sequences (num_sequences, length) from places that `order` draws, as int64."""
+    starts = torch.randint(len(text) - length + 1, (num_sequences,), generator=order)
     return text[starts[:, None] + torch.arange(length)].long()
 
 

@@ -9,12 +9,11 @@ from routed_bytes.byte_model import START, FrozenByteModel
 from routed_bytes.config import Text
 from routed_bytes.model import RoutedTransformer
 from routed_bytes.sweeps import gpu, laptop
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from orchestrator.worker.contract import check_contract
 from ponderay import InputError
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError
+from trainables.conditional.macs import count_macs
 from trainables.conditional.route import mix
 
 SMOKE = laptop("smoke")
@@ -33,8 +32,7 @@ def built(name: str):
 
 
 def predicted(model, read):
-    torch.manual_seed(2)  # of a random controller
-    return model(read)
+    return model(read, torch.Generator().manual_seed(2))
 
 
 def test_all_ways_of_choosing_are_there():
@@ -63,14 +61,12 @@ def test_later_bytes_change_no_earlier_choice_or_probability(name):
 def test_counted_is_what_ran(name, is_training):
     config, model, read = built(name)
     model.train(is_training)
-    with FlopCounterMode(display=False) as counter, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+    with count_macs() as macs, torch.no_grad():
         big_share = predicted(model, read).chosen.double().mean().item()
-    # of causal attention torch counts the pairs with later bytes, too: T T where T (T + 1) / 2 are needed
+    # of causal attention the pairs with later bytes are counted, too: T T where T (T + 1) / 2 are needed
     later = config.model.num_layers * config.model.width * (config.model.context - 1)
     counted = cost.training_macs_per_token if is_training else cost.macs_per_token
-    assert counter.get_total_flops() == pytest.approx(
-        2 * read.numel() * (counted(config, big_share) + later), rel=1e-12
-    )
+    assert macs.total == pytest.approx(read.numel() * (counted(config, big_share) + later), rel=1e-12)
     if not name.startswith("always"):
         assert 0 < big_share < 1
 
@@ -94,7 +90,7 @@ def test_routed_and_masked_agree_in_outputs_and_gradients(name, monkeypatch):
 @pytest.mark.parametrize("name", ["surprisal_25", "entropy_25"])
 def test_a_quarter_of_the_text_that_fits_the_threshold_is_above_it(name):
     _, model, read = built(name)
-    assert model.told(read).float().mean() == pytest.approx(0.25, abs=0.01)
+    assert model.told(read, torch.Generator()).float().mean() == pytest.approx(0.25, abs=0.01)
 
 
 def test_surprisal_and_entropy_are_those_of_the_definition():
@@ -145,6 +141,45 @@ def test_the_first_byte_surprises_as_its_frequency_says(tmp_path):
     assert first == pytest.approx(entropy, abs=0.1)  # a cross-entropy: not below it
     later = model.surprisal(sequences.spread(read, 100, 32))[:, 8:].mean().item()
     assert later < first - 0.3
+
+
+class _EnoughError(Exception):
+    pass
+
+
+def beginning(name, product, tmp_path, monkeypatch):
+    """First weights and first batches of the condition's training."""
+    config, weights, batches = SMOKE.config(SMOKE.condition(name), 1), {}, []
+    draw, descend = sequences.drawn, sequences.descend
+
+    def drawn(*arguments):
+        batches.append(draw(*arguments))
+        return batches[-1]
+
+    def watched(model, *rest):
+        if len(batches) == 1:
+            weights.update({part: one.clone() for part, one in model.state_dict().items()})
+        if len(batches) == 3:
+            raise _EnoughError
+        descend(model, *rest)
+
+    with monkeypatch.context() as patch, pytest.raises(_EnoughError):
+        patch.setattr(sequences, "drawn", drawn)
+        patch.setattr(sequences, "descend", watched)
+        train.train(config, FolderTrial(tmp_path / name, product=product))
+    return weights, torch.stack(batches)
+
+
+def test_all_conditions_of_a_seed_begin_with_equal_weights_and_read_equal_batches(tmp_path, monkeypatch):
+    pretrained(tmp_path, num_steps=1)
+    product = FolderTrial(tmp_path / "byte_model").restore()
+    found = {name: beginning(name, product, tmp_path, monkeypatch) for name in CONDITIONS}
+    shared, batches = found.pop("always_small")
+    assert len(shared) > 20
+    for name, (weights, read) in found.items():
+        assert torch.equal(read, batches), name
+        for part, one in shared.items():
+            assert part == "threshold" or torch.equal(weights[part], one), (name, part)
 
 
 @pytest.mark.parametrize("name", ["random_25", "surprisal_25", "learned_25", "top_k_25"])
