@@ -100,6 +100,25 @@ class Transformer(Config):
     big_width: Count = 256
     context: Count = Field(128, description="bytes of a sequence")
 
+    @model_validator(mode="after")
+    def _heads_share_the_width(self) -> Self:
+        if self.width % self.num_heads:
+            below = self.width - self.width % self.num_heads
+            nearest = " or ".join(str(one) for one in (below, below + self.num_heads) if one)
+            raise ValueError(
+                f"width must be a multiple of num_heads = {self.num_heads}, but got {self.width}; give {nearest}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _big_is_bigger(self) -> Self:
+        if self.small_width >= self.big_width:
+            raise ValueError(
+                f"small_width must be less than big_width = {self.big_width}, but got {self.small_width}; "
+                "lower it or raise big_width"
+            )
+        return self
+
 
 class Training(Config):
     """AdamW; the rate rises over the first twentieth of the steps and falls to 0 by the last."""
@@ -108,7 +127,7 @@ class Training(Config):
     report_every: Count = 250
     batch_size: Count = 8
     learning_rate: Positive = 3e-3
-    weight_decay: float = 0.01
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
 
 
 class RoutedBytes(Config):

@@ -26,7 +26,7 @@ def consecutive(text: Tensor, context: int, num_sequences: int) -> Iterator[Tens
 
 def spread(text: Tensor, num_sequences: int, length: int) -> Tensor:
     """So many sequences at even distances, for what is measured of a text."""
-    starts = torch.linspace(0, len(text) - length, num_sequences).long()
+    starts = torch.arange(num_sequences) * (len(text) - length) // max(1, num_sequences - 1)
     return text[starts[:, None] + torch.arange(length)].long()
 
 

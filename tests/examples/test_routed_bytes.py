@@ -12,6 +12,7 @@ from routed_bytes.sweeps import gpu, laptop
 
 from orchestrator.worker.contract import check_contract
 from ponderay import InputError
+from tests.orchestrator.cli.test_main import call
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError
 from trainables.conditional.macs import count_macs
 from trainables.conditional.route import mix
@@ -210,6 +211,33 @@ def test_sequences_of_a_text_predict_each_byte_once():
         list(range(9, 17)),
         list(range(17, 21)),
     ]
+
+
+def test_sequences_are_spread_over_a_text_of_any_length():
+    read = torch.zeros(2**24 + 11, dtype=torch.uint8)  # the last place, 2^24 + 3, is no float32
+    read[-8:] = 1
+    assert sequences.spread(read, 3, 8).sum(1).tolist() == [0, 0, 8]
+    assert sequences.spread(torch.arange(10), 4, 4)[:, 0].tolist() == [0, 2, 4, 6]
+    assert sequences.spread(torch.arange(4), 2, 4).tolist() == [[0, 1, 2, 3]] * 2
+
+
+IMPOSSIBLE = {
+    "heads": ("model.width", 10, "width must be a multiple of num_heads = 4, but got 10; give 8 or 12"),
+    "fewer_units_than_heads": ("model.width", 3, "width must be a multiple of num_heads = 4, but got 3; give 4"),
+    "big_is_small": (
+        "model.small_width",
+        512,
+        "small_width must be less than big_width = 256, but got 512; lower it or raise big_width",
+    ),
+    "equal": ("model.big_width", 32, "small_width must be less than big_width = 32, but got 32; lower it or raise big_width"),
+    "all_read": ("byte_model.length", 6, "length must be more than num_read = 6, but got 6; give at least 7"),
+}
+
+
+@pytest.mark.parametrize(("name", "value", "told"), IMPOSSIBLE.values(), ids=list(IMPOSSIBLE))
+def test_impossible_models_are_refused_at_the_door(workplace, monkeypatch, capsys, name, value, told):
+    assert call(monkeypatch, "plan", "routed_bytes.sweeps:laptop", "--set", f"{name}={value}") == 2
+    assert told in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_text_that_is_not_there_is_told_with_its_remedy(monkeypatch, tmp_path):
