@@ -1,6 +1,5 @@
 """The frozen model: bytes read last, embedded, one hidden layer, the next byte (Bengio et al. 2003, JMLR 3, 1137)."""
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F

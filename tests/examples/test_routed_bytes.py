@@ -41,7 +41,13 @@ def test_all_ways_of_choosing_are_there():
     assert kinds == CONDITIONS
     for sweep in (SMOKE, laptop("full"), gpu("smoke"), gpu("full")):
         check_contract(sweep)
-    assert len(laptop("full").seeds) == 5
+    for sweep in (laptop("full"), gpu("full")):
+        by_rate = {
+            f"{kind}_{rate}" for kind in ("random", "surprisal", "entropy", "learned", "top_k") for rate in (25, 50)
+        }
+        assert {one.name for one in sweep.conditions} == {"always_small", "always_big"} | by_rate
+        assert [one.metric for one in sweep.objectives] == ["bits_per_byte", "macs_per_token"]
+        assert len(sweep.seeds) == 5
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
@@ -229,7 +235,11 @@ IMPOSSIBLE = {
         512,
         "small_width must be less than big_width = 256, but got 512; lower it or raise big_width",
     ),
-    "equal": ("model.big_width", 32, "small_width must be less than big_width = 32, but got 32; lower it or raise big_width"),
+    "equal": (
+        "model.big_width",
+        32,
+        "small_width must be less than big_width = 32, but got 32; lower it or raise big_width",
+    ),
     "all_read": ("byte_model.length", 6, "length must be more than num_read = 6, but got 6; give at least 7"),
 }
 
