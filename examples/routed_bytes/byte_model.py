@@ -1,6 +1,5 @@
 """The frozen model: bytes read last, embedded, one hidden layer, the next byte (Bengio et al. 2003, JMLR 3, 1137)."""
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -26,7 +25,8 @@ class FrozenByteModel(nn.Module):
     def forward(self, read: Int[Tensor, "B T"]) -> Float[Tensor, "B T 256"]:
         """Logits of the byte after each of those `read`, from it and those before it."""
         windows = F.pad(read, (self.num_read - 1, 0), value=START).unfold(1, self.num_read, 1)
-        return self.layers(self.embedding(windows).flatten(2))
+        logits: Tensor = self.layers(self.embedding(windows).flatten(2))
+        return logits
 
     def surprisal(self, read: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
         """-log p of each byte given those before it, in nats: known once the byte is read."""
@@ -35,4 +35,6 @@ class FrozenByteModel(nn.Module):
 
     def entropy(self, read: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
         """Of the byte after each of those read, in nats: known before that byte is."""
-        return torch.distributions.Categorical(logits=self(read)).entropy()
+        log_p = self(read).log_softmax(-1)
+        nats: Tensor = -(log_p.exp() * log_p).sum(-1)
+        return nats

@@ -1,9 +1,9 @@
 """What can be set: text, frozen byte model, transformer, controller, training."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ponderay import NOT_IN_KEY, Config
 
@@ -32,8 +32,18 @@ class ByteModel(Config):
     embedding: Count = 8
     hidden: Count = 32
     num_steps: Count = 3000
-    batch_size: Count = Field(1024, description="bytes to predict")
+    batch_size: Count = Field(32, description="sequences")
+    length: Count = Field(32, description="bytes of a sequence, all of which are predicted")
     learning_rate: Positive = 3e-3
+
+    @model_validator(mode="after")
+    def _some_bytes_are_predicted_from_all_that_is_read(self) -> Self:
+        if self.length <= self.num_read:
+            raise ValueError(
+                f"length must be more than num_read = {self.num_read}, but got {self.length}; "
+                f"give at least {self.num_read + 1}"
+            )
+        return self
 
 
 class Pretraining(Config):
@@ -90,6 +100,25 @@ class Transformer(Config):
     big_width: Count = 256
     context: Count = Field(128, description="bytes of a sequence")
 
+    @model_validator(mode="after")
+    def _heads_share_the_width(self) -> Self:
+        if self.width % self.num_heads:
+            below = self.width - self.width % self.num_heads
+            nearest = " or ".join(str(one) for one in (below, below + self.num_heads) if one)
+            raise ValueError(
+                f"width must be a multiple of num_heads = {self.num_heads}, but got {self.width}; give {nearest}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _big_is_bigger(self) -> Self:
+        if self.small_width >= self.big_width:
+            raise ValueError(
+                f"small_width must be less than big_width = {self.big_width}, but got {self.small_width}; "
+                "lower it or raise big_width"
+            )
+        return self
+
 
 class Training(Config):
     """AdamW; the rate rises over the first twentieth of the steps and falls to 0 by the last."""
@@ -98,7 +127,7 @@ class Training(Config):
     report_every: Count = 250
     batch_size: Count = 8
     learning_rate: Positive = 3e-3
-    weight_decay: float = 0.01
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
 
 
 class RoutedBytes(Config):

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from routed_bytes.byte_model import NUM_BYTES, FrozenByteModel
 from routed_bytes.config import Always, ByRate, RoutedBytes, Transformer
 from routed_bytes.feed_forward import RoutedFeedForward
+from trainables import rng
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,20 +34,26 @@ class RoutedTransformer(nn.Module):
         byte_model: for the controllers that ask it; else None.
     """
 
+    threshold: Tensor
+
     def __init__(self, config: RoutedBytes, byte_model: FrozenByteModel | None) -> None:
         super().__init__()
-        model, self.controller, self.byte_model = config.model, config.controller, byte_model
+        model, self.controller = config.model, config.controller
         self.register_buffer("threshold", torch.zeros(()))
         self.bytes = nn.Embedding(NUM_BYTES, model.width)
         self.positions = nn.Embedding(model.context, model.width)
-        for embedding in (self.bytes, self.positions):
-            nn.init.normal_(embedding.weight, std=0.02)
         self.layers = nn.ModuleList(_Layer(config) for _ in range(model.num_layers))
         self.norm, self.head = nn.LayerNorm(model.width), nn.Linear(model.width, NUM_BYTES, bias=False)
+        self._draw_weights(config.seed)
+        self.byte_model = byte_model  # which has its weights
 
-    def forward(self, read: Int[Tensor, "B T"]) -> Predicted:
-        """Logits of the byte after each of those read, at most `context` of a sequence."""
-        told = self.told(read)
+    def forward(self, read: Int[Tensor, "B T"], routing: torch.Generator) -> Predicted:
+        """Logits of the byte after each of those read, at most `context` of a sequence.
+
+        Args:
+            routing: on the CPU; a random controller draws from it.
+        """
+        told = self.told(read, routing)
         x = self.bytes(read) + self.positions.weight[: read.shape[1]]
         chosen, penalty = [], x.new_zeros(())
         for layer in self.layers:
@@ -55,13 +62,13 @@ class RoutedTransformer(nn.Module):
             penalty = penalty + routed.penalty
         return Predicted(self.head(self.norm(x)), torch.stack(chosen), penalty)
 
-    def told(self, read: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"] | None:
+    def told(self, read: Int[Tensor, "B T"], routing: torch.Generator) -> Bool[Tensor, "B T"] | None:
         """The choice that holds in all layers; None where each layer has its own."""
         match self.controller:
             case Always(kind=kind):
                 return torch.full(read.shape, kind == "always_big", device=read.device)
             case ByRate(kind="random", rate=rate):
-                return (torch.rand(read.shape) < rate).to(read.device)
+                return (torch.rand(read.shape, generator=routing) < rate).to(read.device)
             case ByRate():
                 return self.measured(read) > self.threshold
         return None
@@ -75,7 +82,18 @@ class RoutedTransformer(nn.Module):
 
     def fit_threshold(self, read: Int[Tensor, "B T"]) -> None:
         """Lets the share `rate` of these bytes exceed it."""
+        assert isinstance(self.controller, ByRate)
         self.threshold.copy_(torch.quantile(self.measured(read), 1 - self.controller.rate))
+
+    def _draw_weights(self, seed: int) -> None:
+        """Those of a part depend on the seed and its name alone: what two controllers share begins equal."""
+        with torch.random.fork_rng(devices=[]):
+            for name, part in self.named_modules():
+                torch.manual_seed(rng.derive(seed, "weights", name))
+                if isinstance(part, nn.Linear | nn.Embedding):
+                    part.reset_parameters()
+                if isinstance(part, nn.Embedding):
+                    nn.init.normal_(part.weight, std=0.02)
 
 
 class _Layer(nn.Module):
@@ -100,4 +118,5 @@ class _Attention(nn.Module):
         # B T 3H -> three of B heads T H/heads
         query, key, value = self.inputs(x).unflatten(2, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
         attended = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return self.outputs(attended.transpose(1, 2).flatten(2))
+        outputs: Tensor = self.outputs(attended.transpose(1, 2).flatten(2))
+        return outputs

@@ -11,9 +11,9 @@ def numbers(content: bytes) -> Tensor:
     return torch.frombuffer(bytearray(content), dtype=torch.uint8)
 
 
-def drawn(text: Tensor, num_sequences: int, length: int) -> Tensor:
-    """Sequences (num_sequences, length) from places that torch's global stream draws, as int64."""
-    starts = torch.randint(len(text) - length + 1, (num_sequences,))
+def drawn(text: Tensor, num_sequences: int, length: int, order: torch.Generator) -> Tensor:
+    """Sequences (num_sequences, length) from places that `order` draws, as int64."""
+    starts = torch.randint(len(text) - length + 1, (num_sequences,), generator=order)
     return text[starts[:, None] + torch.arange(length)].long()
 
 
@@ -26,7 +26,7 @@ def consecutive(text: Tensor, context: int, num_sequences: int) -> Iterator[Tens
 
 def spread(text: Tensor, num_sequences: int, length: int) -> Tensor:
     """So many sequences at even distances, for what is measured of a text."""
-    starts = torch.linspace(0, len(text) - length, num_sequences).long()
+    starts = torch.arange(num_sequences) * (len(text) - length) // max(1, num_sequences - 1)
     return text[starts[:, None] + torch.arange(length)].long()
 
 

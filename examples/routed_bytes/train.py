@@ -14,6 +14,7 @@ from routed_bytes import cost, pretrain, sequences, text
 from routed_bytes.byte_model import FrozenByteModel
 from routed_bytes.config import RoutedBytes
 from routed_bytes.model import RoutedTransformer
+from trainables import rng
 
 metrics = [
     Metric("bits_per_byte", "bit", "minimize", "of the test text, in sequences that know nothing of one another"),
@@ -47,34 +48,35 @@ def num_steps(config: RoutedBytes) -> int:
 
 
 def train(config: RoutedBytes, trial: Trial) -> None:
-    """Draws all that it draws from torch's global stream on the CPU, whose state is in the checkpoint."""
-    torch.manual_seed(config.seed)
+    """Draws weights, places of sequences and random choices each from a stream of the seed: seeds are paired."""
     asked, device = config.training, _device()
     read, valid = (sequences.numbers(text.parts(config.text)[part]) for part in ("train", "valid"))
-    model, first, sums = _new(config, trial, read).to(device), 1, [0.0, 0.0]
+    model, first, sums = _new(config, trial, read).to(device), 1, torch.zeros(2, device=device)
+    order, routing = (rng.generator(config.seed, name) for name in ("order", "routing"))
     optimiser = torch.optim.AdamW(model.parameters(), weight_decay=asked.weight_decay)
     if path := trial.restore():
         state = torch.load(path, weights_only=True, map_location="cpu")
         model.load_state_dict(state["model"])
         optimiser.load_state_dict(state["optimiser"])
-        torch.set_rng_state(state["random"])
+        order.set_state(state["order"])
+        routing.set_state(state["routing"])
         first = state["step"] + 1
     for step in range(first, asked.num_steps + 1):
-        batch = sequences.drawn(read, asked.batch_size, config.model.context + 1).to(device)
-        predicted = model(batch[:, :-1])
+        batch = sequences.drawn(read, asked.batch_size, config.model.context + 1, order).to(device)
+        predicted = model(batch[:, :-1], routing)
         nats = F.cross_entropy(predicted.logits.flatten(0, 1), batch[:, 1:].flatten())
         rate = sequences.rate_at(step, asked.num_steps, asked.learning_rate)
         sequences.descend(model, optimiser, nats + predicted.penalty, rate)
-        sums = [sums[0] + nats.detach() / math.log(2), sums[1] + predicted.chosen.float().mean()]
+        sums += torch.stack([nats.detach() / math.log(2), predicted.chosen.float().mean()])
         if step % asked.report_every == 0 or step == asked.num_steps:
             num_since = (step - 1) % asked.report_every + 1
-            bits, big_share = (float(one) / num_since for one in sums)
+            bits, big_share = (sums / num_since).tolist()
             found = {"train_bits_per_byte": bits, "train_big_share": big_share}
             found["training_macs_per_token"] = cost.training_macs_per_token(config, big_share)
             found["valid_bits_per_byte"] = test(model, valid, config).bits_per_byte
             state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "step": step, "found": found}
-            _report(trial, found, step, state | {"random": torch.get_rng_state()})
-            sums = [0.0, 0.0]
+            _report(trial, found, step, state | {"order": order.get_state(), "routing": routing.get_state()})
+            sums.zero_()
 
 
 def evaluate(config: RoutedBytes, checkpoint: Path, evaluation: object, trial: Trial) -> None:
@@ -100,12 +102,12 @@ class Tested:
 def test(model: RoutedTransformer, read: Tensor, config: RoutedBytes) -> Tested:
     """The model in evaluation; what a random controller draws here depends on the seed alone."""
     nats, num_big, num_bytes = 0.0, 0, 0
+    routing = rng.generator(config.seed, "test")
     model.eval()
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)
+    with torch.no_grad():
         for batch in sequences.consecutive(read, config.model.context, num_sequences=32):
             batch = batch.to(_device())
-            predicted = model(batch[:, :-1])
+            predicted = model(batch[:, :-1], routing)
             nats += F.cross_entropy(predicted.logits.flatten(0, 1), batch[:, 1:].flatten(), reduction="sum").item()
             num_big += int(predicted.chosen.sum())
             num_bytes += batch[:, 1:].numel()

@@ -5,16 +5,16 @@ import math
 import pytest
 import torch
 from routed_bytes import cost, feed_forward, pretrain, sequences, text, train
-from routed_bytes.byte_model import FrozenByteModel
+from routed_bytes.byte_model import START, FrozenByteModel
 from routed_bytes.config import Text
 from routed_bytes.model import RoutedTransformer
 from routed_bytes.sweeps import gpu, laptop
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from orchestrator.worker.contract import check_contract
 from ponderay import InputError
+from tests.orchestrator.cli.test_main import call
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError
+from trainables.conditional.macs import count_macs
 from trainables.conditional.route import mix
 
 SMOKE = laptop("smoke")
@@ -33,8 +33,7 @@ def built(name: str):
 
 
 def predicted(model, read):
-    torch.manual_seed(2)  # of a random controller
-    return model(read)
+    return model(read, torch.Generator().manual_seed(2))
 
 
 def test_all_ways_of_choosing_are_there():
@@ -42,7 +41,13 @@ def test_all_ways_of_choosing_are_there():
     assert kinds == CONDITIONS
     for sweep in (SMOKE, laptop("full"), gpu("smoke"), gpu("full")):
         check_contract(sweep)
-    assert len(laptop("full").seeds) == 5
+    for sweep in (laptop("full"), gpu("full")):
+        by_rate = {
+            f"{kind}_{rate}" for kind in ("random", "surprisal", "entropy", "learned", "top_k") for rate in (25, 50)
+        }
+        assert {one.name for one in sweep.conditions} == {"always_small", "always_big"} | by_rate
+        assert [one.metric for one in sweep.objectives] == ["bits_per_byte", "macs_per_token"]
+        assert len(sweep.seeds) == 5
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
@@ -63,14 +68,12 @@ def test_later_bytes_change_no_earlier_choice_or_probability(name):
 def test_counted_is_what_ran(name, is_training):
     config, model, read = built(name)
     model.train(is_training)
-    with FlopCounterMode(display=False) as counter, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+    with count_macs() as macs, torch.no_grad():
         big_share = predicted(model, read).chosen.double().mean().item()
-    # of causal attention torch counts the pairs with later bytes, too: T T where T (T + 1) / 2 are needed
+    # of causal attention the pairs with later bytes are counted, too: T T where T (T + 1) / 2 are needed
     later = config.model.num_layers * config.model.width * (config.model.context - 1)
     counted = cost.training_macs_per_token if is_training else cost.macs_per_token
-    assert counter.get_total_flops() == pytest.approx(
-        2 * read.numel() * (counted(config, big_share) + later), rel=1e-12
-    )
+    assert macs.total == pytest.approx(read.numel() * (counted(config, big_share) + later), rel=1e-12)
     if not name.startswith("always"):
         assert 0 < big_share < 1
 
@@ -94,7 +97,7 @@ def test_routed_and_masked_agree_in_outputs_and_gradients(name, monkeypatch):
 @pytest.mark.parametrize("name", ["surprisal_25", "entropy_25"])
 def test_a_quarter_of_the_text_that_fits_the_threshold_is_above_it(name):
     _, model, read = built(name)
-    assert model.told(read).float().mean() == pytest.approx(0.25, abs=0.01)
+    assert model.told(read, torch.Generator()).float().mean() == pytest.approx(0.25, abs=0.01)
 
 
 def test_surprisal_and_entropy_are_those_of_the_definition():
@@ -113,6 +116,77 @@ def test_the_text_with_nothing_before_it_has_a_probability_too():
     model = FrozenByteModel(SMOKE.base.byte_model)
     all_bytes = torch.arange(256)[:, None]
     assert (-model.surprisal(all_bytes)).exp().sum().item() == pytest.approx(1, rel=1e-5)
+
+
+def pretrained(tmp_path, **changes):
+    """The config, and its frozen model."""
+    config = SMOKE.base.pretraining
+    config = config.model_copy(update={"byte_model": config.byte_model.model_copy(update=changes)})
+    pretrain.train(config, trial := FolderTrial(tmp_path / "byte_model"))
+    return config, pretrain.load(config, trial.restore())
+
+
+def test_what_stands_before_the_first_byte_is_trained(tmp_path, monkeypatch):
+    gradients, descend = [], sequences.descend
+
+    def watched(model, *rest):
+        descend(model, *rest)
+        gradients.append(model.embedding.weight.grad[START].abs().max().item())
+
+    monkeypatch.setattr(sequences, "descend", watched)
+    pretrained(tmp_path, num_steps=2)
+    assert len(gradients) == 2
+    assert min(gradients) > 0
+
+
+def test_the_first_byte_surprises_as_its_frequency_says(tmp_path):
+    config, model = pretrained(tmp_path, num_steps=400, length=16, batch_size=64)
+    read = sequences.numbers(text.parts(config.text)["train"])
+    shares = torch.bincount(read, minlength=256) / len(read)
+    entropy = torch.special.entr(shares).sum().item()
+    first = (shares * model.surprisal(torch.arange(256)[:, None])[:, 0]).sum().item()
+    assert first == pytest.approx(entropy, abs=0.1)  # a cross-entropy: not below it
+    later = model.surprisal(sequences.spread(read, 100, 32))[:, 8:].mean().item()
+    assert later < first - 0.3
+
+
+class _EnoughError(Exception):
+    pass
+
+
+def beginning(name, product, tmp_path, monkeypatch):
+    """First weights and first batches of the condition's training."""
+    config, weights, batches = SMOKE.config(SMOKE.condition(name), 1), {}, []
+    draw, descend = sequences.drawn, sequences.descend
+
+    def drawn(*arguments):
+        batches.append(draw(*arguments))
+        return batches[-1]
+
+    def watched(model, *rest):
+        if len(batches) == 1:
+            weights.update({part: one.clone() for part, one in model.state_dict().items()})
+        if len(batches) == 3:
+            raise _EnoughError
+        descend(model, *rest)
+
+    with monkeypatch.context() as patch, pytest.raises(_EnoughError):
+        patch.setattr(sequences, "drawn", drawn)
+        patch.setattr(sequences, "descend", watched)
+        train.train(config, FolderTrial(tmp_path / name, product=product))
+    return weights, torch.stack(batches)
+
+
+def test_all_conditions_of_a_seed_begin_with_equal_weights_and_read_equal_batches(tmp_path, monkeypatch):
+    pretrained(tmp_path, num_steps=1)
+    product = FolderTrial(tmp_path / "byte_model").restore()
+    found = {name: beginning(name, product, tmp_path, monkeypatch) for name in CONDITIONS}
+    shared, batches = found.pop("always_small")
+    assert len(shared) > 20
+    for name, (weights, read) in found.items():
+        assert torch.equal(read, batches), name
+        for part, one in shared.items():
+            assert part == "threshold" or torch.equal(weights[part], one), (name, part)
 
 
 @pytest.mark.parametrize("name", ["random_25", "surprisal_25", "learned_25", "top_k_25"])
@@ -143,6 +217,37 @@ def test_sequences_of_a_text_predict_each_byte_once():
         list(range(9, 17)),
         list(range(17, 21)),
     ]
+
+
+def test_sequences_are_spread_over_a_text_of_any_length():
+    read = torch.zeros(2**24 + 11, dtype=torch.uint8)  # the last place, 2^24 + 3, is no float32
+    read[-8:] = 1
+    assert sequences.spread(read, 3, 8).sum(1).tolist() == [0, 0, 8]
+    assert sequences.spread(torch.arange(10), 4, 4)[:, 0].tolist() == [0, 2, 4, 6]
+    assert sequences.spread(torch.arange(4), 2, 4).tolist() == [[0, 1, 2, 3]] * 2
+
+
+IMPOSSIBLE = {
+    "heads": ("model.width", 10, "width must be a multiple of num_heads = 4, but got 10; give 8 or 12"),
+    "fewer_units_than_heads": ("model.width", 3, "width must be a multiple of num_heads = 4, but got 3; give 4"),
+    "big_is_small": (
+        "model.small_width",
+        512,
+        "small_width must be less than big_width = 256, but got 512; lower it or raise big_width",
+    ),
+    "equal": (
+        "model.big_width",
+        32,
+        "small_width must be less than big_width = 32, but got 32; lower it or raise big_width",
+    ),
+    "all_read": ("byte_model.length", 6, "length must be more than num_read = 6, but got 6; give at least 7"),
+}
+
+
+@pytest.mark.parametrize(("name", "value", "told"), IMPOSSIBLE.values(), ids=list(IMPOSSIBLE))
+def test_impossible_models_are_refused_at_the_door(workplace, monkeypatch, capsys, name, value, told):
+    assert call(monkeypatch, "plan", "routed_bytes.sweeps:laptop", "--set", f"{name}={value}") == 2
+    assert told in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_text_that_is_not_there_is_told_with_its_remedy(monkeypatch, tmp_path):
