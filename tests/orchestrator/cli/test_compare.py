@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from orchestrator.cli import compare as compare_command
 from orchestrator.cli.compare import compare
 from orchestrator.console.printing import Format
+from orchestrator.results.points import Point
 from orchestrator.results.study import Study
 from search_spaces import find
 from tests.orchestrator.recorded import replicate
@@ -99,6 +100,15 @@ def test_csv_is_what_the_report_writes(study, capsys):
     compare("asr.demo", "surprisal", format=Format.csv)
     listed = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert len(listed) == 4 and listed[0]["is_paired"] == "true" and listed[0]["seeds_needed"].isdigit()
+
+
+@pytest.mark.parametrize(("one", "expected"), [("test_sure", "test"), ("harder_sure", "harder"), ("other", "harder")])
+def test_an_evaluation_that_the_other_side_lacks_is_held_against_its_counterpart(one, expected):
+    alone = (Point(f"a@{one}", "a", one, ()),)
+    several = tuple(Point(f"b@{evaluation}", "b", evaluation, ()) for evaluation in ("test", "harder"))
+    ((found,), (first,)) = compare_command._same_evaluations(several, alone)
+    assert (found.evaluation, first.evaluation) == (expected, one)
+    assert compare_command._same_evaluations(alone, several) == (alone, (found,))
 
 
 @pytest.fixture
