@@ -64,7 +64,7 @@ def compare(
     seeds_needed, can_decide; warnings. null or nothing stands for no number.
 
     Where A and B do not cost the same (by over 2 % of the second objective), a note says by how much, and how likely A
-    is better than the interpolated front of the other conditions at its own cost.
+    is better than the interpolated front of the other points at its own cost.
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front

@@ -114,9 +114,7 @@ def reference_points(points: Sequence[Point], reference: str) -> dict[str, Point
     own = {point.evaluation: point for point in points if point.condition == reference}
     if not own:
         return {}
-    return {
-        point.name: own[counterpart(point.evaluation, own)] for point in points if point.condition != reference
-    }
+    return {point.name: own[counterpart(point.evaluation, own)] for point in points if point.condition != reference}
 
 
 @dataclass(frozen=True)

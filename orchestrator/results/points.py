@@ -35,8 +35,8 @@ class Point:
 def counterpart(evaluation: str, own: Collection[str]) -> str:
     """Which of a condition's `own` evaluations another one's is compared with: the same.
 
-    Without it, the longest whose name it goes on from, behind an underscore: `test_median` is compared with `test`, since
-    a name says first what is tested and then how. Without that, the first by name, whatever the results are.
+    Without it, the longest whose name it goes on from, behind an underscore: `test_median` is compared with `test`,
+    since a name says first what is tested and then how. Without that, the first by name, whatever the results are.
     """
     begun = [name for name in own if evaluation == name or evaluation.startswith(f"{name}_")]
     return max(begun, key=len) if begun else min(own)

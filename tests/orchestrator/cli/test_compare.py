@@ -144,10 +144,10 @@ def test_what_does_not_cost_the_same_is_held_against_the_front_at_its_cost(study
     """1.1e6 multiply-accumulates against 1e6, give or take; the metric alone that is compared hides no cost."""
     (note,) = (one for one in printed("surprisal@greedy", metric=["per"]).splitlines() if "Unequal cost" in one)
     assert "surprisal@greedy costs 9.9% more than random@greedy (macs_per_frame 1.09" in note
-    assert "the interpolated front of the other conditions has per 0.2" in note
+    assert "the interpolated front of the other points has per 0.2" in note
     assert "P(better than that front) = " in note and note.endswith("over seeds.")
     text = printed("random@greedy", "surprisal@greedy")
-    assert "random@greedy costs 9." in text and "No other condition costs as little" in text
+    assert "random@greedy costs 9." in text and "None of the other points costs as little" in text
 
 
 def test_on_a_narrow_terminal_each_comparison_is_a_paragraph(study, printed):
