@@ -63,8 +63,8 @@ def unequal_costs(
     """Of the first 12 pairs whose mean costs differ by more than 2 %, a against the front of the others.
 
     The others are all points under a's evaluation, and under the one that b's condition has beside it (`counterpart`):
-    an evaluation that a alone has would leave no others. A draw takes seeds again as `membership.uncertain_front` does, of
-    all points together, and makes a new front and line.
+    an evaluation that a alone has would leave no others. A draw takes seeds again as `membership.uncertain_front` does,
+    of all points together, and makes a new front and line.
 
     Args:
         pairs: names of points.
