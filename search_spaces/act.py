@@ -90,7 +90,9 @@ def _halting(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
     )
     title, harder = task.title.capitalize(), ", and tests with more active bits" if len(tests) > 1 else ""
     about = f"{title}: ACT, PonderNet, fixed updates, exit by confidence{harder}; {_sizes(scale, size)}."
-    return _sweep(name, about, task, size, base, conditions, (Objective("macs_per_sequence"),))
+    error, updates = task.objectives()
+    # an update costs more where each is read out, so the cost is not their number
+    return _sweep(name, about, task, size, base, conditions, (error, Objective("macs_per_sequence"), updates))
 
 
 def _extrapolating(base: ActConfig) -> ActConfig:
@@ -109,9 +111,9 @@ def _extrapolating(base: ActConfig) -> ActConfig:
 
 
 def _under(tests: tuple[Evaluation, ...], rules: Mapping[str, Halts]) -> tuple[Evaluation, ...]:
-    """The tests, and each of them under every rule of halting: `test` under `median` is `median`."""
+    """The tests, and each of them under every rule of halting: `test` under `median` is `test_median`."""
     ruled = [
-        one.with_value("name", rule if one.name == "test" else f"{one.name}_{rule}").with_value("halts", halts)
+        one.with_value("name", f"{one.name}_{rule}").with_value("halts", halts)
         for rule, halts in rules.items()
         for one in tests
     ]
@@ -129,8 +131,9 @@ def _sweep(
     size: Size,
     base: ActConfig,
     conditions: tuple[Condition, ...],
-    more: tuple[Objective, ...] = (),
+    objectives: tuple[Objective, ...] | None = None,
 ) -> Sweep:
+    """With the task's error and updates as objectives, unless there are others."""
     return Sweep(
         name=sized_name(f"act.{name}", size),
         description=description,
@@ -138,7 +141,7 @@ def _sweep(
         claims=CLAIMS,
         base=base,
         conditions=conditions,
-        objectives=(*task.objectives(), *more),
+        objectives=objectives or task.objectives(),
         seeds=(1,) if size == "smoke" else (1, 2, 3, 4, 5),
         reference=conditions[0].name,
     )

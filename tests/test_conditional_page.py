@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trainables.conditional.test_examples import PARTS
 from trainables import conditional
 
 ROOT = Path(__file__).parents[1]
@@ -18,9 +19,13 @@ PAGE = (ROOT / "docs/conditional.md").read_text()
 COMMANDS = re.findall(r"^ponderay ([^\n]+)", PAGE, re.MULTILINE)
 
 
-def test_the_table_names_every_block():
-    listed = re.findall(r"^\| `trainables\.conditional\.(\w+)` \|", PAGE, re.MULTILINE)
-    assert sorted(listed) == sorted(one.name for one in pkgutil.iter_modules(conditional.__path__))
+def test_two_tables_name_every_block_with_an_example_and_their_parts():
+    blocks, parts = (
+        re.findall(r"^\| `trainables\.conditional\.(\w+)` \|", table, re.MULTILINE)
+        for table in PAGE.partition("\n## The blocks\n")[2].split("\n## Parts of the blocks\n")
+    )
+    assert set(parts) == PARTS and len(parts) == len(PARTS)
+    assert sorted(blocks + parts) == sorted(one.name for one in pkgutil.iter_modules(conditional.__path__))
 
 
 def test_the_file_reports_the_cost_that_paper_says(tmp_path, monkeypatch):

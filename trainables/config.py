@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Protocol, Self, TypeVar, cast, get_type_hints
 
@@ -149,14 +149,18 @@ def key_content(config: AnyConfig) -> dict[str, Any]:
     dumped = as_json(config)
     for name, notes in _annotations(type(config)).items():
         value = getattr(config, name)
-        if NOT_IN_KEY not in notes and not (IN_KEY_IF_SET in notes and value == _default(type(config), name)):
+        if NOT_IN_KEY not in notes and not (IN_KEY_IF_SET in notes and value == _default(config, name)):
             content[name] = key_content(value) if is_config(value) else dumped[name]
     return content
 
 
-def _default(kind: Any, name: str) -> Any:
-    """What a field is that is not given."""
-    return kind.model_fields[name].default if issubclass(kind, BaseModel) else kind.__dataclass_fields__[name].default
+def _default(config: AnyConfig, name: str) -> Any:
+    """What a field is that is not given; made anew where a function makes it."""
+    checked = getattr(type(config), "__pydantic_fields__", None)
+    if checked is not None:  # of a model, or of pydantic's dataclasses
+        return checked[name].get_default(call_default_factory=True, validated_data=fields_of(config))
+    field = type(config).__dataclass_fields__[name]
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def content_hash(*parts: object) -> str:

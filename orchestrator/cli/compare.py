@@ -64,7 +64,7 @@ def compare(
     seeds_needed, can_decide; warnings. null or nothing stands for no number.
 
     Where A and B do not cost the same (by over 2 % of the second objective), a note says by how much, and how likely A
-    is better than the interpolated front of the other conditions at its own cost.
+    is better than the interpolated front of the other points at its own cost.
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front
@@ -151,12 +151,20 @@ def _comparisons(
 def _same_evaluations(
     left: tuple["Point", ...], right: tuple["Point", ...]
 ) -> tuple[tuple["Point", ...], tuple["Point", ...]]:
-    """Where one side names its evaluation and the other has it too, that of the other."""
+    """Where one side has one evaluation and the other several, its counterpart among these."""
     if len(left) == 1 < len(right):
-        right = tuple(p for p in right if p.evaluation == left[0].evaluation) or right[:1]
+        right = (_under(left[0].evaluation, right),)
     elif len(right) == 1 < len(left):
-        left = tuple(p for p in left if p.evaluation == right[0].evaluation) or left[:1]
+        left = (_under(right[0].evaluation, left),)
     return left, right
+
+
+def _under(evaluation: str, points: tuple["Point", ...]) -> "Point":
+    """The one of a condition's points that is compared with one under `evaluation`."""
+    from orchestrator.results.points import counterpart
+
+    own = {point.evaluation: point for point in points}
+    return own[counterpart(evaluation, own)]
 
 
 def _show(

@@ -10,7 +10,7 @@ import numpy as np
 from orchestrator.pareto.front import is_minimal, signs
 from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
 from orchestrator.pareto.seed_values import Floats, SeedValues
-from orchestrator.results.points import Point
+from orchestrator.results.points import Point, counterpart
 from search_spaces.sweep import Objective
 
 TOLERANCE: Final = 0.02
@@ -31,7 +31,9 @@ class EqualCost:
         error: mean of a's error.
         line: the error that the front of the other points has at a's cost, between its points by straight lines;
             infinite where none of them costs as little.
-        better: share of the draws over seeds in which a is on the good side of that line; NaN where it is infinite.
+        better: share in which a is on the good side of that line, of those draws over seeds in which there is one; NaN
+            where there is none in more than half of the draws, or for the means.
+        num_others: how many points make the front.
     """
 
     a: str
@@ -43,6 +45,7 @@ class EqualCost:
     error: float
     line: float
     better: float
+    num_others: int
 
 
 def has_cost(objectives: Sequence[Objective]) -> bool:
@@ -59,8 +62,9 @@ def unequal_costs(
 ) -> tuple[EqualCost, ...]:
     """Of the first 12 pairs whose mean costs differ by more than 2 %, a against the front of the others.
 
-    The others are all points under a's evaluation. A draw takes seeds again as `membership.uncertain_front` does, of
-    all points together, and makes a new front and line.
+    The others are all points under a's evaluation, and under the one that b's condition has beside it (`counterpart`):
+    an evaluation that a alone has would leave no others. A draw takes seeds again as `membership.uncertain_front` does,
+    of all points together, and makes a new front and line.
 
     Args:
         pairs: names of points.
@@ -81,13 +85,21 @@ def _differs(a: float, b: float) -> bool:
 def _held(
     a: Point, b: Point, points: Sequence[Point], objectives: Sequence[Objective], num_draws: int, seed: int
 ) -> EqualCost:
-    among = [a, *(one for one in points if one.evaluation == a.evaluation and one.name != a.name)]
+    beside = _beside(a, b, points)
+    among = [a, *(one for one in points if one.evaluation in beside and one.name != a.name)]
     values, sign = SeedValues.of([_first_two(point) for point in among], objectives), signs(objectives)
     line = _line(values.means[1:], values.means[0, 1])
     better = _share_better(values, num_draws, seed) if math.isfinite(line) else math.nan
     (error, cost), other = (summary.mean for summary in a.summaries[:2]), b.summaries[1].mean
     metrics = objectives[0].metric, objectives[1].metric
-    return EqualCost(a.name, b.name, *metrics, cost, other, error, float(line * sign[0]), better)
+    return EqualCost(a.name, b.name, *metrics, cost, other, error, float(line * sign[0]), better, len(among) - 1)
+
+
+def _beside(a: Point, b: Point, points: Sequence[Point]) -> set[str]:
+    """Evaluations whose points a is held against; of two points of one condition, those of all others say which."""
+    others = [one for one in points if one.condition != a.condition]
+    own = {one.evaluation for one in others if one.condition == b.condition or a.condition == b.condition}
+    return {a.evaluation, counterpart(a.evaluation, own or {a.evaluation})}
 
 
 def _first_two(point: Point) -> Point:
@@ -108,9 +120,11 @@ def _line(rows: Floats, cost: float) -> float:
 def _share_better(values: SeedValues, num_draws: int, seed: int) -> float:
     sizes = [int(n) for n in values.sizes]
     is_exact = num_distinct(sizes) <= num_draws
-    better = total = 0.0
+    better = without = total = 0.0
     for weight, counts in every_resample(sizes) if is_exact else random_resamples(sizes, num_draws, seed):
         rows = values.resampled(counts)
-        better += weight * (rows[0, 0] < _line(rows[1:], rows[0, 1]))
+        line = _line(rows[1:], rows[0, 1])
+        without += weight * math.isinf(line)
+        better += weight * (rows[0, 0] < line < math.inf)
         total += weight
-    return better / total
+    return better / (total - without) if 2 * without <= total else math.nan

@@ -13,7 +13,7 @@ from orchestrator.pareto.hypervolume import Volume, volume
 from orchestrator.pareto.membership_notes import CLOSE, notes
 from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
 from orchestrator.pareto.seed_values import Floats, Indices, SeedValues
-from orchestrator.results.points import Point
+from orchestrator.results.points import Point, counterpart
 from orchestrator.results.study import Study
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import Interval
@@ -131,8 +131,7 @@ def _rivals(points: Sequence[Point], reference: str | None) -> Indices | None:
             places.setdefault(point.evaluation, i)
     if not places:
         return None
-    first = places[min(places)]
-    return np.array([places.get(point.evaluation, first) for point in points], np.intp)
+    return np.array([places[counterpart(point.evaluation, places)] for point in points], np.intp)
 
 
 def _tally(values: SeedValues, rivals: Indices | None, num_draws: int, seed: int) -> _Tally:

@@ -122,7 +122,10 @@ def _unequal(found: EqualCost) -> str:
     costs = f"{found.cost_metric} {found.cost_a:,.6g} against {found.cost_b:,.6g}"
     said = f"Unequal cost: {found.a} costs {more} than {found.b} ({costs})."
     if math.isinf(found.line):
-        return f"{said} No other condition costs as little, so there is no front at its cost."
-    at = f"the interpolated front of the other conditions has {found.error_metric} {found.line:.4g}"
+        none = "None of the other points costs as little" if found.num_others else "There is no other point to compare"
+        return f"{said} {none}, so there is no front at its cost."
+    at = f"the interpolated front of the other points has {found.error_metric} {found.line:.4g}"
     chance = f"P(better than that front) = {probability(found.better)} over seeds"
+    if math.isnan(found.better):
+        chance = "over seeds it mostly costs less than all of them, so there is no P(better than that front)"
     return f"{said} At its cost {at}, and it has {found.error:.4g}: {chance}."

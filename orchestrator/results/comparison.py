@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.results.points import Point
+from orchestrator.results.points import Point, counterpart
 from orchestrator.statistics import shape, student
 from orchestrator.statistics import warnings as noise_warnings
 from orchestrator.statistics.intervals import Interval
@@ -110,15 +110,11 @@ def compare_with_reference(
 
 
 def reference_points(points: Sequence[Point], reference: str) -> dict[str, Point]:
-    """What each point is compared with, by its name: the reference under its evaluation.
-
-    Where it has none, under that of its own evaluations whose name comes first, whatever the results are.
-    """
+    """What each point is compared with, by its name: the reference under the evaluation's `counterpart`."""
     own = {point.evaluation: point for point in points if point.condition == reference}
     if not own:
         return {}
-    first = own[min(own)]
-    return {point.name: own.get(point.evaluation, first) for point in points if point.condition != reference}
+    return {point.name: own[counterpart(point.evaluation, own)] for point in points if point.condition != reference}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Points of a study: each condition under one evaluation, with a summary for each objective."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,16 @@ class Point:
     is_front: bool = False
     seeds: tuple[int, ...] = ()
     values: tuple[tuple[float, ...], ...] = ()
+
+
+def counterpart(evaluation: str, own: Collection[str]) -> str:
+    """Which of a condition's `own` evaluations another one's is compared with: the same.
+
+    Without it, the longest whose name it goes on from, behind an underscore: `test_median` is compared with `test`,
+    since a name says first what is tested and then how. Without that, the first by name, whatever the results are.
+    """
+    begun = [name for name in own if evaluation == name or evaluation.startswith(f"{name}_")]
+    return max(begun, key=len) if begun else min(own)
 
 
 def points_of(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:

@@ -1,5 +1,7 @@
+import dataclasses
 from typing import Annotated
 
+import pydantic
 import pytest
 
 from trainables.asr.config import (
@@ -106,3 +108,49 @@ def test_a_field_that_came_later_is_in_the_key_only_where_it_is_set():
     assert content_hash(After()) == content_hash(Before())
     assert content_hash(After(later=3)) != content_hash(Before())
     assert key_content(After(later=3)) == {"rate": 0.5, "later": 3}
+
+
+def made_by_a_model():
+    class After(Config):
+        rate: float = 0.5
+        later: Annotated[tuple[int, ...], IN_KEY_IF_SET] = pydantic.Field(default_factory=lambda: (1, 2))
+
+    return After
+
+
+def made_by_a_model_from_what_is_set():
+    class After(Config):
+        rate: float = 0.5
+        later: Annotated[tuple[int, ...], IN_KEY_IF_SET] = pydantic.Field(
+            default_factory=lambda given: (int(2 * given["rate"]), 2)
+        )
+
+    return After
+
+
+def made_by_a_dataclass():
+    @dataclasses.dataclass(frozen=True)
+    class After:
+        rate: float = 0.5
+        later: Annotated[tuple[int, ...], IN_KEY_IF_SET] = dataclasses.field(default_factory=lambda: (1, 2))
+
+    return After
+
+
+def made_by_a_dataclass_of_pydantic():
+    @pydantic.dataclasses.dataclass(frozen=True)
+    class After:
+        rate: float = 0.5
+        later: Annotated[tuple[int, ...], IN_KEY_IF_SET] = pydantic.Field(default_factory=lambda: (1, 2))
+
+    return After
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [made_by_a_model, made_by_a_model_from_what_is_set, made_by_a_dataclass, made_by_a_dataclass_of_pydantic],
+)
+def test_a_default_that_a_function_makes_leaves_the_key_as_it_was(kind):
+    after = kind()
+    assert key_content(after()) == {"rate": 0.5}
+    assert key_content(after(later=(3,))) == {"rate": 0.5, "later": [3]}

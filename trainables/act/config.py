@@ -1,6 +1,7 @@
 """What can be set of a recurrent network with Adaptive Computation Time (Graves 2016, arXiv:1603.08983)."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
@@ -71,6 +72,14 @@ class Text(Config):
 
 
 Generated = Annotated[Parity | Logic | Addition | Sort, Field(discriminator="kind")]
+SIZED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "parity": ("num_bits",),
+    "logic": ("num_gates",),
+    "addition": ("num_digits", "num_sum_digits"),
+    "sort": ("num_items",),
+}
+"""What of each generated task decides the inputs and outputs of a network."""
+
 Data = Annotated[Parity | Logic | Addition | Sort | Text, Field(discriminator="kind")]
 
 
@@ -207,6 +216,17 @@ class Evaluation(Config):
     halts: Annotated[Halts | None, IN_KEY_IF_SET] = None
 
 
+def _misfit(tested: Generated, trained: Data) -> str:
+    """Why a network that is trained on one task cannot be tested on another, or nothing."""
+    if tested.kind != trained.kind:
+        return f"its kind is {tested.kind} and that of the trained task {trained.kind}"
+    for name in SIZED_BY[tested.kind]:
+        ours, theirs = getattr(tested, name), getattr(trained, name)
+        if ours != theirs:
+            return f"its {name} is {ours} and that of the trained task {theirs}"
+    return ""
+
+
 class ActConfig(Config):
     """One recurrent network on one task."""
 
@@ -220,6 +240,16 @@ class ActConfig(Config):
         Evaluation(),
     )
     seed: Annotated[int, NOT_IN_KEY] = 1
+
+    @model_validator(mode="after")
+    def _evaluations_fit_the_network(self) -> Self:
+        for one in self.evaluations:
+            if one.data and (misfit := _misfit(one.data, self.data)):
+                raise ValueError(
+                    f"`data` of the evaluation {one.name!r} must have the inputs and outputs of the trained task, but "
+                    f"{misfit}; where a sweep is declared, set `data` and the `data` of `evaluations` alike in that"
+                )
+        return self
 
     @model_validator(mode="after")
     def _steps_end_as_they_can(self) -> Self:

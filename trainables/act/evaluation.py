@@ -181,7 +181,12 @@ def valid_metrics(config: ActConfig, results: Results) -> dict[str, float]:
 
 
 def objective(config: ActConfig, results: Results) -> float:
-    """What training minimises, with the budget, if there is one, as a limit."""
+    """What chooses a checkpoint; less is better.
+
+    Of ACT and fixed updates what training minimises, with the budget, if there is one, as a limit. Of PonderNet and
+    early exit the loss where the steps ended, under the rule they are tested by: training minimises the mean over all
+    updates, and PonderNet's divergence from its prior.
+    """
     if not isinstance(config.halting, Adaptive):
         return results.loss_nats
     if isinstance(config.halting.tau, LearntTau):

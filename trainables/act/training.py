@@ -17,6 +17,7 @@ from trainables.act.network import Network, Run, Unrolled
 from trainables.act.tasks import data
 from trainables.act.tasks.batch import Batch
 from trainables.act.time_penalty import first_tau, next_tau
+from trainables.conditional.early_exit import exits_loss
 from trainables.conditional.ponder_net import divergence, expected
 from trainables.errors import DivergedError
 from trainables.trial import Trial
@@ -25,7 +26,8 @@ from trainables.trial import Trial
 def train(config: ActConfig, trial: Trial) -> None:
     """Adam on the mean over sequences of summed cross-entropy + tau * ponder; a step is an iteration.
 
-    PonderNet and early exit have their own losses, and run all updates of every step for them.
+    PonderNet and early exit have their own losses (`conditional.ponder_net`, `conditional.early_exit`), and run all
+    updates of every step for them.
 
     The untrained network, every `report_every`-th iteration and the last are validated and reported.
 
@@ -136,10 +138,11 @@ def _losses(config: ActConfig, run: Run | Unrolled, targets: Tensor, tau: float)
         losses = cross_entropies(run.log_probs, targets)
         return losses, losses.sum() + tau * (run.num_updates + run.remainder).sum()
     every = cross_entropies(run.log_probs.flatten(0, 1), targets.repeat_interleave(run.log_probs.shape[1], 0))
-    losses = expected(every.view_as(run.log_p_wanted), run.log_p_wanted)
-    halting = config.halting
+    every, halting = every.view_as(run.log_p_wanted), config.halting
     if not isinstance(halting, PonderNet):
+        losses = exits_loss(every)
         return losses, losses.sum()
+    losses = expected(every, run.log_p_wanted)
     return losses, losses.sum() + halting.beta * divergence(run.log_p, halting.lambda_p).sum()
 
 

@@ -96,7 +96,7 @@ def encoder_macs(ar: Pretraining, num_steps: int) -> int:
     return total
 
 
-def plain_width(config: AsrConfig) -> int:
+def plain_width(config: AsrConfig, num_labels: int | None = None) -> int:
     """The `big_hidden_size` with which a plain network, always big, costs what `config` costs while it routes.
 
     A frame of routing at rate r costs (1 - r) small + r big, and surprisal's regressor; without AR features, surprisal
@@ -105,15 +105,20 @@ def plain_width(config: AsrConfig) -> int:
 
     Args:
         config: with random routing, or with surprisal routing, whose rate is taken to be its target `mu`.
+        num_labels: that are told apart, without the blank. Appendix A's models 1 and 2 need it: their small and big
+            networks give the outputs themselves, so what else routing costs is worth another width.
 
     Raises:
-        InputError: for another controller, and for appendix A's model 3, whose big network has no such size.
+        InputError: for another controller, for appendix A's model 3, whose big network has no such size, and for models
+            1 and 2 without `num_labels`.
     """
     controller, network = config.controller, config.network
     if not isinstance(controller, Surprisal | Random) or network.kind == "model3":
         rule = "A plain network of equal cost needs random or surprisal routing and a network with `big_hidden_size`"
         raise InputError(f"{rule}, but got {controller.kind} and {network.kind}; choose others.")
-    parts = part_macs(config, num_labels=1)
+    if num_labels is None and not isinstance(network, Recurrent):
+        raise InputError(f"A plain network of {network.kind}'s cost depends on its outputs; give `num_labels`.")
+    parts = part_macs(config, num_labels or 1)  # without any a recurrent network's small and big ones are the same
     rate, extra = (controller.p_big, 0.0) if isinstance(controller, Random) else (controller.mu, parts.regressor)
     if isinstance(controller, Surprisal) and config.inputs == "frames":
         extra += encoder_macs(config.ar, NUM_FRAMES) / NUM_FRAMES

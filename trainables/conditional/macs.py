@@ -45,7 +45,9 @@ def count_macs() -> Iterator[MacCount]:
     layers (LSTMs on a CPU, all of cuDNN's), attention on a CPU, and the fast path of torch's transformer layers, which
     is off within. Biases and elementwise steps count nothing. Masked attention counts its full square, as the products
     run where no kernel leaves blocks out. Not seen: what `torch.compile` has compiled, kernels of one's own
-    (`torch.utils.flop_counter.register_flop_formula` tells both counters of them), bilinear layers, sparse products.
+    (`torch.utils.flop_counter.register_flop_formula` tells both counters of them), bilinear layers, sparse products,
+    and what torch multiplies element by element: `torch.outer`, `torch.linalg.vecdot` of rows, `torch.cdist` where it
+    has no product of matrices.
     """
     was_fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -68,6 +70,16 @@ def _product(left: Shape, right: Shape, *_: Any, **__: Any) -> int:
 def _added_product(_: Shape, left: Shape, right: Shape, *__: Any, **___: Any) -> int:
     """Of a sum with a product."""
     return _product(left, right)
+
+
+def _added_outer_product(_: Shape, left: Shape, right: Shape, *__: Any, **___: Any) -> int:
+    """Of a sum with the product of (N) and (M)."""
+    return 2 * math.prod(left) * math.prod(right)
+
+
+def _distances(left: Shape, right: Shape, *_: Any, **__: Any) -> int:
+    """Of (.. N K) and (.. M K): one product, whose factors have two columns more, of squared lengths and of ones."""
+    return 2 * math.prod(left[:-1]) * right[-2] * (left[-1] + 2)
 
 
 def _attention(query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> int:
@@ -111,6 +123,9 @@ _UNSEEN: Final[dict[Any, Callable[..., int]]] = {
     aten.addbmm_: _added_product,
     aten.addmv: _added_product,
     aten.addmv_: _added_product,
+    aten.addr: _added_outer_product,
+    aten.addr_: _added_outer_product,
+    aten._euclidean_dist: _distances,
     aten._scaled_dot_product_flash_attention_for_cpu: _attention,
     aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
     aten.mkldnn_rnn_layer: _recurrent_layer,

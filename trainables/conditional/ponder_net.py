@@ -45,6 +45,9 @@ def ponder_loss(
         loss = ponder_loss(losses, log_halting_probabilities(logits), lambda_p=0.2, beta=0.01).mean()
         loss.backward()
 
+    It is `expected` plus beta `divergence`. Where something halts that has no target, such as a step of a sequence at
+    which nothing is asked, take these two: the one of what has a target, the other of all that halts.
+
     Args:
         losses: of what is read out behind each of the N updates.
         log_p: of `log_halting_probabilities`.

@@ -48,7 +48,7 @@ def route(
         small, big: None where the network does not exist; then all rows take the other one.
     """
     if small is None or big is None:
-        only = small or big
+        only = big if small is None else small
         if only is None:
             raise ValueError("`small` or `big` must be a network, but both are None.")
         return only(rows)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from orchestrator.cli import compare as compare_command
 from orchestrator.cli.compare import compare
 from orchestrator.console.printing import Format
+from orchestrator.results.points import Point
 from orchestrator.results.study import Study
 from search_spaces import find
 from tests.orchestrator.recorded import replicate
@@ -101,6 +102,15 @@ def test_csv_is_what_the_report_writes(study, capsys):
     assert len(listed) == 4 and listed[0]["is_paired"] == "true" and listed[0]["seeds_needed"].isdigit()
 
 
+@pytest.mark.parametrize(("one", "expected"), [("test_sure", "test"), ("harder_sure", "harder"), ("other", "harder")])
+def test_an_evaluation_that_the_other_side_lacks_is_held_against_its_counterpart(one, expected):
+    alone = (Point(f"a@{one}", "a", one, ()),)
+    several = tuple(Point(f"b@{evaluation}", "b", evaluation, ()) for evaluation in ("test", "harder"))
+    ((found,), (first,)) = compare_command._same_evaluations(several, alone)
+    assert (found.evaluation, first.evaluation) == (expected, one)
+    assert compare_command._same_evaluations(alone, several) == (alone, (found,))
+
+
 @pytest.fixture
 def printed(capsys, monkeypatch):
     """What people are shown on a terminal of some width."""
@@ -134,10 +144,10 @@ def test_what_does_not_cost_the_same_is_held_against_the_front_at_its_cost(study
     """1.1e6 multiply-accumulates against 1e6, give or take; the metric alone that is compared hides no cost."""
     (note,) = (one for one in printed("surprisal@greedy", metric=["per"]).splitlines() if "Unequal cost" in one)
     assert "surprisal@greedy costs 9.9% more than random@greedy (macs_per_frame 1.09" in note
-    assert "the interpolated front of the other conditions has per 0.2" in note
+    assert "the interpolated front of the other points has per 0.2" in note
     assert "P(better than that front) = " in note and note.endswith("over seeds.")
     text = printed("random@greedy", "surprisal@greedy")
-    assert "random@greedy costs 9." in text and "No other condition costs as little" in text
+    assert "random@greedy costs 9." in text and "None of the other points costs as little" in text
 
 
 def test_on_a_narrow_terminal_each_comparison_is_a_paragraph(study, printed):

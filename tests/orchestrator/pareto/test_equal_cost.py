@@ -7,6 +7,8 @@ import pytest
 
 from orchestrator.pareto.equal_cost import unequal_costs
 from orchestrator.pareto.front import front
+from orchestrator.results.points import Point
+from orchestrator.statistics.summary import summarise
 from search_spaces.sweep import Objective
 from tests.orchestrator.pareto.made_up import ERROR_COST, ERROR_COST_LATENCY, every_draw, study_of
 from tests.orchestrator.pareto.test_membership import drawn_mean
@@ -65,19 +67,100 @@ def test_a_third_objective_makes_no_front():
     assert found.line == 13.0
 
 
-def test_the_share_is_that_of_all_resamples_of_all_seeds_together():
-    drawn = np.random.default_rng(3)
-    conditions = {
-        name: {seed: (row[0] + drawn.normal(0, 1), row[1] + drawn.normal(0, 0.1)) for seed in (1, 2, 3)}
-        for name, row in (CONTROLS | {"a": (15.0, 2.5)}).items()
-    }
-    better = 0
-    for draw in every_draw((1, 2, 3)):
-        rows = {name: drawn_mean(by_seed, draw) for name, by_seed in conditions.items()}
+def drawn_means(by_seed, draws):
+    """`drawn_mean` of all draws: it goes on from the mean of the seeds in proportion."""
+    seeds = list(by_seed)
+    values = np.array([by_seed[seed] for seed in seeds])
+    mean, again = values.mean(0), values[[[seeds.index(seed) for seed in draw] for draw in draws]].mean(1)
+    one = max(range(len(draws)), key=lambda i: abs(again[i, 1] - mean[1]))
+    spread = again[one, 1] - mean[1]
+    stretch = (drawn_mean(by_seed, draws[one])[1] - mean[1]) / spread if spread else 1.0
+    return mean + stretch * (again - mean)
+
+
+def brute_force(conditions):
+    """Of all draws in which somebody costs no more than `a` the share in which its error is below their line.
+
+    And the share of these draws among all.
+    """
+    better = num_lines = num_draws = 0
+    draws = every_draw(tuple(conditions["a"]))
+    means = {name: drawn_means(by_seed, draws) for name, by_seed in conditions.items()}
+    for i in range(len(draws)):
+        rows = {name: tuple(drawn[i]) for name, drawn in means.items()}
         kept = sorted(row[::-1] for name, row in rows.items() if name != "a")
-        kept = [row for i, row in enumerate(kept) if all(row[1] < other[1] for other in kept[:i])]
+        kept = [row for j, row in enumerate(kept) if all(row[1] < other[1] for other in kept[:j])]
         costs, errors = zip(*kept, strict=True)
-        better += rows["a"][0] < np.interp(rows["a"][1], costs, errors, left=math.inf)
+        error, cost = rows["a"]
+        num_draws += 1
+        num_lines += cost >= costs[0]
+        better += cost >= costs[0] and error < np.interp(cost, costs, errors)
+    return better / num_lines, num_lines / num_draws
+
+
+def noisy(rows, noise, seeds):
+    drawn = np.random.default_rng(3)
+    return {
+        name: {seed: tuple(x + drawn.normal(0, one) for x, one in zip(row, noise, strict=True)) for seed in seeds}
+        for name, row in rows.items()
+    }
+
+
+def test_the_share_is_that_of_all_resamples_of_all_seeds_together():
+    conditions = noisy(CONTROLS | {"a": (15.0, 2.5)}, (1, 0.1), (1, 2, 3))
     (found,) = held(study_of(conditions), [("a", "random")])
-    assert 0.1 < found.better < 0.9
-    assert found.better == pytest.approx(better / 27)
+    better, with_line = brute_force(conditions)
+    assert 0.1 < found.better < 0.9 and with_line == 1.0
+    assert found.better == pytest.approx(better)
+
+
+def test_draws_in_which_nobody_costs_as_little_are_no_wins():
+    """Three times as bad as `small` at about its cost: in some draws it is the cheapest, and never the better one."""
+    conditions = noisy({"small": (10.0, 1.0), "big": (5.0, 7.0), "a": (30.0, 1.005)}, (0, 0.01), (1, 2, 3, 4, 5))
+    (found,) = held(study_of(conditions), [("a", "big")])
+    better, with_line = brute_force(conditions)
+    assert 0.5 <= with_line < 1.0 and math.isfinite(found.line)
+    assert found.better == better == 0.0
+
+
+def test_with_a_line_in_less_than_half_of_the_draws_there_is_no_share():
+    """The mean cost is just above `small`'s, but most draws cost less: one seed of five is by far the dearest."""
+    costs = {"small": (1.0,) * 5, "a": (0.9890, 0.9891, 0.9893, 0.9946, 1.03801), "big": (7.0,) * 5}
+    errors = {"small": 10.0, "a": 30.0, "big": 5.0}
+    conditions = {
+        name: {seed: (errors[name], cost) for seed, cost in enumerate(row, start=1)} for name, row in costs.items()
+    }
+    (found,) = held(study_of(conditions), [("a", "big")])
+    assert brute_force(conditions)[1] < 0.5 and found.line == pytest.approx(10.0, abs=0.01)
+    assert math.isnan(found.better)
+
+
+def under(condition, evaluation, error, cost):
+    return Point(
+        f"{condition}@{evaluation}", condition, evaluation, (summarise([error] * 2), summarise([cost] * 2)),
+        seeds=(1, 2), values=((error, error), (cost, cost)),
+    )  # fmt: skip
+
+
+BESIDE = [
+    under("act", "test", 10.0, 4.0),
+    under("plain", "test", 20.0, 1.0),
+    under("act", "harder", 1.0, 1.0),
+    under("exit", "test", 12.0, 6.0),
+    under("exit", "test_sure", 12.0, 2.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "line", "num_others"),
+    [
+        ("exit@test_sure", "act@test", 20 - 10 / 3, 3),  # between plain and act; none but it has test_sure
+        ("exit@test_sure", "exit@test", 20 - 10 / 3, 3),
+        ("exit@test", "act@test", 10.0, 2),
+        ("act@harder", "act@test", math.inf, 0),
+    ],
+)
+def test_an_evaluation_that_one_condition_alone_has_is_held_against_what_it_is_compared_with(a, b, line, num_others):
+    points = BESIDE if a != "act@harder" else [one for one in BESIDE if one.condition == "act"]
+    (found,) = unequal_costs([(a, b)], points, ERROR_COST)
+    assert found.line == pytest.approx(line) and found.num_others == num_others

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.pareto.equal_cost import EqualCost
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.claim_table import claim_table
+from orchestrator.report.comparison_table import comparison_table
 from orchestrator.report.table import Table, to_csv, to_markdown
 from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.intervals import mean_interval
@@ -107,6 +109,27 @@ def test_comparisons(named):
     assert second["warnings"] == "ties: 3 of 5 differences are 0"
     assert printed(table, "warnings")[:2] == ("", "1")
     assert table.notes[-1] == "Warning 1: ties: 3 of 5 differences are 0"
+
+
+@pytest.mark.parametrize(
+    ("line", "better", "num_others", "said"),
+    [
+        (
+            0.25,
+            0.75,
+            3,
+            "front of the other points has per 0.25, and it has 0.2: P(better than that front) = 0.75 over seeds.",
+        ),
+        (0.25, math.nan, 3, "it mostly costs less than all of them, so there is no P(better than that front)."),
+        (math.inf, math.nan, 3, "None of the other points costs as little, so there is no front at its cost."),
+        (math.inf, math.nan, 0, "There is no other point to compare, so there is no front at its cost."),
+    ],
+)
+def test_points_of_unequal_cost_are_held_against_what_there_is(study, line, better, num_others, said):
+    found = EqualCost("a", "b", "per", "macs", 1.0, 2.0, 0.2, line, better, num_others)
+    notes = comparison_table(replace(answers_of(study), unequal_costs=(found,))).notes
+    (note,) = (one for one in notes if "Unequal cost" in one)
+    assert note.startswith("Unequal cost: a costs 50.0% less than b (macs 1 against 2).") and said in note
 
 
 def test_a_comparison_that_cannot_decide_says_so(named):

@@ -7,10 +7,12 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from search_spaces.find import find_sweep
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
 from trainables.act import cost, evaluation, train, training
 from trainables.act.config import (
     ActConfig,
+    Addition,
     Difference,
     EarlyExit,
     Entropy,
@@ -21,9 +23,11 @@ from trainables.act.config import (
     Parity,
     PonderNet,
     Sort,
+    Text,
 )
 from trainables.act.network import Network, sureness
 from trainables.act.tasks import data, parity
+from trainables.conditional.early_exit import exits_loss
 from trainables.conditional.ponder_net import drawn_update
 from trainables.config import content_hash
 from trainables.errors import InputError
@@ -204,6 +208,18 @@ def test_the_loss_is_the_written_out_one(kind):
     torch.testing.assert_close(total, expected)
 
 
+def test_early_exit_trains_on_the_loss_of_the_library(monkeypatch):
+    settings = config(HALTINGS["early_exit"])
+    network, batch = made(settings)
+    run = network.train()(batch.inputs, batch.num_steps, batch.has_target)
+    targets = batch.targets[batch.has_target]
+    every = torch.stack([evaluation.cross_entropies(run.log_probs[:, n], targets) for n in range(MOST)], -1)
+    losses, total = training._losses(settings, run, targets, 0.0)
+    assert torch.equal(losses, exits_loss(every)) and torch.equal(total, losses.sum())
+    monkeypatch.setattr(training, "exits_loss", lambda losses: losses[:, 0])
+    assert torch.equal(training._losses(settings, run, targets, 0.0)[0], every[:, 0])
+
+
 RESUMED = {
     "ponder_net": (PonderNet(max_updates=4), (Evaluation(num_sequences=40), Evaluation(name="median", halts=Mass()))),
     "early_exit": (
@@ -255,18 +271,42 @@ def test_parity_with_all_entries_is_what_it_was_and_its_key_too():
     assert torch.equal(plain.inputs, ranged.inputs)
 
 
-REFUSED = [
-    ({"data": Parity(num_bits=9)}, "must have the inputs and outputs of the trained task"),
-    ({"data": Sort(num_items=4)}, "must have the inputs and outputs of the trained task"),
+MISFITS = [
+    (Parity(num_bits=8), Parity(num_bits=9), "its num_bits is 9 and that of the trained task 8"),
+    (Parity(num_bits=8), Sort(num_items=4), "its kind is sort and that of the trained task parity"),
+    (Logic(num_gates=3), Logic(num_gates=4), "its num_gates is 4 and that of the trained task 3"),
+    (Addition(num_digits=3), Addition(num_digits=2), "its num_digits is 2 and that of the trained task 3"),
+    (Addition(num_numbers=5), Addition(num_numbers=20), "its num_sum_digits is 7 and that of the trained task 6"),
+    (Sort(num_items=3), Sort(num_items=4), "its num_items is 4 and that of the trained task 3"),
+    (Text(), Sort(num_items=3), "its kind is sort and that of the trained task text"),
 ]
 
 
-@pytest.mark.parametrize(("values", "message"), REFUSED)
-def test_a_task_that_the_network_cannot_read_is_refused_before_training(tmp_path, values, message):
-    settings = config(PonderNet(), "rnn", Parity(num_bits=8), evaluations=(Evaluation(**values),))
-    with pytest.raises(InputError, match=message):
-        train.train(settings, trial := FolderTrial(tmp_path))
-    assert trial.reports == {}
+@pytest.mark.parametrize(("trained", "tested", "said"), MISFITS)
+def test_a_task_that_the_network_cannot_read_is_refused_with_its_config(trained, tested, said):
+    rule = "`data` of the evaluation 'one' must have the inputs and outputs of the trained task"
+    with pytest.raises(InputError, match=f"{rule}, but {said}; .* set `data` and the `data` of `evaluations` alike"):
+        ActConfig(data=trained).with_value("evaluations", (Evaluation(name="one", data=tested),))
+    assert data.sizes(trained) != data.sizes(tested)
+
+
+FITS = [
+    (Logic(num_vectors=3), Logic(num_vectors=30)),
+    (Addition(num_numbers=2), Addition(num_numbers=10)),
+    (Parity(), Parity(min_active=40)),
+]
+
+
+@pytest.mark.parametrize(("trained", "tested"), FITS)
+def test_a_harder_task_of_the_same_sizes_is_not_refused(trained, tested):
+    ActConfig(data=trained, evaluations=(Evaluation(data=tested),))
+    assert data.sizes(trained) == data.sizes(tested)
+
+
+def test_a_longer_parity_is_refused_where_its_harder_evaluation_stays_short():
+    sweep = find_sweep("act.halting_parity_laptop", smoke=True)
+    with pytest.raises(InputError, match=r"the evaluation 'harder'.* num_bits is 16 and .* 32; .* of `evaluations`"):
+        sweep.with_values({"data.num_bits": 32})
 
 
 def test_a_rule_of_another_halting_and_a_range_out_of_order_are_refused():

@@ -26,7 +26,7 @@ def per_frame(config: AsrConfig, rate: float, num_frames: int = 1000) -> float:
 
 
 def plain(config: AsrConfig) -> AsrConfig:
-    wide = config.with_value("network.big_hidden_size", plain_width(config))
+    wide = config.with_value("network.big_hidden_size", plain_width(config, NUM_LABELS))
     return wide.with_value("controller", AlwaysBig())
 
 
@@ -65,10 +65,16 @@ def test_the_width_follows_from_the_paper_s_sizes_by_hand() -> None:
     assert plain_width(config.with_value("inputs", "frames")) == 1152
 
 
+@pytest.mark.parametrize("rate", [0.1, 0.65])
+@pytest.mark.parametrize("inputs", ["ar_features", "frames"])
 @pytest.mark.parametrize("model", ["model1", "model2"])
-def test_models_1_and_2_have_plain_networks_too(model: str) -> None:
-    routed = AsrConfig(network=Convolutional(kind=model), controller=Surprisal(mu=0.65))  # type: ignore[arg-type]
-    assert per_frame(plain(routed), 1.0) == pytest.approx(per_frame(routed, 0.65), rel=0.001)
+def test_models_1_and_2_have_plain_networks_too(model: str, inputs: str, rate: float) -> None:
+    """Their outputs are part of what is routed, so the width hangs on the number of labels."""
+    network = Convolutional(kind=model)  # type: ignore[arg-type]
+    routed = AsrConfig(inputs=inputs, network=network, controller=Surprisal(mu=rate))  # type: ignore[arg-type]
+    assert per_frame(plain(routed), 1.0) == pytest.approx(per_frame(routed, rate), rel=0.001)
+    with pytest.raises(InputError, match=f"of {model}'s cost depends on its outputs; give `num_labels`"):
+        plain_width(routed)
 
 
 @pytest.mark.parametrize("controller", [AlwaysBig(), Learned(), Budget(macs_per_frame=1e6)])

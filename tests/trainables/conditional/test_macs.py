@@ -75,7 +75,26 @@ BLIND = {
     "activation": (lambda: torch._addmm_activation(torch.zeros(6), ROWS[0], torch.ones(8, 6)), 5 * 8 * 6),
     "lstm": (lambda: nn.LSTM(8, 6, num_layers=2, bidirectional=True)(ROWS), 20 * 2 * 4 * (8 * 6 + 36 + 12 * 6 + 36)),
     "attention": (attend, 2 * 3 * 5 * 7 * (4 + 4)),
+    "added_outer_product": (lambda: torch.addr(torch.zeros(3, 4), torch.ones(3), torch.ones(4)), 3 * 4),
+    "added_outer_product_in_place": (lambda: torch.zeros(3, 4).addr_(torch.ones(3), torch.ones(4)), 3 * 4),
+    "distances": (lambda: torch.cdist(torch.ones(2, 30, 8), torch.ones(2, 40, 8)), 2 * 30 * 40 * (8 + 2)),
 }
+
+
+ELEMENT_BY_ELEMENT = {
+    "outer": lambda: torch.outer(torch.ones(3), torch.ones(4)),
+    "vecdot": lambda: torch.linalg.vecdot(ROWS, ROWS),
+    "few_distances": lambda: torch.cdist(ROWS[0], ROWS[1]),
+}
+
+
+@MODES
+@pytest.mark.parametrize("name", ELEMENT_BY_ELEMENT)
+def test_what_is_multiplied_element_by_element_is_named_and_not_counted(name, mode):
+    with mode():
+        assert counted(ELEMENT_BY_ELEMENT[name]) == 0
+    told = " ".join(count_macs.__doc__.split()).partition("Not seen")[2]
+    assert {"outer": "torch.outer", "vecdot": "torch.linalg.vecdot", "few_distances": "torch.cdist"}[name] in told
 
 
 @MODES

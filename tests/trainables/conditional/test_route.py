@@ -117,3 +117,10 @@ def test_a_gates_gradient_repeats_to_the_last_digit():
         (mixed(rows, used, small, big).square().sum() + 0.1 * (used - 0.3).square().sum()).backward()
         found.append(used.grad)
     assert torch.equal(*found)
+
+
+def test_a_network_without_layers_is_one_too():
+    """An empty Sequential is the identity, and false."""
+    rows, chosen = torch.randn(4, 3), torch.tensor([True, False, True, False])
+    assert torch.equal(route(rows, chosen, nn.Sequential(), None), rows)
+    assert torch.equal(route(rows, chosen, None, nn.Sequential()), rows)
