@@ -11,7 +11,7 @@ from torch import Tensor
 
 from trainables import distributed, rng
 from trainables.lm import noise
-from trainables.lm.config import LmConfig
+from trainables.lm.config import LmConfig, WeakSupervision
 from trainables.lm.cuda_graph import CudaGraph
 from trainables.lm.network import AttachedRecoder, Network, Run
 from trainables.lm.noise import Noise
@@ -30,7 +30,7 @@ class Score:
         num_not_finite: recoding gradients that were not finite, of one activation in one row.
         before, after: mean delta over the same tokens; None without a recoder, or where it was not asked for.
         raised: the share of them whose delta recoding raised.
-        share_recoded: of the tokens; None without a recoder.
+        share_recoded: of the tokens; None without a recoder, and with a probe, which running text has no labels for.
     """
 
     loss_nats: float
@@ -148,8 +148,10 @@ def count_recoded(run: Run) -> float:
 
 
 def share_recoded(rows_per_token: float, attached: AttachedRecoder | None) -> float | None:
-    """Of the tokens; each has a row for every copy of the state."""
-    return rows_per_token / num_copies(attached.recoder) if attached else None
+    """Of the tokens; each has a row for every copy of the state. None where text is not recoded."""
+    if attached is None or isinstance(attached.recoder.signal, WeakSupervision):
+        return None
+    return rows_per_token / num_copies(attached.recoder)
 
 
 def count_not_finite(run: Run, window: Window) -> int:

@@ -97,7 +97,8 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
     }
     if test.before is not None and test.after is not None and test.raised is not None:
         metrics |= {"delta_before": test.before, "delta_after": test.after, "raised_share": test.raised}
-        metrics |= {"share_recoded": share}
+    if test.share_recoded is not None:
+        metrics |= {"share_recoded": test.share_recoded}
     metrics |= _spread_metrics(network)
     with tempfile.TemporaryDirectory() as folder:
         files = []
