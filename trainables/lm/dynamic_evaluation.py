@@ -122,7 +122,7 @@ def score(adapted: Adapted, tokens: Int[Tensor, " N"], rate: float, decay: float
             run = network(window, state, drawn, attached)
             state = run.state
             nats += run.nats.double().sum().item()
-            bad += count_not_finite(run, window)
+            bad += count_not_finite(run)
             recoded += count_recoded(run)
             if not math.isfinite(nats):
                 break

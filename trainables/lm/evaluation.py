@@ -104,7 +104,7 @@ def score(
         run = read(window, state, drawn)
         state = run.state
         nats += run.nats.double().sum().item()
-        num_not_finite += count_not_finite(run, window)
+        num_not_finite += count_not_finite(run)
         num_recoded += count_recoded(run)
     duration_s = time.perf_counter() - started
     sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0, 0.0, num_recoded)
@@ -154,10 +154,10 @@ def share_recoded(rows_per_token: float, attached: AttachedRecoder | None) -> fl
     return rows_per_token / num_copies(attached.recoder)
 
 
-def count_not_finite(run: Run, window: Window) -> int:
-    """Only where something is asked."""
+def count_not_finite(run: Run) -> int:
+    """Only in rows that were recoded, as in training: those without an open gate, or with nothing asked, count not."""
     if run.trace is None:
         return 0
     norms = torch.stack(run.trace.norms)
-    is_asked = (window.targets != NO_TARGET).repeat(1, norms.shape[2] // max(1, window.targets.shape[1]))
-    return int((~norms.isfinite() & is_asked[:, None]).sum())
+    is_recoded = torch.stack(run.trace.gates) > 0
+    return int((~norms.isfinite() & is_recoded[:, None]).sum())

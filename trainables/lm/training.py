@@ -232,9 +232,7 @@ def _report(
         | _spread_metrics(network)
         | {
             "peak_memory_mb": peak_memory_mb(),
-            "train_macs_per_token": cost.training_macs_per_token(
-                config, text.size, metrics.get("train_share_recoded", 1.0)
-            ),
+            "train_macs_per_token": cost.training_macs_per_token(config, text.size, metrics.get("train_share_recoded")),
         }
     )
     saved = {
