@@ -190,7 +190,8 @@ class StatementClaim:
 
     Attributes:
         text: what it says, a sentence in our words.
-        of: what is compared of the two sides: their means over seeds, or their spread, the standard deviation.
+        of: what is compared of the two sides: their means over seeds, or their spread, the standard deviation; `every`:
+            that the left side is the `same` as a number in every replicate, which one value decides, without a test.
         left: what it is about.
         relation: `left` is below or above `right`, or within `margin` of it.
         right: what it is compared with: another place, or a number in the published unit.
@@ -209,7 +210,7 @@ class StatementClaim:
     margin: float = 0.0
     margin_reason: str = ""
     note: str = ""
-    of: Literal["mean", "spread"] = "mean"
+    of: Literal["mean", "spread", "every"] = "mean"
 
     def __post_init__(self) -> None:
         _check("margin", self.margin, 0)
@@ -218,6 +219,9 @@ class StatementClaim:
         if self.of == "spread" and not (isinstance(self.right, Place) and self.relation != "same" and not self.margin):
             rule = "must be below or above another place, without a margin"
             raise InputError(f"A spread {rule}, but got {self.relation} {self.right!r} within {self.margin!r}.")
+        if self.of == "every" and (self.relation != "same" or isinstance(self.right, Place)):
+            rule = "must be the same as a number"
+            raise InputError(f"What holds in every replicate {rule}, but got {self.relation} {self.right!r}.")
 
     @property
     def places(self) -> tuple[Place, ...]:

@@ -102,7 +102,7 @@ class PartEntry(Entry):
     left: PlaceEntry
     relation: Literal["below", "above", "same"]
     right: Annotated[Annotated[PlaceEntry, Tag("place")] | Annotated[float, Tag("number")], Discriminator(_kind)]
-    of: Literal["mean", "spread"] = "mean"
+    of: Literal["mean", "spread", "every"] = "mean"
     margin: NotNegative = 0.0
     margin_reason: str = ""
 
@@ -303,6 +303,11 @@ def _check_trend(file: Path, name: str, entry: TrendEntry) -> None:
 def _check_part(file: Path, name: str, entry: PartEntry) -> None:
     if entry.of == "spread":
         _check_spread(file, name, entry)
+        return
+    if entry.of == "every":
+        if entry.relation != "same" or isinstance(entry.right, PlaceEntry):
+            said = f"of every must be same, and `right` a number, but is {entry.relation}"
+            raise _wrong(file, name, "relation", said)
         return
     if entry.relation == "same" and entry.margin == 0:
         raise _wrong(file, name, "margin", "must be above 0 where `relation` is same, but is 0")

@@ -105,7 +105,8 @@ def _never_raised() -> Iterator[StatementClaim]:
         text = "surprisal recoding never raises the error signal"
         common = _common(sweep, f"{condition}.never.raises.delta", text, "section 6.1.2")
         left = Place(condition, "raised_share", "test")
-        yield StatementClaim(**common, left=left, relation="same", right=0.0, note=f"{EQUATION} {OF_THE_TEST} {SHAPE}")
+        note = f"{EQUATION} {OF_THE_TEST} {SHAPE}"
+        yield StatementClaim(**common, left=left, relation="same", right=0.0, of="every", note=note)
 
 
 def _lowered() -> Iterator[StatementClaim]:

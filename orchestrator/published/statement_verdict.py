@@ -30,10 +30,10 @@ class StatementTest:
         ours: the left side.
         difference: left minus right.
         surplus: how far it is on the claimed side of its margin; below 0 on the other side.
-        p: of the test that it is on the side on which it was seen; NaN without spread.
+        p: of the test that it is on the side on which it was seen; NaN without spread, or where no test decides.
         design: how its standard error falls with more seeds.
         num_seeds: of the smaller group.
-        test: in words.
+        test: in words; of `every` it is what the values say.
     """
 
     claim: StatementClaim
@@ -78,6 +78,10 @@ class StatementTest:
         return Verdict(self.claim, finding, self.ours, self.difference.value, interval, p, f"{reason}.", needed)
 
     def _without_spread(self) -> tuple[Finding, str]:
+        if self.claim.of == "every":
+            return (
+                (Finding.worse, f"Contradicted: {self.test}") if self.surplus < 0 else (Finding.reproduced, self.test)
+            )
         if self.surplus < 0:
             return Finding.worse, "Contradicted by every replicate, without any spread"
         return Finding.reproduced, "So it is in every replicate, without any spread"
@@ -96,6 +100,8 @@ class StatementTest:
 
     def needed(self, level: float) -> int | None:
         """Seeds in all with which a test at `level` shows what was seen, if it is so; None if none below 1,000 do."""
+        if self.claim.of == "every":
+            return self.num_seeds
         if self.claim.relation == "same" and self.surplus > 0:
             return equivalence_required_sample_size(self.difference.value, self.design, self.claim.margin, level)
         if self.test == PERMUTATION:
@@ -117,6 +123,8 @@ def statement_test(claim: StatementClaim, left: Values, right: Values | float, t
     one-sided t-tests to show.
     """
     if not isinstance(right, Mapping):
+        if claim.of == "every":
+            return _every(claim, left, right)
         if len(left) < 2:
             return _too_few(claim, left, right, len(left))
         values = list(left.values())
@@ -136,6 +144,23 @@ def is_paired(claim: StatementClaim, left: Values, right: Values, test: Test) ->
     """Whether the two sides are compared seed by seed."""
     shared = isinstance(claim.right, Place) and set(claim.left.conditions) & set(claim.right.conditions)
     return bool(shared) or (test == "paired_permutation" and left.keys() == right.keys())
+
+
+def _every(claim: StatementClaim, left: Values, right: float) -> StatementTest | Verdict:
+    """One replicate is enough to contradict what is said of every one; two at least hold it."""
+    others = [value for value in left.values() if abs(value - right) > claim.margin]
+    if len(left) < 2 and not others:
+        return _too_few(claim, left, right, len(left))
+    values = list(left.values())
+    within = f" within {claim.margin:g}" if claim.margin else ""
+    said = f"{claim.left.text} is {right:g}{within} in every replicate (n = {len(left)})"
+    if others:
+        furthest = max(others, key=lambda value: abs(value - right))
+        said = (
+            f"{claim.left.text} is not {right:g}{within} in {len(others)} of {len(left)} replicates, but {furthest:g}"
+        )
+    found = _tested(claim, values, Difference.from_published(values, right), Design((summarise(values).std,)), said)
+    return replace(found, surplus=claim.margin - max(abs(value - right) for value in values), p=math.nan)
 
 
 def _paired(claim: StatementClaim, left: Values, right: Values, test: Test) -> StatementTest | Verdict:

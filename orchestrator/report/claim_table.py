@@ -136,6 +136,8 @@ def _published_text(claim: Claim, digits: int) -> str:
 
 
 def _comparison_text(claim: StatementClaim) -> str:
+    if claim.of == "every":
+        return f"{claim.right:g} within {claim.margin:g} in every replicate"
     if claim.relation == "same":
         return f"within {claim.margin:g}"
     other = claim.right if isinstance(claim.right, float | int) else _place_text(claim.right)

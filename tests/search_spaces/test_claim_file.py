@@ -224,6 +224,7 @@ JOINT = '[[joint]]\ntext = "t"\nplace = "p"\nnote = "n"\n' + PART
             "statement 1, `relation` of spread must be below or above, and `right`",
         ),
         (TOP + SPREAD + "margin = 1\n", "statement 1, `margin` of a spread must be left out, but is 1."),
+        (TOP + STATEMENT + 'of = "every"\n', "statement 1, `relation` of every must be same, and `right` a number"),
         (TOP + JOINT, "joint 1, `part` "),
         (TOP + JOINT + PART.replace("above", "same"), "joint 1, `margin` must be above 0 where `relation` is same"),
         (TOP + JOINT + PART.replace("2", "true"), "joint 1, `part.1.right` must be a valid number, but is Tru"),
@@ -310,10 +311,13 @@ def test_a_file_must_be_there_and_be_text_and_be_named_absolutely(tmp_path: Path
         claim_file.read(tmp_path / "it.toml", "tiny.sweep")
 
 
-def test_spreads_joint_claims_fronts_and_trends_are_read(tmp_path: Path) -> None:
+def test_spreads_what_holds_in_every_replicate_joint_claims_fronts_and_trends_are_read(tmp_path: Path) -> None:
     file = tmp_path / "claims.toml"
-    file.write_text(TOP + SPREAD + JOINT + PART.replace("2", "3") + FRONT + TREND)
-    spread, joint, front, trend = claim_file.read(file, "tiny.sweep")
+    always = STATEMENT.replace("below", "same") + 'of = "every"\n'
+    file.write_text(TOP + SPREAD + always + JOINT + PART.replace("2", "3") + FRONT + TREND)
+    spread, every, joint, front, trend = claim_file.read(file, "tiny.sweep")
+    assert isinstance(every, StatementClaim)
+    assert (every.of, every.relation, every.right, every.margin) == ("every", "same", 1.0, 0.0)
     assert isinstance(spread, StatementClaim) and isinstance(joint, JointClaim)
     assert isinstance(front, FrontClaim) and isinstance(trend, TrendClaim)
     assert (spread.of, spread.right) == ("spread", Place("b", "e"))

@@ -76,7 +76,7 @@ def test_recoding_with_the_best_fixed_step_is_claimed_to_raise_delta_of_no_token
     """Section 6.1.2: of the best surprisal-based model, whose step is 5 (section 6.1.1)."""
     claim = claim_of(f"lm.{sweep}.{condition}.never.raises.delta")
     assert claim.left == Place(condition, "raised_share", "test")
-    assert (claim.relation, claim.right, claim.margin) == ("same", 0.0, 0.0)
+    assert (claim.relation, claim.right, claim.margin, claim.of) == ("same", 0.0, 0.0, "every")
     sweep = find_sweep(f"lm.{sweep}")
     recoder = sweep.config(sweep.condition(condition), 1).recoder
     assert (recoder.signal.variant, recoder.signal.target, recoder.step.size) == ("eq44", "gold", 5.0)

@@ -1,9 +1,10 @@
-"""Tests of models that adapt: two settings are chosen on the validation part, and the test part is read with them."""
+"""Tests of models that adapt: two settings are chosen on validation tokens, and the test part is read with them."""
 
 import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from torch import Tensor
 
@@ -17,6 +18,9 @@ from trainables.lm.network import AttachedRecoder, Network
 Settings = tuple[float, float]
 Read = Callable[[Tensor, Sequence[Settings]], list[Score]]
 """Scores of a text, one for each pair of settings."""
+
+Macs = Callable[[float], float]
+"""Multiply-accumulates, of the share of the tokens that was recoded."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,15 @@ class _Prepared:
 
     Attributes:
         num_passes: that `read` makes for all settings.
+        added_macs_per_token: of a read.
+        statistics_macs: of all that was read to get ready.
     """
 
     read: Read
     num_passes: int
     names: tuple[str, str]
     settings: list[Settings]
-    added_macs_per_token: float
+    added_macs_per_token: Macs
     statistics_macs: float
 
 
@@ -57,38 +63,43 @@ def adapt(
     """Chooses settings on the validation part, then reads it and the test part, each from the trained model on.
 
     Raises:
-        DivergedError: if no setting, or none on the test part, leaves a perplexity that is a finite number.
+        DivergedError: if no setting leaves a loss that is a finite number, or the chosen one a perplexity that is none.
     """
     if isinstance(config, DynamicEvaluation):
         prepared = _dynamic(network, attached, config, text, seed)
     else:
         prepared = _cache(network, attached, config, seed)
     recoder = attached.recoder if attached else None
-    macs = cost.macs_per_token(network.config, recoder, text.size) + prepared.added_macs_per_token
     tuning = text.validation[: config.num_tuning_tokens]
-    chosen = choose(prepared.read, prepared.settings, tuning)
-    (valid,), (test,) = (prepared.read(part, [chosen]) for part in (text.validation, text.test))
-    if not math.isfinite(test.perplexity):
-        raise DivergedError(f"The test's perplexity is {test.perplexity} with {prepared.names} = {chosen}.")
-    num_passes = prepared.num_passes if len(prepared.settings) > 1 else 0
-    before = {"preparation_macs": prepared.statistics_macs + num_passes * (len(tuning) - 1) * macs}
+    chosen, tried = choose(prepared.read, prepared.settings, tuning)
     settings = dict(zip(prepared.names, chosen, strict=True))
-    return AdaptedTest(valid, test, prepared.added_macs_per_token, before | settings)
+    (valid,), (test,) = (prepared.read(part, [chosen]) for part in (text.validation, text.test))
+    for name, part in (("validation", valid), ("test", test)):
+        if not math.isfinite(part.perplexity):
+            pair = " and ".join(f"{setting} = {value:g}" for setting, value in settings.items())
+            raise DivergedError(f"The perplexity of the {name} part is {part.perplexity} with {pair}; leave them out.")
+    of_choice = 0.0
+    for share in (one.share_recoded or 0.0 for one in tried[: prepared.num_passes]):
+        macs = cost.macs_per_token(network.config, recoder, text.size, share) + prepared.added_macs_per_token(share)
+        of_choice += (len(tuning) - 1) * macs
+    before = {"preparation_macs": prepared.statistics_macs + of_choice}
+    added = prepared.added_macs_per_token(test.share_recoded or 0.0)
+    return AdaptedTest(valid, test, added, before | settings)
 
 
-def choose(read: Read, settings: Sequence[Settings], tokens: Tensor) -> Settings:
-    """The first of the `settings` with the lowest loss on `tokens`, which are read where there is a choice.
+def choose(read: Read, settings: Sequence[Settings], tokens: Tensor) -> tuple[Settings, list[Score]]:
+    """The first of the `settings` with the lowest loss on `tokens`, and all scores; without a choice none is read.
 
     Raises:
         DivergedError: if no loss is a finite number.
     """
     if len(settings) == 1:
-        return settings[0]
-    losses = [score.loss_nats for score in read(tokens, settings)]
-    finite = [(loss, number) for number, loss in enumerate(losses) if math.isfinite(loss)]
+        return settings[0], []
+    scores = read(tokens, settings)
+    finite = [(one.loss_nats, number) for number, one in enumerate(scores) if math.isfinite(one.loss_nats)]
     if not finite:
         raise DivergedError(f"No loss on the validation part is finite; lower the rates of {list(settings)}.")
-    return settings[min(finite)[1]]
+    return settings[min(finite)[1]], scores
 
 
 def _dynamic(
@@ -105,8 +116,8 @@ def _dynamic(
         len(config.rates) * len(config.decays),
         ("dynamic_rate", "dynamic_decay"),
         list(itertools.product(config.rates, config.decays)),
-        adaptation_cost.dynamic_macs_per_token(*arguments),
-        adaptation_cost.statistics_macs(*arguments, len(text.train) - 1),
+        partial(adaptation_cost.dynamic_macs_per_token, *arguments),
+        adaptation_cost.statistics_macs(*arguments, len(text.train) - 1, adapted.share_recoded or 0.0),
     )
 
 
@@ -119,6 +130,6 @@ def _cache(network: Network, attached: AttachedRecoder | None, config: Cache, se
         1,
         ("cache_theta", "cache_share"),
         list(itertools.product(config.thetas, config.shares)),
-        adaptation_cost.cache_macs_per_token(network.config, config),
+        lambda share: adaptation_cost.cache_macs_per_token(network.config, config),
         0.0,
     )

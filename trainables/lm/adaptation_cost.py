@@ -11,31 +11,46 @@ OPERATIONS_OF_A_MOVE = 3
 
 
 def dynamic_macs_per_token(
-    config: LmConfig, recoder: Recoder | None, vocabulary_size: int, dynamic: DynamicEvaluation, num_weights: int
+    config: LmConfig,
+    recoder: Recoder | None,
+    vocabulary_size: int,
+    dynamic: DynamicEvaluation,
+    num_weights: int,
+    share_recoded: float = 1.0,
 ) -> float:
     """The backward pass to the weights that move, and the moves: an operation of a weight is a multiply-accumulate.
 
-    Elementwise steps on a token's activations are not counted here either.
+    Elementwise steps on a token's activations are not counted here either. `share_recoded` as in `lm.cost`.
     """
-    backward = backward_macs_per_token(config, recoder, vocabulary_size, dynamic)
+    backward = backward_macs_per_token(config, recoder, vocabulary_size, dynamic, share_recoded)
     return backward + OPERATIONS_OF_A_MOVE * num_weights / dynamic.segment
 
 
 def backward_macs_per_token(
-    config: LmConfig, recoder: Recoder | None, vocabulary_size: int, dynamic: DynamicEvaluation
+    config: LmConfig,
+    recoder: Recoder | None,
+    vocabulary_size: int,
+    dynamic: DynamicEvaluation,
+    share_recoded: float = 1.0,
 ) -> float:
-    """Of the loss's gradient: in no product for a bias, one for a decoder, and that of training for all weights."""
+    """Of the loss's gradient: in no product for a bias, one for a decoder, and that of training for all weights.
+
+    The gradient in the top state is found at every step, as in training. Of surprisal, recoding has found it already
+    where the gate was open; the sigmoid's is another one.
+    """
     plain = cost.macs_per_token(config, None, vocabulary_size)
     decoding = plain - cost.macs_per_token(config, None, 0)  # a model with no words has only its layers
     if dynamic.weights != "all":
-        is_sigmoid = recoder and isinstance(recoder.signal, Surprisal) and recoder.signal.variant == "sigmoid"
-        to_top = decoding if is_sigmoid else 0.0  # the loss's gradient is found at every step, as in training
+        to_top = 0.0
+        if recoder and isinstance(recoder.signal, Surprisal):
+            share = share_recoded if recoder.skips_shut_rows else 1.0
+            to_top = decoding if recoder.signal.variant == "sigmoid" else (1 - share) * decoding
         return to_top + (num_copies(recoder) * decoding if dynamic.weights == "decoder" else 0.0)
     if recoder is None:
         return 2 * plain
     trained = config.model_copy(update={"recoder": recoder})
-    forward = cost.macs_per_token(trained, recoder, vocabulary_size)
-    return cost.training_macs_per_token(trained, vocabulary_size) - forward
+    forward = cost.macs_per_token(trained, recoder, vocabulary_size, share_recoded)
+    return cost.training_macs_per_token(trained, vocabulary_size, share_recoded) - forward
 
 
 def statistics_macs(
@@ -45,10 +60,11 @@ def statistics_macs(
     dynamic: DynamicEvaluation,
     num_weights: int,
     num_tokens: int,
+    share_recoded: float = 1.0,
 ) -> float:
     """Of the pass over `num_tokens` of training: forward, backward, and each weight's squared gradient once a batch."""
-    backward = backward_macs_per_token(config, recoder, vocabulary_size, dynamic)
-    forward = cost.macs_per_token(config, recoder, vocabulary_size)
+    backward = backward_macs_per_token(config, recoder, vocabulary_size, dynamic, share_recoded)
+    forward = cost.macs_per_token(config, recoder, vocabulary_size, share_recoded)
     return num_tokens * (forward + backward + num_weights / dynamic.segment / config.training.batch_size)
 
 

@@ -50,7 +50,7 @@ def scores(
         matches = is_seen & (words == targets[:, None])
         nats += mixed(run.nats[:, 0], queries @ keys.t(), is_seen, matches, thetas, shares).double().sum(1).cpu()
         keys, words = keys[-config.size :], words[-config.size :]
-        bad += count_not_finite(run, window)
+        bad += count_not_finite(run)
         recoded += count_recoded(run)
     duration_s = time.perf_counter() - started
     *totals, total_bad, recoded = distributed.sum_over_processes(*nats.tolist(), bad, recoded)

@@ -45,9 +45,16 @@ def macs_per_token(
     return total + values + share * (slopes + _finding(config, recoder, vocabulary_size))
 
 
-def training_macs_per_token(config: LmConfig, vocabulary_size: int, share_recoded: float = 1.0) -> float:
-    """Of forward and backward passes; not of a graph through the recoding gradient. `share_recoded` as above."""
-    decode, recoder, members = linear_macs(config.hidden_size, vocabulary_size), config.recoder, _num_members(config)
+def training_macs_per_token(config: LmConfig, vocabulary_size: int, share_recoded: float | None = 1.0) -> float:
+    """Of forward and backward passes; not of a graph through the recoding gradient.
+
+    Args:
+        config: of the model and its recoder.
+        vocabulary_size: words.
+        share_recoded: as above; None while the recoder is not in use, as in plain epochs.
+    """
+    decode, members = linear_macs(config.hidden_size, vocabulary_size), _num_members(config)
+    recoder, share_recoded = (None, 0.0) if share_recoded is None else (config.recoder, share_recoded)
     forward = macs_per_token(config, recoder, vocabulary_size, share_recoded)
     copies = num_copies(recoder)
     backward: float = 2 * copies * (sum(_layers(config)) + members * decode)

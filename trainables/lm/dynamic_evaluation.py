@@ -32,6 +32,7 @@ class Adapted:
     Attributes:
         parameters: that move.
         rms: of each, sqrt(MS_g) in nats: the root of the mean of its squared gradients over the training text.
+        share_recoded: of the tokens of the training text; None where nothing is recoded.
     """
 
     network: Network
@@ -40,6 +41,7 @@ class Adapted:
     parameters: list[nn.Parameter]
     rms: list[Tensor]
     seed: int
+    share_recoded: float | None
 
     @property
     def num_weights(self) -> int:
@@ -73,18 +75,22 @@ def prepare(
     batch_size = network.config.training.batch_size
     streams = Streams(tokens, batch_size, config.segment)
     state = network.zeros(num_mine(batch_size), attached.recoder if attached else None)
-    squares = [torch.zeros_like(parameter) for parameter in parameters]
+    squares, recoded = [torch.zeros_like(parameter) for parameter in parameters], 0.0
     with _learning(network, parameters):
         windows = windows_with_noise(network.config, streams, attached, network.vocabulary_size, seed)
         for index, (window, drawn) in enumerate(windows):
             num_asked = int((streams.window(index).targets != NO_TARGET).sum())
             run = network(window, state, drawn, attached)
             state = run.state
+            recoded += count_recoded(run)
             (run.loss.sum() / num_asked).backward()
             distributed.sum_gradients(parameters)
             for square, gradient in zip(squares, taken(parameters), strict=True):
                 square.addcmul_(gradient, gradient)
-    return Adapted(network, attached, config, parameters, [(one / streams.num_windows).sqrt() for one in squares], seed)
+    (recoded,) = distributed.sum_over_processes(recoded)
+    share = share_recoded(recoded / (len(tokens) - 1), attached)
+    rms = [(one / streams.num_windows).sqrt() for one in squares]
+    return Adapted(network, attached, config, parameters, rms, seed, share)
 
 
 def taken(parameters: list[nn.Parameter]) -> list[Tensor]:
@@ -116,7 +122,7 @@ def score(adapted: Adapted, tokens: Int[Tensor, " N"], rate: float, decay: float
             run = network(window, state, drawn, attached)
             state = run.state
             nats += run.nats.double().sum().item()
-            bad += count_not_finite(run, window)
+            bad += count_not_finite(run)
             recoded += count_recoded(run)
             if not math.isfinite(nats):
                 break

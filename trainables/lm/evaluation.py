@@ -11,7 +11,7 @@ from torch import Tensor
 
 from trainables import distributed, rng
 from trainables.lm import noise
-from trainables.lm.config import LmConfig
+from trainables.lm.config import LmConfig, WeakSupervision
 from trainables.lm.cuda_graph import CudaGraph
 from trainables.lm.network import AttachedRecoder, Network, Run
 from trainables.lm.noise import Noise
@@ -30,7 +30,7 @@ class Score:
         num_not_finite: recoding gradients that were not finite, of one activation in one row.
         before, after: mean delta over the same tokens; None without a recoder, or where it was not asked for.
         raised: the share of them whose delta recoding raised.
-        share_recoded: of the tokens; None without a recoder.
+        share_recoded: of the tokens; None without a recoder, and with a probe, which running text has no labels for.
     """
 
     loss_nats: float
@@ -104,7 +104,7 @@ def score(
         run = read(window, state, drawn)
         state = run.state
         nats += run.nats.double().sum().item()
-        num_not_finite += count_not_finite(run, window)
+        num_not_finite += count_not_finite(run)
         num_recoded += count_recoded(run)
     duration_s = time.perf_counter() - started
     sums = distributed.sum_over_processes(nats, num_not_finite, 0.0, 0.0, 0.0, 0.0, num_recoded)
@@ -148,14 +148,16 @@ def count_recoded(run: Run) -> float:
 
 
 def share_recoded(rows_per_token: float, attached: AttachedRecoder | None) -> float | None:
-    """Of the tokens; each has a row for every copy of the state."""
-    return rows_per_token / num_copies(attached.recoder) if attached else None
+    """Of the tokens; each has a row for every copy of the state. None where text is not recoded."""
+    if attached is None or isinstance(attached.recoder.signal, WeakSupervision):
+        return None
+    return rows_per_token / num_copies(attached.recoder)
 
 
-def count_not_finite(run: Run, window: Window) -> int:
-    """Only where something is asked."""
+def count_not_finite(run: Run) -> int:
+    """Only in rows that were recoded, as in training: those without an open gate, or with nothing asked, count not."""
     if run.trace is None:
         return 0
     norms = torch.stack(run.trace.norms)
-    is_asked = (window.targets != NO_TARGET).repeat(1, norms.shape[2] // max(1, window.targets.shape[1]))
-    return int((~norms.isfinite() & is_asked[:, None]).sum())
+    is_recoded = torch.stack(run.trace.gates) > 0
+    return int((~norms.isfinite() & is_recoded[:, None]).sum())

@@ -51,7 +51,7 @@ METRICS: tuple[Metric, ...] = (
         "MAC/token",
         macs_per_token="test: multiply-accumulates of a token, with all that recoding adds behind an open gate",
         train_macs_per_token="multiply-accumulates of a token since the last report, forward and backward, with "
-        "what recoding adds behind an open gate",
+        "what recoding adds behind an open gate; at step 0, and in epochs without the recoder, of the plain model",
     ),
     *lower(
         "MAC",

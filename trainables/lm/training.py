@@ -97,7 +97,8 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
     }
     if test.before is not None and test.after is not None and test.raised is not None:
         metrics |= {"delta_before": test.before, "delta_after": test.after, "raised_share": test.raised}
-        metrics |= {"share_recoded": share}
+    if test.share_recoded is not None:
+        metrics |= {"share_recoded": test.share_recoded}
     metrics |= _spread_metrics(network)
     with tempfile.TemporaryDirectory() as folder:
         files = []
@@ -231,9 +232,7 @@ def _report(
         | _spread_metrics(network)
         | {
             "peak_memory_mb": peak_memory_mb(),
-            "train_macs_per_token": cost.training_macs_per_token(
-                config, text.size, metrics.get("train_share_recoded", 1.0)
-            ),
+            "train_macs_per_token": cost.training_macs_per_token(config, text.size, metrics.get("train_share_recoded")),
         }
     )
     saved = {

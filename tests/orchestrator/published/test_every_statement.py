@@ -36,10 +36,14 @@ class Cell:
     std: float
 
 
-def compared(claim: StatementClaim, holds: bool) -> dict[Place, Cell]:
-    """Both sides of a statement about means."""
-    gap, noise = GAP + 3 * claim.margin, (claim.margin or GAP) / FINE
-    right = MIDDLE if isinstance(claim.right, Place) else claim.right
+def compared(claim: StatementClaim, holds: bool, middle: float = MIDDLE) -> dict[Place, Cell]:
+    """Both sides of a statement about means, the right one at `middle`; or about every replicate, which then vary."""
+    if claim.of == "every":
+        assert not isinstance(claim.right, Place)
+        return {claim.left: Cell(claim.right, 0.0 if holds else claim.margin + GAP)}
+    unit = middle / MIDDLE if isinstance(claim.right, Place) else 1.0
+    gap, noise = GAP * unit + 3 * claim.margin, (claim.margin or GAP * unit) / FINE
+    right = middle if isinstance(claim.right, Place) else claim.right
     step = {"below": -gap, "above": gap, "same": 0.0}[claim.relation]
     left = right + (step if holds else gap if claim.relation == "same" else -step)
     cells = {claim.left: Cell(left, noise)}
@@ -50,13 +54,20 @@ def together(claim: JointClaim, holds: bool) -> dict[Place, Cell]:
     """All parts true, or all false; what is said of a spread changes that of the left side alone."""
     cells: dict[Place, Cell] = {}
     for part in claim.parts:
-        cells |= compared(part, holds) if part.of == "mean" else {}
+        cells |= compared(part, holds, middle_of(part.right, cells)) if part.of != "spread" else {}
     for part in (one for one in claim.parts if one.of == "spread"):
         assert isinstance(part.right, Place)
         is_small = (part.relation == "below") == holds
         factor = 1 / FINE if is_small else FINE
         cells[part.left] = replace(cells[part.left], std=cells[part.right].std * factor)
     return cells
+
+
+def middle_of(place: Place | float, cells: Mapping[Place, Cell]) -> float:
+    """The mean of a ratio of two places that have theirs; else any."""
+    if isinstance(place, Place) and place.over and {replace(place, over=None), place.over} <= cells.keys():
+        return cells[replace(place, over=None)].mean / cells[place.over].mean
+    return MIDDLE
 
 
 def on_front(claim: FrontClaim, holds: bool) -> dict[Place, Cell]:
@@ -90,15 +101,25 @@ def cells_of(claim: Claim, holds: bool) -> dict[Place, Cell]:
 
 
 def columns_of(claim: Claim, cells: Mapping[Place, Cell]) -> dict[str, dict[str, list[float]]]:
-    """By condition and column the values of all seeds, as a replicate records them."""
-    columns: dict[str, dict[str, list[float]]] = {}
-    for place in (place.over for place in cells if place.over):
-        columns.setdefault(place.condition, {})[place.column] = [1 / place.scale] * NUM_SEEDS
-    for place, cell in cells.items():
-        assert place.column not in columns.get(place.condition, {})
+    """By condition and column the values of all seeds, as a replicate records them.
+
+    Of a ratio one side is 1, unless the claim speaks of it alone as well; where of both, the ratio follows from them.
+    """
+    found: dict[Place, np.ndarray] = {}
+    for place, cell in sorted(cells.items(), key=lambda item: item[0].over is not None):
         noise = np.random.default_rng(crc32(place.text.encode())).standard_normal(NUM_SEEDS)
-        noise = (noise - noise.mean()) / noise.std()
-        columns.setdefault(place.condition, {})[place.column] = list((cell.mean + cell.std * noise) / place.scale)
+        values = cell.mean + cell.std * (noise - noise.mean()) / noise.std()
+        above, below = replace(place, over=None), place.over
+        if below is None:
+            found[above] = values
+        elif above in found:
+            found.setdefault(below, found[above] / values)
+        else:
+            found[above] = values * found.setdefault(below, np.ones(NUM_SEEDS))
+    columns: dict[str, dict[str, list[float]]] = {}
+    for place, values in found.items():
+        assert place.column not in columns.get(place.condition, {})
+        columns.setdefault(place.condition, {})[place.column] = list(values / place.scale)
     if fact := claim.setting.fact:
         columns.setdefault(fact.place.condition, {})[fact.place.column] = [fact.value / fact.place.scale] * NUM_SEEDS
     return columns

@@ -10,6 +10,7 @@ from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.statistics.significance import holm
 from search_spaces.claim import Place, Setting, Source, StatementClaim
 from tests.orchestrator.published.test_number_verdict import tail
+from trainables.errors import InputError
 
 A, B = Place("a", "per"), Place("b", "per")
 
@@ -156,3 +157,26 @@ def test_two_ratios_that_share_a_condition_are_compared_seed_by_seed() -> None:
     found = judged(statement, by_seed(1, 2, 3), by_seed(1.9, 3, 4.1))
     assert found.difference == pytest.approx(-1) and "a paired t-test" in found.reason
     assert found.p == pytest.approx(2 * tail(1 / (0.1 / math.sqrt(3)), 2))
+
+
+def test_one_replicate_contradicts_what_is_said_of_every_one() -> None:
+    """Values decide, whatever their spread: a t-test of a mean share can neither show nor refute a "never"."""
+    never = claim(relation="same", right=0.0, of="every")
+    held = judged(never, by_seed(0.0, 0.0, 0.0), 0.0, num_tests=3)
+    assert held.finding is Finding.reproduced and held.reason == "per of a is 0 in every replicate (n = 3)."
+    once = judged(never, by_seed(0, 0, 0, 0, 0.02), 0.0, num_tests=3)
+    assert once.finding is Finding.worse and math.isnan(once.p)
+    assert once.reason == "Contradicted: per of a is not 0 in 1 of 5 replicates, but 0.02."
+    assert judged(never, by_seed(0.3, 0.01, 0, 0.02, 0.5), 0.0).finding is Finding.worse
+    assert judged(never, by_seed(0.001), 0.0).finding is Finding.worse
+    assert judged(never, by_seed(0.0), 0.0).finding is Finding.inconclusive
+    assert judged(never, {}, 0.0).finding is Finding.inconclusive
+    near = claim(relation="same", right=0.0, of="every", margin=0.02)
+    assert judged(near, by_seed(-0.02, 0.01), 0.0).finding is Finding.reproduced
+    assert judged(near, by_seed(-0.03, 0.01), 0.0).finding is Finding.worse
+
+
+def test_what_is_said_of_every_replicate_is_the_same_as_a_number() -> None:
+    for changes in ({"relation": "below", "right": 0.0}, {"relation": "same", "right": B}):
+        with pytest.raises(InputError, match="What holds in every replicate must be the same as a number, but got"):
+            claim(of="every", **changes)

@@ -5,21 +5,16 @@ import math
 import pytest
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode
 
 from tests.trainables.folder_trial import FolderTrial
 from tests.trainables.lm import scalar_reference
 from tests.trainables.lm.small_runs import ENSEMBLE, config_for
 from trainables.lm import (
     adaptation,
-    adaptation_cost,
     cache,
     corpus,
-    cost,
     dynamic_evaluation,
     evaluation,
-    noise,
     sample_text,
     train,
 )
@@ -32,16 +27,13 @@ from trainables.lm.config import (
     LearnedStep,
     LmConfig,
     McDropout,
-    PredictedStep,
     Recoder,
-    Surprisal,
     Variational,
     WeakSupervision,
 )
 from trainables.lm.evaluation import Score
 from trainables.lm.metrics import METRICS
 from trainables.lm.network import Network, Run
-from trainables.lm.streams import Window
 from trainables.lm.training_config import Optimisation
 
 V, SEGMENT, STEP = 4, 3, 0.5
@@ -177,91 +169,6 @@ def test_step_sizes_move_where_they_are_used():
     assert any(one is network.steps.theta for one in with_steps)
 
 
-class Moves(TorchDispatchMode):
-    """Counts what in-place operations of `move` touch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    def __torch_dispatch__(self, operation, types, arguments=(), keywords=None):
-        costs = {"lerp_": 2, "addcmul_": 1}
-        self.count += costs.get(operation.__name__.split(".")[0], 0) * arguments[0].numel() if arguments else 0
-        return operation(*arguments, **(keywords or {}))
-
-
-def test_a_move_is_three_operations_of_each_weight():
-    parts = [torch.rand(4, 5) for _ in range(5)]
-    with Moves() as moves:
-        dynamic_evaluation.move(*parts)
-    assert moves.count == 20 * adaptation_cost.OPERATIONS_OF_A_MOVE == 60
-
-
-SIGNALS = {
-    "surprisal": Surprisal(),
-    "eq44": Surprisal(variant="eq44"),
-    "sigmoid": Surprisal(variant="sigmoid"),
-    "mc_dropout": McDropout(num_samples=3),
-    "variational": Variational(num_samples=3),
-    "ensemble": AnchoredEnsemble(num_members=3),
-}
-
-
-@pytest.mark.parametrize("step", [FixedStep(), PredictedStep()], ids=["fixed", "predicted"])
-@pytest.mark.parametrize("kind", ["bias", "decoder", "all"])
-@pytest.mark.parametrize("signal", SIGNALS.values(), ids=SIGNALS)
-def test_the_backward_pass_costs_what_torch_counts(signal, kind, step):
-    config = LmConfig(embedding_size=5, hidden_size=6, recoder=Recoder(signal=signal, step=step))
-    dynamic = DynamicEvaluation(weights=kind)
-    expected = cost.macs_per_token(config, config.recoder, 17)
-    expected += adaptation_cost.backward_macs_per_token(config, config.recoder, 17, dynamic)
-    assert counted(config, dynamic) == expected
-
-
-@pytest.mark.parametrize("kind", ["bias", "decoder", "all"])
-def test_without_a_recoder_torch_counts_all_but_the_fused_layers(kind):
-    config, dynamic = LmConfig(embedding_size=5, hidden_size=6), DynamicEvaluation(weights=kind)
-    layers = cost.macs_per_token(config, None, 0)
-    fused = 3 * layers if kind == "all" else layers
-    expected = cost.macs_per_token(config, None, 17)
-    expected += adaptation_cost.backward_macs_per_token(config, None, 17, dynamic)
-    assert counted(config, dynamic) == expected - fused
-
-
-def counted(config: LmConfig, dynamic: DynamicEvaluation) -> float:
-    """Per token of a segment of three in one stream, forward and backward."""
-    network = Network(config, 17)
-    for parameter in network.requires_grad_(False).parameters():
-        parameter.requires_grad_(
-            any(parameter is one for one in dynamic_evaluation.moving(network, network.own, dynamic))
-        )
-    window = Window(torch.randint(17, (3, 1)), torch.randint(17, (3, 1)))
-    drawn = noise.draw(config, config.recoder, (3, 1), 17, torch.Generator().manual_seed(0), is_training=False)
-    with pytest.MonkeyPatch.context() as patch, FlopCounterMode(display=False) as counter:
-        patch.setattr(torch.linalg, "vecdot", lambda a, b: (a * b).sum(-1))
-        network(window, network.zeros(1, config.recoder), drawn, network.own).loss.mean().backward()
-    return counter.get_total_flops() / 2 / 3
-
-
-def test_a_cache_costs_what_torch_counts():
-    """Beside the model's own; of whole windows."""
-    network, config = model(RECODER), Cache(size=5)
-    with FlopCounterMode(display=False) as counter:
-        cache.scores(network, network.own, config, torch.tensor((TOKENS * 2)[:21]), 1, [(1.0, 0.1), (0.5, 0.2)])
-    own = cost.macs_per_token(network.config, RECODER, V)
-    assert counter.get_total_flops() / 2 / 20 == own + adaptation_cost.cache_macs_per_token(network.config, config)
-    assert adaptation_cost.cache_macs_per_token(network.config, config) == 2 * (5 + 4)
-
-
-def test_the_thesis_model_adapts_at_these_costs_by_hand():
-    """2 x 650, V = 10,000, 13.26M for a token: a decoder of 6.51M weights moves every 20 tokens."""
-    decoder = DynamicEvaluation(weights="decoder", segment=20)
-    added = adaptation_cost.dynamic_macs_per_token(LmConfig(), None, 10_000, decoder, 6_510_000)
-    assert added == 6_500_000 + 3 * 6_510_000 / 20
-    statistics = adaptation_cost.statistics_macs(LmConfig(), None, 10_000, decoder, 6_510_000, 1280)
-    assert statistics == 1280 * (13_260_000 + 6_500_000) + 6_510_000
-
-
 def test_settings_are_chosen_by_validation_alone_and_the_first_of_equals_wins():
     asked = []
 
@@ -271,8 +178,9 @@ def test_settings_are_chosen_by_validation_alone_and_the_first_of_equals_wins():
         return [Score(losses[rate], 1.0, 0, None, None) for rate, _ in settings]
 
     settings = [(rate, 0.0) for rate in (1.0, 2.0, 3.0, 4.0)]
-    assert adaptation.choose(read, settings, torch.arange(7)) == (3.0, 0.0)
-    assert adaptation.choose(read, settings[:1], torch.arange(7)) == (1.0, 0.0)
+    chosen, tried = adaptation.choose(read, settings, torch.arange(7))
+    assert chosen == (3.0, 0.0) and [one.loss_nats for one in tried[1:]] == [3.0, 2.0, 2.0]
+    assert adaptation.choose(read, settings[:1], torch.arange(7)) == ((1.0, 0.0), [])
     assert asked == [(7, settings)]
     with pytest.raises(ArithmeticError, match="lower the rates"):
         adaptation.choose(read, [settings[0]] * 2, torch.arange(7))
@@ -299,6 +207,24 @@ def test_an_evaluation_reports_the_chosen_settings_and_their_cost(baseline, text
     network.load_state_dict(torch.load(baseline.folder / "2.pt", weights_only=True)["network"])
     prepared = adaptation.adapt(network, None, config, corpus.load(cfg.data), 1)
     assert prepared.valid.loss_nats == pytest.approx(found["valid_loss_nats"], rel=1e-6)
+
+
+@pytest.mark.parametrize("part", ["validation", "test"])
+def test_a_perplexity_that_is_no_number_is_refused_with_the_settings_that_were_chosen(text, part, monkeypatch):
+    """Behind the tokens that they were chosen on, too."""
+    cfg = config_for(text)
+    words, read, seen = corpus.load(cfg.data), cache.scores, {"validation": 1, "test": 2}[part]
+    settings = Cache(size=3, thetas=(0.5,), shares=(0.1,))
+    calls = []
+
+    def fails(*arguments):
+        calls.append(arguments)
+        return [Score(math.nan, 1.0, 0)] if len(calls) == seen else read(*arguments)
+
+    monkeypatch.setattr(cache, "scores", fails)
+    message = f"The perplexity of the {part} part is inf with cache_theta = 0.5 and cache_share = 0.1; leave them out"
+    with pytest.raises(ArithmeticError, match=message):
+        adaptation.adapt(Network(cfg, words.size), None, settings, words, 1)
 
 
 @pytest.mark.parametrize("config", ADAPTED.values(), ids=ADAPTED)

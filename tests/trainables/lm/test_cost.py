@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from tests.trainables.lm import small_runs
 from tests.trainables.lm.test_network import SIGNALS
-from trainables.lm import cost, noise
+from trainables.lm import corpus, cost, noise
 from trainables.lm.config import (
     AnchoredEnsemble,
     FiniteDifference,
@@ -53,7 +54,9 @@ def counted_with_share(config: LmConfig, recoder: Recoder | None, trains: bool) 
     Inner products of rows, which are elementwise, are kept from it.
     """
     network = Network(config, V)
-    attached = network.own if recoder == config.recoder else attach_recoder(network, recoder, 1)
+    attached = None
+    if recoder is not None:
+        attached = network.own if recoder == config.recoder else attach_recoder(network, recoder, 1)
     window = Window(torch.randint(V, (T, B)), torch.randint(V, (T, B)))
     drawn = noise.draw(config, recoder, (T, B), V, torch.Generator().manual_seed(0), is_training=trains)
     with pytest.MonkeyPatch.context() as patch, torch.set_grad_enabled(trains):
@@ -213,6 +216,25 @@ def test_training_with_any_step_costs_what_torch_counts(name, step):
 def test_training_with_differences_costs_what_torch_counts(name):
     config = config_for(Recoder(signal=SIGNALS[name], gradient=FiniteDifference(num_directions=2)))
     assert cost.training_macs_per_token(config, V) == counted(config, config.recoder, trains=True)
+
+
+@pytest.mark.parametrize("name", ["nll", "variational", "ensemble"])
+def test_while_the_recoder_is_not_in_use_training_costs_what_torch_counts(name):
+    """In plain epochs an ensemble has all its members, and variational dropout one copy of the state."""
+    config = config_for(Recoder(signal=SIGNALS[name], step=PredictedStep()))
+    assert cost.training_macs_per_token(config, V, None) == 3 * LSTM + counted(config, None, trains=True)
+
+
+@pytest.mark.parametrize("name", ["surprisal", "variational"])
+def test_plain_epochs_report_the_cost_of_the_plain_model(tmp_path, name):
+    cfg = small_runs.config_for(
+        small_runs.write_text(tmp_path / "text.txt"), small_runs.RECODERS[name], num_plain_epochs=1
+    )
+    size = corpus.load(cfg.data).size
+    plain = cost.training_macs_per_token(cfg.model_copy(update={"recoder": None}), size)
+    reports = small_runs.trained(cfg, tmp_path).reports
+    assert [reports[step]["train_macs_per_token"] for step in (0, 1)] == [plain, plain]
+    assert reports[2]["train_macs_per_token"] == cost.training_macs_per_token(cfg, size) > plain
 
 
 def test_training_a_plain_model_costs_three_times_its_forward_pass():

@@ -227,6 +227,17 @@ def test_gradients_that_are_not_finite_are_counted_once_for_each_activation_of_a
     assert score.num_not_finite == 19 * 4
 
 
+def test_gradients_behind_a_shut_gate_are_not_counted():
+    """Finite differences are computed in every row; as in training, they count only where it recodes."""
+    network, window, state, drawn = case(Recoder(gate=Chance(probability=0.4), gradient=FiniteDifference()))
+    run = network(window, state, drawn, network.own)
+    assert evaluation.count_not_finite(run) == 0
+    run.trace.norms = [torch.full_like(norms, math.nan) for norms in run.trace.norms]
+    num_recoded = evaluation.count_recoded(run)
+    assert 0 < num_recoded < T * B
+    assert evaluation.count_not_finite(run) == num_recoded * 4
+
+
 @pytest.mark.parametrize("kind", ["chance", "threshold"])
 @pytest.mark.parametrize("name", [name for name in SIGNALS if name != "variational"])
 def test_behind_a_shut_gate_the_model_is_the_one_without_a_recoder(name, kind):
