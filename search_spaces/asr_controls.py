@@ -20,7 +20,7 @@ RATE: Final = 0.25
 """Of the frames: one onset in four."""
 VARIANCE: Final = 0.18
 """Of p_big; the largest with this mean is .25 * .75 = .1875, so onsets take the big network with probability .985."""
-RATE_OF_EQUAL_COST: Final = 0.286
+RATE_OF_EQUAL_COST: Final = 0.362
 """At which random routing costs what surprisal costs at `RATE`: the autoregressive model is paid by more big frames."""
 FEATURES: Final = Features(num_mel_bins=8, window_ms=25, hop_ms=25, keep_every=1)
 """As the corpus is made: `trainables.asr.data.onsets.FEATURES`."""
@@ -46,5 +46,5 @@ def base(surprising: Literal["onsets", "all"], size: Size) -> AsrConfig:
         inputs="frames",
         network=Convolutional(kind="model3", width=512, kernel_frames=1, dropout=0.0),
         controller=Surprisal(mu=RATE, sigma2=VARIANCE),
-        training=Optimisation(learning_rate=6e-3, decay=0.95, batch_size=8, num_epochs=num_epochs),
+        training=Optimisation(learning_rate=4e-3, decay=0.95, batch_size=8, num_epochs=num_epochs),
     )

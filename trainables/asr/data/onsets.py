@@ -3,7 +3,7 @@
 **What is said.** An utterance has `NUM_SLOTS` slots of `1 + num_fillers` frames: an onset and its fillers. Slot i says
 one of two labels of its own, `a` or `b`. In nats of log-mel energy, an onset shows which slot it is (+1 in one of
 `NUM_SLOTS` bands, -1 in the others), that it is an onset (+1), and two signs x and y, in a band each: all four pairs are
-equally likely, `a` has x = y and `b` has x = -y. A filler has -1 where an onset has its marks. The last band hums. No
+equally likely, `a` has x = y and `b` has x = -y. A filler has `QUIET` where an onset has its marks. The last band hums. No
 frame but the onset depends on the label.
 
 **The networks** read single frames: appendix A's model 3 with a kernel of one frame. Where a *linear* one says a label, of
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 NUM_SLOTS: Final = 4
 NUM_BANDS: Final = NUM_SLOTS + 1 + 2 + 1
 FRAME_SAMPLES: Final = 400
+QUIET: Final = {"onsets": -4.0, "all": -1.0}
+"""Of the marks in a filler, nats of log energy: among silent frames CTC finds the onsets sooner."""
 HUM: Final = 2.5
 """Of the last band at its loudest and, negative, softest: nats of log energy."""
 FEATURES: Final = Features(num_mel_bins=NUM_BANDS, window_ms=25, hop_ms=25, keep_every=1)
@@ -88,7 +90,7 @@ def _signs(config: Onsets, identity: str) -> Float[NDArray[np.float64], "2 S N"]
 def log_energies(config: Onsets, identity: str) -> Float[NDArray[np.float64], "T F"]:
     """What the front end shall see, in nats."""
     signs = _signs(config, identity)
-    frames = np.full((*signs.shape[1:], NUM_BANDS), -1.0)
+    frames = np.full((*signs.shape[1:], NUM_BANDS), QUIET[config.surprising])
     hum = np.zeros(signs.shape[1:])
     if config.surprising == "all":
         draw = rng.numpy_generator(config.seed, "hum", identity)
