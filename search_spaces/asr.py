@@ -6,9 +6,11 @@ training runs.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
 
+from search_spaces import asr_controls
 from search_spaces.asr_sizes import LIBRISPEECH_960, MINI_LIBRISPEECH, TIMIT, Task, base, laptop
 from search_spaces.distributions import Choice, Distribution, Real
 from search_spaces.size import Size, sized_name
@@ -27,10 +29,11 @@ from trainables.asr.config import (
     Random,
     Surprisal,
 )
-from trainables.asr.data.config import LibriSpeech, Synthetic
+from trainables.asr.data.config import LibriSpeech
 
 AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
 CLAIMS: Final = "search_spaces.asr_published:claims"
+CONTROL_CLAIMS: Final = "search_spaces.asr_controls:claims"
 OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))
 ALWAYS = (
     Condition("always_small", {"controller": AlwaysSmall()}),
@@ -41,17 +44,21 @@ LARGEST_RAISE: Final = 4.0
 """Of the controller's bias in appendix B, from its fitted value in uniform steps; the text does not say how many."""
 
 
+def control(name: str, kind: asr_controls.Kind, size: Size = "full") -> Sweep:
+    """A corpus on which routing by surprisal must win (positive), or cannot (negative)."""
+    conditions = (Condition("surprisal"), asr_controls.RANDOM[kind], asr_controls.SAME_RATE, *ALWAYS)
+    answer = "must win: only frames that need the big network surprise" if kind == "positive" else "cannot win"
+    about = f"A control with a known answer: routing by surprisal {answer}; made-up sounds, 5 seeds."
+    sweep = _sweep(name, size, about, asr_controls.base(kind, size), conditions, reference="random")
+    return replace(sweep, claims=CONTROL_CLAIMS)
+
+
 def demo(size: Size = "full") -> Sweep:
-    """Surprisal against random and fixed routing on synthetic speech, in minutes on a laptop."""
-    if size == "smoke":
-        few = Synthetic(num_train_utterances=24, num_validation_utterances=6, num_test_utterances=6)
-        config = laptop(few, num_epochs=2, num_pretraining_epochs=1)
-    else:
-        config = laptop(Synthetic(), num_epochs=10, num_pretraining_epochs=4, keep_every=3)
-        config = config.with_value("training.batch_size", 8).with_value("training.learning_rate", 4e-3)
-    conditions = (Condition("surprisal"), *_random(config), *ALWAYS)
-    about = "Surprisal, random and fixed routing on synthetic speech; laptop sizes, 2 seeds."
-    return _sweep("demo", size, about, config, conditions, reference="random", seeds=(1, 2), smoke_seeds=(1, 2))
+    """The positive control with few seeds: minutes on a laptop."""
+    sweep = control("demo", "positive", size)
+    about = "A control with a known answer: routing by surprisal must win; made-up sounds, 3 seeds."
+    without = tuple(one for one in sweep.conditions if one != asr_controls.SAME_RATE)
+    return replace(sweep, description=about, conditions=without, seeds=(1, 2) if size == "smoke" else (1, 2, 3))
 
 
 def laptop_librispeech(size: Size = "full") -> Sweep:
@@ -309,6 +316,8 @@ FIRST: Final = "demo"
 
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "demo": demo,
+    "control_positive": partial(control, "control_positive", "positive"),
+    "control_negative": partial(control, "control_negative", "negative"),
     "laptop_librispeech": laptop_librispeech,
     "ar_encoder": ar_encoder,
     "joint_training": joint_training,
