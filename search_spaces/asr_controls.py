@@ -32,12 +32,12 @@ SAME_RATE: Final = Condition("random_p0.25", {"controller": Random(p_big=RATE)})
 def base(kind: Kind, size: Size) -> AsrConfig:
     """Appendix A's model 3 on single frames: a linear small network and a wide big one, and nothing else."""
     surprising: Literal["onsets", "all"] = "onsets" if kind == "positive" else "all"
-    data, epochs, ar_epochs = Onsets(surprising=surprising), 16, 8
+    data, epochs, ar_epochs = Onsets(surprising=surprising), 20, 8
     if size == "smoke":
         few = {"num_train_utterances": 24, "num_validation_utterances": 6, "num_test_utterances": 6}
         data, epochs, ar_epochs = data.model_copy(update=few), 2, 1
     # where every frame surprises, the model that foresees the marks has to count: it is larger, and so is its rival
-    hidden_size, width = (4, 64) if kind == "positive" else (8, 512)
+    hidden_size, width, rate = (4, 64, 2e-3) if kind == "positive" else (8, 512, 5e-3)
     pretraining = Optimisation(learning_rate=1e-2, decay=0.9, batch_size=8, num_epochs=ar_epochs)
     return AsrConfig(
         data=data,
@@ -45,9 +45,9 @@ def base(kind: Kind, size: Size) -> AsrConfig:
             features=FEATURES, hidden_size=hidden_size, dropout=0.0, start="data_mean", training=pretraining
         ),
         inputs="frames",
-        network=Convolutional(kind="model3", width=width, kernel_frames=1, dropout=0.0),
+        network=Convolutional(kind="model3", width=width, kernel_frames=1, dropout=0.1),
         controller=Surprisal(mu=RATE, sigma2=VARIANCE),
-        training=Optimisation(learning_rate=3e-3, decay=0.95, batch_size=8, num_epochs=epochs),
+        training=Optimisation(learning_rate=rate, decay=0.95, batch_size=8, num_epochs=epochs),
     )
 
 
