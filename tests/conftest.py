@@ -22,7 +22,7 @@ pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres", "tests.wor
 
 TENSOR_MODULES = {
     "asr": (
-        "autoregressive", "controller", "controller_fit", "ctc_loss", "data.batches", "data.features", "decode",
+        "autoregressive", "controller", "controller_fit", "ctc_loss", "data.batches", "data.features", "data.onsets", "decode",
         "encoders", "evaluation", "frozen", "latency", "network", "pretraining", "recogniser", "recurrent", "released",
         "routing",
     ),
