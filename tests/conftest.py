@@ -22,9 +22,9 @@ pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres", "tests.wor
 
 TENSOR_MODULES = {
     "asr": (
-        "autoregressive", "controller", "controller_fit", "ctc_loss", "data.batches", "data.features", "data.onsets", "decode",
-        "encoders", "evaluation", "frozen", "latency", "network", "pretraining", "recogniser", "recurrent", "released",
-        "routing",
+        "autoregressive", "controller", "controller_fit", "ctc_loss", "data.batches", "data.features", "data.onsets",
+        "decode", "encoders", "evaluation", "frozen", "latency", "network", "pretraining", "recogniser", "recurrent",
+        "released", "routing",
     ),
     "act": ("cells", "deferred_weight_gradient", "evaluation", "halting", "network", "order", "tasks.batch"),
     "lm": (
