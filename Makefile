@@ -8,6 +8,8 @@ DOCS := build/docs
 demo: .venv/installed
 	$(BIN)/ponderay run asr.demo
 	$(BIN)/ponderay pareto asr.demo
+	$(BIN)/ponderay compare asr.demo surprisal random
+	@echo "This is a control with a known answer: routing by surprisal must win here, and does if all is well (docs/asr.md)."
 	@echo "Browse every run in MLflow:  $(BIN)/ponderay ui"
 
 test: .venv/installed

@@ -19,7 +19,6 @@ from search_spaces.asr_conditions import (
     speech_sweep,
     tested_as_trained,
 )
-from search_spaces.asr_laptop import demo
 from search_spaces.asr_sizes import LIBRISPEECH_960, MINI_LIBRISPEECH, TIMIT, Task, base
 from search_spaces.distributions import Choice, Distribution, Real
 from search_spaces.size import Size, sized_name
@@ -257,7 +256,6 @@ FIRST: Final = "demo"
 """What to begin with."""
 
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
-    "demo": demo,
     **asr_laptop.SWEEPS,
     "ar_encoder": ar_encoder,
     "joint_training": joint_training,

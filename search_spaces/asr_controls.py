@@ -1,50 +1,81 @@
-"""Two sweeps whose answers are known beforehand: base config and conditions (`trainables.asr.data.onsets`)."""
+"""Speech sweeps whose answers are known beforehand: conditions, base configs and what they must show.
 
+`trainables.asr.data.onsets` derives the answers.
+"""
+
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
+from search_spaces.claim import Claim, Place, Setting, Source, StatementClaim, sentence
 from search_spaces.size import Size
 from search_spaces.sweep import Condition
-from trainables.asr.config import (
-    AlwaysBig,
-    AlwaysSmall,
-    AsrConfig,
-    Convolutional,
-    Optimisation,
-    Pretraining,
-    Random,
-    Surprisal,
-)
+from trainables.asr.config import AsrConfig, Convolutional, Optimisation, Pretraining, Random, Surprisal
 from trainables.asr.data.config import Features, Onsets
+
+Kind = Literal["positive", "negative"]
 
 RATE: Final = 0.25
 """Of the frames: one onset in four."""
 VARIANCE: Final = 0.18
-"""Of p_big; the largest with this mean is .25 * .75 = .1875, so onsets take the big network with probability .985."""
-RATE_OF_EQUAL_COST: Final = 0.286
-"""At which random routing costs what surprisal costs at `RATE`: the autoregressive model is paid by more big frames."""
+"""Of p_big; with this mean at most .25 * .75 = .1875 is possible. Onsets take the big network with probability .985."""
 FEATURES: Final = Features(num_mel_bins=8, window_ms=25, hop_ms=25, keep_every=1)
 """As the corpus is made: `trainables.asr.data.onsets.FEATURES`."""
 
-CONDITIONS: Final = (
-    Condition("surprisal"),
-    Condition("random", {"controller": Random(p_big=RATE_OF_EQUAL_COST)}),
-    Condition("random_same_rate", {"controller": Random(p_big=RATE)}),
-    Condition("always_small", {"controller": AlwaysSmall()}),
-    Condition("always_big", {"controller": AlwaysBig()}),
-)
+AT_EQUAL_COST: Final = Condition("random", {"controller": Random(p_big=0.557)})
+"""At the cost of routing by surprisal: what that pays for its autoregressive model buys a higher rate here."""
+CONDITIONS: Final[Mapping[Kind, tuple[Condition, ...]]] = {
+    "positive": (AT_EQUAL_COST, Condition("random_p0.25", {"controller": Random(p_big=RATE)})),
+    "negative": (Condition("random", {"controller": Random(p_big=RATE)}),),
+}
+"""Random routing. In the negative control it has the rate of surprisal alone, which costs more and gains nothing."""
+SAME: Final = 0.1
+"""Within this two error rates of the negative control count as one: a quarter of what the positive one gains."""
 
 
-def base(surprising: Literal["onsets", "all"], size: Size) -> AsrConfig:
-    """Appendix A's model 3, reading single frames: a linear small network and a wide big one, and nothing else."""
-    few = {"num_train_utterances": 24, "num_validation_utterances": 6, "num_test_utterances": 6}
-    data = Onsets(surprising=surprising, **(few if size == "smoke" else {}))
-    num_epochs, num_pretraining_epochs = (2, 1) if size == "smoke" else (12, 8)
-    pretraining = Optimisation(learning_rate=1e-2, decay=0.9, batch_size=8, num_epochs=num_pretraining_epochs)
+def base(kind: Kind, size: Size) -> AsrConfig:
+    """Appendix A's model 3 on single frames: a linear small network and a wide big one, and nothing else."""
+    surprising: Literal["onsets", "all"] = "onsets" if kind == "positive" else "all"
+    data, epochs, ar_epochs = Onsets(surprising=surprising), 30, 8
+    if size == "smoke":
+        few = {"num_train_utterances": 24, "num_validation_utterances": 6, "num_test_utterances": 6}
+        data, epochs, ar_epochs = data.model_copy(update=few), 2, 1
+    hidden_size = 4 if kind == "positive" else 8  # where every frame surprises, the marks must be foreseen by counting
+    pretraining = Optimisation(learning_rate=1e-2, decay=0.9, batch_size=8, num_epochs=ar_epochs)
     return AsrConfig(
         data=data,
-        ar=Pretraining(features=FEATURES, hidden_size=8, dropout=0.0, start="data_mean", training=pretraining),
+        ar=Pretraining(
+            features=FEATURES, hidden_size=hidden_size, dropout=0.0, start="data_mean", training=pretraining
+        ),
         inputs="frames",
-        network=Convolutional(kind="model3", width=512, kernel_frames=1, dropout=0.0),
+        network=Convolutional(kind="model3", width=64, kernel_frames=1, dropout=0.1),
         controller=Surprisal(mu=RATE, sigma2=VARIANCE),
-        training=Optimisation(learning_rate=6e-3, decay=0.95, batch_size=8, num_epochs=num_epochs),
+        training=Optimisation(learning_rate=2e-3, decay=0.95, batch_size=8, num_epochs=epochs),
     )
+
+
+def claims() -> Iterator[Claim]:
+    """What the sweeps show if the pipeline is right."""
+    positive, negative = ("asr.demo", "asr.control_positive"), ("asr.control_negative",)
+    yield _statement("wins", positive, "routing by surprisal errs less than random routing", "below", "random")
+    yield _statement("cost", positive, "both cost the same", "same", "random", "macs_per_frame", 30)
+    yield _statement(
+        "ceiling", positive, "routing by surprisal errs as the big network", "same", "always_big", margin=0.05
+    )
+    yield _statement(
+        "no_gain", negative, "routing by surprisal errs as random routing at its rate", "same", "random", margin=SAME
+    )
+
+
+def _statement(
+    name: str,
+    sweeps: tuple[str, ...],
+    text: str,
+    relation: Literal["below", "same"],
+    other: str,
+    metric: str = "per",
+    margin: float = 0.0,
+) -> Claim:
+    left, right = (Place(condition, metric, "stochastic") for condition in ("surprisal", other))
+    source = Source("known beforehand", "trainables/asr/data/onsets.py")
+    setting = Setting("of the corpus with a known answer", {"data.kind": "onsets"})
+    return StatementClaim(f"asr.control.{name}", sweeps, sentence(text), left, relation, right, source, setting, margin)

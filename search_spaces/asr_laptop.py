@@ -1,27 +1,36 @@
 """Sweeps of speech recognisers at a laptop's sizes: minutes a replicate on one thread."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from search_spaces import asr_controls
 from search_spaces.asr_conditions import ALWAYS, equal_cost, plain, random_routing, speech_sweep
 from search_spaces.asr_sizes import laptop
 from search_spaces.size import Size
 from search_spaces.sweep import Condition, Sweep, SweepFunction
 from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Learned, Random, Surprisal
-from trainables.asr.data.config import LibriSpeech, Synthetic
+from trainables.asr.data.config import LibriSpeech
+
+CONTROL_CLAIMS: Final = "search_spaces.asr_controls:claims"
+
+
+def control(name: str, kind: asr_controls.Kind, size: Size = "full") -> Sweep:
+    """A corpus on which routing by surprisal must win (positive), or cannot (negative)."""
+    conditions = (Condition("surprisal"), *asr_controls.CONDITIONS[kind], *ALWAYS)
+    answer = "must win: only frames that need the big network surprise" if kind == "positive" else "cannot win"
+    about = f"A control with a known answer: routing by surprisal {answer}; made-up sounds, 5 seeds."
+    sweep = speech_sweep(name, size, about, asr_controls.base(kind, size), conditions, reference="random")
+    return replace(sweep, claims=CONTROL_CLAIMS)
 
 
 def demo(size: Size = "full") -> Sweep:
-    """Surprisal against random and fixed routing on synthetic speech, in minutes on a laptop."""
-    if size == "smoke":
-        few = Synthetic(num_train_utterances=24, num_validation_utterances=6, num_test_utterances=6)
-        config = laptop(few, num_epochs=2, num_pretraining_epochs=1)
-    else:
-        config = laptop(Synthetic(), num_epochs=10, num_pretraining_epochs=4, keep_every=3)
-        config = config.with_value("training.batch_size", 8).with_value("training.learning_rate", 4e-3)
-    conditions = (Condition("surprisal"), *random_routing(config), *ALWAYS)
-    about = "Surprisal, random and fixed routing on synthetic speech; small networks, 2 seeds."
-    return speech_sweep("demo", size, about, config, conditions, reference="random", seeds=(1, 2), smoke_seeds=(1, 2))
+    """The positive control with few seeds: minutes on a laptop."""
+    sweep = control("demo", "positive", size)
+    about = "A control with a known answer: routing by surprisal must win; made-up sounds, 3 seeds."
+    conditions = tuple(one for one in sweep.conditions if one.name != "random_p0.25")
+    return replace(sweep, description=about, conditions=conditions, seeds=(1, 2) if size == "smoke" else (1, 2, 3))
 
 
 def laptop_librispeech(size: Size = "full") -> Sweep:
@@ -112,6 +121,9 @@ def laptop_table2(size: Size = "full") -> Sweep:
 
 
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
+    "demo": demo,
+    "control_positive": partial(control, "control_positive", "positive"),
+    "control_negative": partial(control, "control_negative", "negative"),
     "laptop_librispeech": laptop_librispeech,
     "equal_cost_laptop": equal_cost_laptop,
     "laptop_size": laptop_size,

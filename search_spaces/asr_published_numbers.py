@@ -165,7 +165,7 @@ def _table_2() -> Iterator[NumberClaim]:
             for claim in _row(identity, corpus.sweep("table2"), at, printed, source, corpus):
                 if name == "learned":
                     claim = replace(claim, note=_joined(claim.note, LEARNED))
-                yield claim if name == "learned" else replace(claim, sweeps=(*claim.sweeps, corpus.laptop))
+                yield claim if name == "learned" else replace(claim, sweeps=(*claim.sweeps, *corpus.laptop))
                 for sweep, has_end, *other in ELSEWHERE[name]:
                     yield _moved(claim, corpus.sweep(sweep) if has_end else corpus.bare_sweep(sweep), *other)
                 if name == "surprisal" and corpus is MINI_LIBRISPEECH:

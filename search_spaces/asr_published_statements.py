@@ -104,7 +104,7 @@ def statements() -> Iterator[StatementClaim]:
 
 
 def _of_table_2(corpus: Corpus) -> Iterator[StatementClaim]:
-    table, sweeps = f"Table 2, {corpus.title}", (corpus.sweep("table2"), corpus.laptop)
+    table, sweeps = f"Table 2, {corpus.title}", (corpus.sweep("table2"), *corpus.laptop)
     for line in TABLE_2:
         yield _line(line, table, sweeps, corpus, (_per(line.left), _per(line.right)))
     fixed = _per(OF_FIXED.left), _per(OF_FIXED.right)

@@ -82,7 +82,7 @@ def test_a_grid_is_every_combination_by_name():
 def test_condition_values_and_seed_reach_the_config():
     sweep = demo()
     config = sweep.config(next(c for c in sweep.conditions if c.name == "random"), seed=7)
-    assert (config.controller, config.seed) == (Random(p_big=0.5), 7)
+    assert (config.controller, config.seed) == (Random(p_big=0.557), 7)
 
 
 def test_an_override_renames_the_conditions_that_it_changes_and_no_other():
@@ -97,9 +97,11 @@ def test_an_override_renames_the_conditions_that_it_changes_and_no_other():
 
 def test_a_name_has_the_shortest_end_of_a_path_that_no_other_path_has():
     """`ar.training.num_epochs` is there too, so that `num_epochs` alone would not say which."""
-    values = {"training.num_epochs": 2, "data.noise": 0.5, "ar.training.num_epochs": 3}
+    values = {"training.num_epochs": 2, "data.num_fillers": 2, "ar.training.num_epochs": 3}
     sweeps = [demo().with_values(dict(order)) for order in itertools.permutations(values.items())]
-    assert {sweep.reference for sweep in sweeps} == {"random,ar.training.num_epochs=3,noise=0.5,training.num_epochs=2"}
+    assert {sweep.reference for sweep in sweeps} == {
+        "random,ar.training.num_epochs=3,num_fillers=2,training.num_epochs=2"
+    }
     assert all(sweep == sweeps[0] for sweep in sweeps)
     in_turn = reduce(lambda sweep, item: sweep.with_values(dict([item])), values.items(), demo())
     assert in_turn.conditions == sweeps[0].conditions
@@ -136,12 +138,14 @@ def test_the_autoregressive_model_learns_from_the_tasks_own_data_unless_told_oth
 
 def test_an_override_that_would_do_nothing_is_refused():
     fixed = replace(
-        demo(), conditions=tuple(replace(c, values={"data.noise": 0.5}) for c in demo().conditions[:1]), reference=None
+        demo(),
+        conditions=tuple(replace(c, values={"data.num_fillers": 2}) for c in demo().conditions[:1]),
+        reference=None,
     )
     with pytest.raises(
-        InputError, match=r"`data.noise` changes nothing in asr.demo: every condition .* to 0.5; set an"
+        InputError, match=r"`data.num_fillers` changes nothing in asr.demo: every condition .* to 2; set an"
     ):
-        fixed.with_values({"data.noise": 0.1})
+        fixed.with_values({"data.num_fillers": 4})
     without = replace(demo(), conditions=(Condition("r", {"controller": Random(p_big=0.5)}),), reference=None)
     with pytest.raises(InputError, match=r"`controller.mu` changes nothing in asr.demo: no condition keeps the part"):
         without.with_values({"controller.mu": 0.3})

@@ -27,8 +27,11 @@ CONFIG = AsrConfig(
 NETWORKS = [
     CONFIG.network,
     *(Convolutional(kind=f"model{n}", width=5, kernel_frames=3, big_hidden_size=7) for n in (1, 2, 3)),
+    *(Convolutional(kind=f"model{n}", width=5, kernel_frames=1, big_hidden_size=7) for n in (1, 3)),
 ]
-KINDS = pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.kind)
+KINDS = pytest.mark.parametrize(
+    "network", NETWORKS, ids=lambda network: f"{network.kind}-{getattr(network, 'kernel_frames', '')}"
+)
 LENGTHS = torch.tensor([9, 4, 7])
 
 
