@@ -5,7 +5,6 @@ All are on WikiText-2 (below PONDERAY_DATA) at the thesis's sizes, unless anothe
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -127,12 +126,13 @@ def ablation(size: Size = "full") -> Sweep:
         for kind in ("fixed", "learned", "predicted"):
             evaluations = tests if kind == "fixed" else (*tests, *on_baseline)
             equipped = recoder.model_copy(update={"step": _steps(recoder)[kind]})
-            trained.append(Condition(f"{name},{kind}", _values(equipped) | {"evaluations": evaluations}))
+            values, needed = _values(equipped) | {"evaluations": evaluations}, () if kind == "fixed" else ("baseline",)
+            trained.append(Condition(f"{name},{kind}", values, prerequisites=needed))
     if size == "smoke":
         added, trained = added[::2], [trained[i] for i in (0, 4, 6, 11)]
-    baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(added)})
+    baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(added)}, prerequisites=())
     about = "Fig. 5.6: tested without the recoder trained with; the baseline tested with each."
-    return replace(_sweep("ablation", about, (baseline, *trained), size), prerequisites=(BASELINE_WEIGHTS,))
+    return _sweep("ablation", about, (baseline, *trained), size, prerequisites=(BASELINE_WEIGHTS,))
 
 
 def confounds(size: Size = "full") -> Sweep:
@@ -180,8 +180,9 @@ def signals(size: Size = "full") -> Sweep:
 def error_signal(size: Size = "full") -> Sweep:
     """Figures 6.2, 6.3 and B.6: delta where it recodes, and where it is measured alone, in training and in testing.
 
-    What is measured takes steps of size 0, so that the model is the baseline. Both are tested as they were trained,
-    and with delta measured alone.
+    What is measured takes steps of size 0, so that the model is as one without a recoder: of eq44 the baseline, of MC
+    dropout a model with the weight decay of its recoded one. Both are tested as they were trained, and with delta
+    measured alone.
     """
     found = {}
     for name, recoder in OF_SIGNALS.items():
@@ -265,6 +266,7 @@ def _sweep(
     size: Size,
     scale: Scale = "thesis",
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5),
+    prerequisites: tuple[Prerequisite, ...] = (),
 ) -> Sweep:
     return Sweep(
         name=sized_name(f"lm.{name}", size),
@@ -276,6 +278,7 @@ def _sweep(
         objectives=OBJECTIVES,
         seeds=(1,) if size == "smoke" else seeds,
         reference="baseline",
+        prerequisites=prerequisites,
     )
 
 

@@ -133,12 +133,14 @@ class Condition:
 
     Attributes:
         settings: what `--set` changed in it: JSON-ready values by config path.
+        prerequisites: names of those of the sweep that it uses; it waits for no other. None: all.
     """
 
     name: str
     values: Mapping[str, Any] = field(default_factory=dict)
     resources: Resources | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    prerequisites: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         check_condition_name(self.name)
@@ -356,7 +358,13 @@ def _validate(sweep: Sweep) -> None:
     if len(set(metrics)) < len(metrics):
         raise InputError(f"{sweep.name}: the objectives must differ, but got {', '.join(metrics)}.")
     settings: dict[str, str] = {}
+    there = [one.name for one in sweep.prerequisites]
     for condition in sweep.conditions:
+        if unknown := [one for one in condition.prerequisites or () if one not in there]:
+            known = f"which has {', '.join(there)}" if there else "which has none"
+            raise InputError(
+                f"{sweep.name}: {condition.name!r} uses {unknown[0]!r}, no prerequisite of the sweep, {known}."
+            )
         check_json(f"{sweep.name}, condition {condition.name!r}", sweep.config(condition, sweep.seeds[0]))
         setting = content_hash(sweep.config(condition, sweep.seeds[0]))
         if setting in settings:

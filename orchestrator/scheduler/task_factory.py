@@ -59,8 +59,10 @@ class TaskFactory:
         )
 
     def prerequisites(self, condition: Condition, seed: int) -> dict[str, Task]:
-        """The prerequisites of a replicate by name; equal content has an equal key, in whatever sweep."""
-        return {wanted.name: self._prerequisite(wanted, condition, seed) for wanted in self.sweep.prerequisites}
+        """Those that a replicate uses, by name; equal content has an equal key, in whatever sweep."""
+        used = condition.prerequisites
+        needed = [one for one in self.sweep.prerequisites if used is None or one.name in used]
+        return {wanted.name: self._prerequisite(wanted, condition, seed) for wanted in needed}
 
     def _prerequisite(self, wanted: Prerequisite, condition: Condition, seed: int) -> Task:
         """One of its own for each seed, or that of the sweep's first."""

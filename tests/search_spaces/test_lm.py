@@ -77,6 +77,24 @@ def test_the_baseline_behind_every_condition_of_the_ablation_is_one_and_is_train
     assert keys == {content_hash(sweep.config(sweep.condition("baseline"), 1))}
 
 
+def test_only_conditions_that_read_the_baseline_of_the_ablation_wait_for_it():
+    sweep = find_sweep("lm.ablation")
+    waiting = [one.name for one in sweep.conditions if one.prerequisites != ()]
+    assert waiting == [f"{name},{kind}" for name in lm.RECODERS for kind in ("learned", "predicted")]
+    for one in sweep.conditions:
+        reads = {evaluation.weights for evaluation in sweep.config(one, 1).evaluations} == {"own", "baseline"}
+        assert one.prerequisites == (("baseline",) if reads else ())
+
+
+def test_what_is_measured_alone_differs_from_what_is_recoded_by_its_step():
+    sweep = find_sweep("lm.error_signal")
+    for name, decay in (("eq44", 0.0), ("mc_dropout", 4.82e-5)):
+        measured, recoded = (sweep.config(sweep.condition(f"{name},{kind}"), 1) for kind in ("measured", "recoded"))
+        assert measured.training.weight_decay == decay
+        alone = recoded.with_value("recoder.step.size", 0.0)
+        assert content_hash(alone) == content_hash(measured)
+
+
 def test_weight_decay_is_on_where_table_b_1b_has_it():
     """MC dropout and variational dropout, 4.82e-5 of table B.2b; no other."""
     for name in ("step_size", "samples", "mc_dropout_rate", "dynamic_step", "ablation", "signals"):

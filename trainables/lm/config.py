@@ -168,6 +168,18 @@ class Recoder(Config):
         return self
 
     @model_validator(mode="after")
+    def _the_probe_is_reached(self) -> Self:
+        """The error of a probe depends on its layer and those below."""
+        if isinstance(self.signal, WeakSupervision) and isinstance(self.step, FixedByLayer):
+            layer = self.signal.layer
+            if not any(self.step.sizes[: 2 * layer]):
+                raise ValueError(
+                    f"step.h or step.c must be above 0 in one of the layers 1 to signal.layer = {layer}, because the "
+                    f"probe's error depends on none above, but got h = {self.step.h} and c = {self.step.c}"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _the_gate_can_open(self) -> Self:
         check_gate(self)
         return self

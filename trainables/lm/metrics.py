@@ -33,7 +33,8 @@ METRICS: tuple[Metric, ...] = (
     *neutral(
         "signal",
         delta_before="test: mean error signal before recoding, over the text; nats, or, of eq44 and sigmoid, p^-p - 1",
-        delta_after="test: the same of the recoded activations, with the same masks and target",
+        delta_after="test: the same of the recoded activations, with the same masks and target; neither is measured "
+        "where the model adapts",
         train_delta="mean error signal before recoding since the last report, with dropout, of the tokens that it was "
         "read at",
     ),

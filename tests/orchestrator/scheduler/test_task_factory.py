@@ -54,6 +54,21 @@ def test_conditions_share_the_prerequisite_of_a_seed_and_seeds_do_not(tmp_path):
     assert task.work.products == {"first": found["a", 2].work.folder}
 
 
+def test_a_condition_that_uses_no_prerequisite_waits_for_none_and_has_none_in_its_key(tmp_path):
+    made = factory_of(tmp_path, EACH)
+    a, b = made.sweep.conditions
+    sweep = replace(made.sweep, conditions=(replace(a, prerequisites=()), replace(b, prerequisites=("first",))))
+    made = TaskFactory(sweep, Settings(tmp_path, ""), 0)
+    a, b = made.sweep.conditions
+    assert made.prerequisites(a, 1) == {} and list(made.prerequisites(b, 1)) == ["first"]
+    task = made.replicate(a, 1, made.prerequisites(a, 1))
+    assert (task.prerequisites, task.work.products) == ((), {})
+    assert task.work.key == content_hash(sweep.name, sweep.trainable, sweep.config(a, 1), "tiny", [], 1)
+    unknown = replace(a, prerequisites=("second",))
+    with pytest.raises(InputError, match="'a' uses 'second', no prerequisite of the sweep, which has first"):
+        replace(sweep, conditions=(unknown, b))
+
+
 def test_each_replicate_waits_for_the_prerequisite_of_its_own_seed_alone(tmp_path):
     made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, seeds=(1, 2), prerequisites=(EACH,))
     first, second = made.start(), made.start()
@@ -68,10 +83,10 @@ def test_each_replicate_waits_for_the_prerequisite_of_its_own_seed_alone(tmp_pat
 
 
 def test_a_prerequisite_of_each_seed_must_have_a_seed(tmp_path):
-    text = Prerequisite("text", "trainables.lm.train", "data", each_seed=True)
+    text = Prerequisite("baseline", "trainables.lm.train", "data", each_seed=True)
     sweep = replace(find_sweep("lm.ablation", smoke=True), prerequisites=(text,))
     with pytest.raises(
-        InputError, match="`data`, of the prerequisite 'text' with `each_seed`, must have a `seed`, but"
+        InputError, match="`data`, of the prerequisite 'baseline' with `each_seed`, must have a `seed`, but"
     ):
         TaskFactory(sweep, Settings(tmp_path, ""), 0)
 

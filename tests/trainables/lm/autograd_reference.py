@@ -237,6 +237,31 @@ def gate_of(recoder: Recoder, given: Tensor | None, deltas: Tensor, log_probs: T
     return torch.ones_like(deltas)
 
 
+def read(t: int, x: Tensor, state: State, layers: list[Layer], masks: Masks) -> State:
+    """The state behind token t, whose embedding [R, E] is x."""
+    new_state: State = []
+    for index, layer in enumerate(layers):
+        h, c = state[index]
+        if index > 0:
+            x = times(new_state[-1][0], None if masks.between is None else masks.between[index - 1][t])
+        h = times(h, None if masks.recurrent is None else masks.recurrent[index])
+        new_state.append(cell(layer, x, h, c))
+    return new_state
+
+
+def recode(t: int, state: State, steps: State, gates: Tensor, step_size: StepSize, log_probs: Tensor) -> State:
+    """The state a step down the gradients `steps`, where the gates [R, 1] are open."""
+    recoded: State = []
+    for index, (pair, pair_steps) in enumerate(zip(state, steps, strict=True)):
+        moved = []
+        for kind, activation, step in zip("hc", pair, pair_steps, strict=True):
+            size = step_size(t, index, kind, activation.detach(), log_probs)
+            alpha = torch.as_tensor(size, dtype=torch.float64)
+            moved.append(activation - gates * alpha.reshape(-1, 1) * step)
+        recoded.append((moved[0], moved[1]))
+    return recoded
+
+
 def run(
     inputs: Tensor,
     gold: Tensor,
@@ -263,16 +288,7 @@ def run(
     losses, predictives, before, after, gradients, all_gates = [], [], [], [], [], []
     with torch.enable_grad():
         for t in range(inputs.shape[0]):
-            x = inputs[t]
-            new_state: State = []
-            for index, layer in enumerate(layers):
-                h, c = state[index]
-                if index > 0:
-                    x = times(new_state[-1][0], None if masks.between is None else masks.between[index - 1][t])
-                h = times(h, None if masks.recurrent is None else masks.recurrent[index])
-                new_state.append(cell(layer, x, h, c))
-            state = new_state
-
+            state = read(t, inputs[t], state, layers, masks)
             token = Token(
                 recoder.signal if recoder else None,
                 decoder_weight,
@@ -296,16 +312,7 @@ def run(
                 all_gates.append(gates)
                 gates = gates.repeat(top.shape[0] // gold.shape[1])[:, None]
                 steps = total_gradients(recoder, deltas, state)
-                recoded: State = []
-                for index, (pair, pair_steps) in enumerate(zip(state, steps, strict=True)):
-                    moved = []
-                    for kind, activation, step in zip("hc", pair, pair_steps, strict=True):
-                        alpha = torch.as_tensor(
-                            step_size(t, index, kind, activation.detach(), log_probs), dtype=torch.float64
-                        )
-                        moved.append(activation - gates * alpha.reshape(-1, 1) * step)
-                    recoded.append((moved[0], moved[1]))
-                state = recoded
+                state = recode(t, state, steps, gates, step_size, log_probs)
                 deltas_after = delta(token, [h for h, _ in state])
                 gradients.append([(h.detach(), c.detach()) for h, c in steps])
 

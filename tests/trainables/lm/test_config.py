@@ -72,6 +72,12 @@ from trainables.lm.step_config import FixedByLayer
             "signal.layer must be at most num_layers = 2, but got 3.",
         ),
         (
+            "recoder",
+            {"signal": {"kind": "weak_supervision"}, "step": {"kind": "fixed_by_layer", "h": (0, 1), "c": (0, 1)}},
+            "step.h or step.c must be above 0 in one of the layers 1 to signal.layer = 1, because the probe's error "
+            "depends on none above, but got h = (0.0, 1.0) and c = (0.0, 1.0).",
+        ),
+        (
             "evaluations",
             [{"recoder": {"signal": {"kind": "weak_supervision", "layer": 4}}}],
             "signal.layer must be at most num_layers = 2, but got 4.",
