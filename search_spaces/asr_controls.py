@@ -35,7 +35,7 @@ SAME: Final = 0.1
 def base(kind: Kind, size: Size) -> AsrConfig:
     """Appendix A's model 3 on single frames: a linear small network and a wide big one, and nothing else."""
     surprising: Literal["onsets", "all"] = "onsets" if kind == "positive" else "all"
-    data, epochs, ar_epochs = Onsets(surprising=surprising), 30, 8
+    data, epochs, ar_epochs = Onsets(surprising=surprising), 20, 8
     if size == "smoke":
         few = {"num_train_utterances": 24, "num_validation_utterances": 6, "num_test_utterances": 6}
         data, epochs, ar_epochs = data.model_copy(update=few), 2, 1

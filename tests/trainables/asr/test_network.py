@@ -113,4 +113,4 @@ def test_leaky_relus_have_the_papers_slope():
         for module in (part.modules() if isinstance(part, nn.Module) else ())
         if isinstance(module, nn.LeakyReLU)
     ]
-    assert slopes == [0.125] * (3 + 2 + 2 + 1)
+    assert slopes == [0.125] * (3 + 2 + 2 + 1 + 2 + 1)
