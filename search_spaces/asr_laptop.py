@@ -20,7 +20,7 @@ def control(name: str, kind: asr_controls.Kind, size: Size = "full") -> Sweep:
     """A corpus on which routing by surprisal must win (positive), or cannot (negative)."""
     conditions = (Condition("surprisal"), *asr_controls.CONDITIONS[kind], *ALWAYS)
     answer = "must win: only frames that need the big network surprise" if kind == "positive" else "cannot win"
-    about = f"A control with a known answer: routing by surprisal {answer}; made-up sounds, 5 seeds."
+    about = f"A control with a known answer: routing by surprisal {answer}; made-up sounds."
     sweep = speech_sweep(name, size, about, asr_controls.base(kind, size), conditions, reference="random")
     return replace(sweep, claims=CONTROL_CLAIMS)
 
@@ -28,7 +28,7 @@ def control(name: str, kind: asr_controls.Kind, size: Size = "full") -> Sweep:
 def demo(size: Size = "full") -> Sweep:
     """The positive control with few seeds: minutes on a laptop."""
     sweep = control("demo", "positive", size)
-    about = "A control with a known answer: routing by surprisal must win; made-up sounds, 3 seeds."
+    about = "A control with a known answer: routing by surprisal must win; made-up sounds, few seeds."
     conditions = tuple(one for one in sweep.conditions if one.name != "random_p0.25")
     return replace(sweep, description=about, conditions=conditions, seeds=(1, 2) if size == "smoke" else (1, 2, 3))
 

@@ -9,7 +9,7 @@ from mlflow import MlflowClient
 
 from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.client import Tracking
-from search_spaces.asr import AUTOREGRESSIVE, OBJECTIVES
+from search_spaces.asr_conditions import AUTOREGRESSIVE, OBJECTIVES
 from search_spaces.sweep import Objective, Resources
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_on_ray import run_with_ray

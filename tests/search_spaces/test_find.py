@@ -187,8 +187,8 @@ def test_a_file_of_a_package_that_needs_it_is_told_by_what_name_it_is_found(tmp_
         said = rf"The file is of a package: in {tmp_path} it is `lab_of_files\.inner\.{name}:NAME`\."
         with pytest.raises(InputError, match=said):
             find_sweep(f"{folder / name}.py:toy")
-    (folder / "plain_one.py").write_text(PLAIN)
-    assert find_sweep(f"{folder / 'plain_one.py'}:toy").name == "toy"
+    (folder / "lone_toy.py").write_text(PLAIN)
+    assert find_sweep(f"{folder / 'lone_toy.py'}:toy").name == "toy"
     (folder / "wrong_one.py").write_text("import no_such_module")
     with pytest.raises(InputError, match=r"No module named 'no_such_module' \(wrong_one\.py, line 1\)\.$"):
         find_sweep(f"{folder / 'wrong_one.py'}:toy")

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.environment.settings import Settings
 from orchestrator.report.front_files import FrontFiles
 from orchestrator.tracking.declaration import sweep_of, text_of
-from search_spaces.asr import demo
+from search_spaces.asr_laptop import demo
 from search_spaces.find import sweep_functions
 from search_spaces.names import CONDITION_LENGTH, GENERATED_LENGTH, condition_name_of
 from search_spaces.settings import declared_name, name_with

@@ -7,7 +7,7 @@ from functools import reduce
 
 import pytest
 
-from search_spaces.asr import demo
+from search_spaces.asr_laptop import demo
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
 from search_spaces.settings import declared_name, name_with

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.cli.main import main
 from orchestrator.cli.options import parse
-from search_spaces.asr import demo
+from search_spaces.asr_laptop import demo
 from search_spaces.sweep import Resources
 from trainables.errors import InputError
 

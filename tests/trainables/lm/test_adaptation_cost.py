@@ -168,7 +168,7 @@ def test_an_adapted_evaluation_reports_its_share_and_costs_what_it_recoded(basel
     assert "delta_before" not in cached and "share_recoded" not in found["probe"]
     words = corpus.load(cfg.data)
     network = Network(cfg, words.size)
-    network.load_state_dict(torch.load(baseline.folder / "2.pt")["network"])
+    network.load_state_dict(torch.load(baseline.folder / "2.pt", weights_only=True)["network"])
     evaluated = training.recoder_of(network, Evaluation(recoder=recoder))
     share = evaluation.score(network, words.validation, evaluated, 1, 1).share_recoded
     of_read = cost.macs_per_token(cfg, recoder, words.size, share) + 8 * (3 + 5)
@@ -181,7 +181,7 @@ def test_a_dynamic_evaluation_behind_a_gate_costs_what_it_recoded(baseline, text
     cfg, recoder = config_for(text), Recoder(gate=Threshold(min_delta=2.5))
     words = corpus.load(cfg.data)
     network = Network(cfg, words.size)
-    network.load_state_dict(torch.load(baseline.folder / "2.pt")["network"])
+    network.load_state_dict(torch.load(baseline.folder / "2.pt", weights_only=True)["network"])
     attached = training.recoder_of(network, Evaluation(recoder=recoder))
     config = DynamicEvaluation(weights=kind, segment=5, rates=(0.01, 0.5), decays=(0.1,), num_tuning_tokens=40)
     found = adaptation.adapt(network, attached, config, words, 1)
