@@ -35,7 +35,7 @@ SAME: Final = 0.1
 def base(kind: Kind, size: Size) -> AsrConfig:
     """Appendix A's model 3 on single frames: a linear small network and a wide big one, and nothing else."""
     surprising: Literal["onsets", "all"] = "onsets" if kind == "positive" else "all"
-    data, epochs, ar_epochs = Onsets(surprising=surprising), 20, 8
+    data, epochs, ar_epochs = Onsets(surprising=surprising), 20 if kind == "positive" else 30, 8
     if size == "smoke":
         few = {"num_train_utterances": 24, "num_validation_utterances": 6, "num_test_utterances": 6}
         data, epochs, ar_epochs = data.model_copy(update=few), 2, 1
@@ -49,7 +49,9 @@ def base(kind: Kind, size: Size) -> AsrConfig:
         inputs="frames",
         network=Convolutional(kind="model3", width=64, kernel_frames=1, dropout=0.1),
         controller=Surprisal(mu=RATE, sigma2=VARIANCE),
-        training=Optimisation(learning_rate=2e-3, decay=0.95, batch_size=8, num_epochs=epochs),
+        training=Optimisation(
+            learning_rate=2e-3 if kind == "positive" else 3e-3, decay=0.95, batch_size=8, num_epochs=epochs
+        ),
     )
 
 
