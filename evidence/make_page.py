@@ -71,13 +71,14 @@ def _made(name: str, answers: Answers) -> str:
     complete = [one for one in answers.study.replicates if one.state == "complete"]
     seeds = sorted({one.seed for one in complete})
     commits = ", ".join(commit[:7] for commit in provenance["commits"])
-    hours = sum(one.duration_s for one in complete) / 3600
+    minutes = sum(one.duration_s for one in complete) / 60
+    work = f"{minutes / 60:.1f} hours" if minutes >= 90 else f"{minutes:.0f} minutes"
     devices = ", ".join(dict.fromkeys(one.device for one in complete if one.device)) or "CPU"
     states = Counter(one.state for one in answers.study.replicates)
     others = "".join(f", {count} {state}" for state, count in states.items() if state != "complete")
     return (
         f"`ponderay run {answers.question.sweep}`, seeds {', '.join(map(str, seeds))}; {len(complete)} complete"
-        f"{others}; commit {commits or 'not known'}; {devices}; {hours:.1f} hours of replicates. "
+        f"{others}; commit {commits or 'not known'}; {devices}; {work} of replicates. "
         f"Check it: `ponderay verify evidence/{name}.zip`.\n"
     )
 
