@@ -19,6 +19,9 @@ AREA: Final = Area(640, 420, 64, 620, 16, 372)
 CHANCES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 CROWD: Final = 60
 MAX_LABELS: Final = 40
+FEW: Final = 12
+"""So many marks are all named, where there is room."""
+
 WHISKERS: Final = "95 % intervals of the means, cut at the frame"
 
 
@@ -208,9 +211,16 @@ def _borders(
 
 
 def _labels(marks: Sequence[Mark], diamonds: Sequence[Diamond]) -> tuple[Label, ...]:
-    """Names beside marks on the front, of very many at even steps; the others are shown where the pointer rests."""
+    """Names beside the reference and the marks on the front, of very many at even steps; of few marks beside all.
+
+    The others are shown where the pointer rests.
+    """
     on_front = sorted((mark for mark in marks if mark.is_front), key=lambda mark: mark.x)
-    named = [on_front[i] for i in subsample(len(on_front), MAX_LABELS)]
+    named = [mark for mark in marks if mark.is_reference][:MAX_LABELS]
+    named += [on_front[i] for i in subsample(len(on_front), MAX_LABELS)]
+    if len(marks) <= FEW:
+        named += marks
+    named = list(dict.fromkeys(named))
     taken = [(mark.x, mark.y) for mark in marks] + [(diamond.x, diamond.y) for diamond in diamonds]
     frame = (AREA.left, AREA.top, AREA.right, AREA.bottom)
     return place_labels([(mark.row, mark.name, mark.x, mark.y) for mark in named], taken, frame)

@@ -132,11 +132,21 @@ def test_chances_are_in_six_classes():
     assert [chance_class(share) for share in shares] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
 
-def test_only_the_front_is_labelled():
+def test_few_marks_are_all_labelled_for_a_picture_has_no_pointer():
     panel = panel_of(answers_of(STUDY))
-    rows = {label.row for label in panel.labels}
-    assert rows and rows <= {mark.row for mark in panel.marks if mark.is_front}
-    assert "random" not in {label.text for label in panel.labels}
+    assert {label.row for label in panel.labels} == {mark.row for mark in panel.marks}
+    assert not all(mark.is_front for mark in panel.marks)
+
+
+def test_of_many_marks_the_front_and_the_reference_are_labelled():
+    places = {f"c{i}": (0.2 + 0.01 * abs(i - 10), 1e5 + 1e4 * i, 0.5) for i in range(21)}
+    answers = answers_of(study_of(places, noise=1e-6), reference="c20", claims=False)
+    (panel,) = front_figure(answers, range(21)).panels
+    labelled, front = (
+        {one.row for one in marks if one} for marks in (panel.labels, [m for m in panel.marks if m.is_front])
+    )
+    (reference,) = (mark.row for mark in panel.marks if mark.is_reference)
+    assert reference not in front and labelled == front | {reference}
 
 
 def test_in_a_crowd_only_the_front_has_whiskers_without_the_pointer():
