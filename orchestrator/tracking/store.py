@@ -101,6 +101,9 @@ def take_lock(connection: "Connection") -> None:
 
 
 TIME_LIMIT_S: Final = 15.0
+FILE_LIMIT_S: Final = 90.0
+"""A file is not away; a busy machine may be this slow."""
+
 HTTP_LIMITS: Final = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
 CONNECT_LIMITS: Final = {
     "sqlite": {"timeout": 5},
@@ -157,13 +160,20 @@ def has_store(uri: str) -> bool:
     return file.is_file() and file.stat().st_size > 0
 
 
-def fault(uri: str, limit_s: float = TIME_LIMIT_S) -> str:
+def fault(uri: str, limit_s: float | None = None) -> str:
     """Why the store at `uri` cannot be used, in one line without passwords; empty where it answers.
 
     MLflow alone would try a server that is away for minutes.
-    """
-    import mlflow  # noqa: F401  # takes seconds, which are not the store's
 
+    Args:
+        limit_s: default: 15 s for a server, 90 s for a file.
+    """
+    # these take seconds, on a busy machine many, which are not the store's
+    import sqlalchemy  # noqa: F401
+    from mlflow import MlflowClient  # noqa: F401
+
+    if limit_s is None:
+        limit_s = FILE_LIMIT_S if store_kind(uri) == "sqlite" else TIME_LIMIT_S
     said: list[str] = []
     asking = threading.Thread(target=_ask, args=(uri, said), daemon=True)
     with _limits_on_http():

@@ -343,3 +343,9 @@ def test_what_is_no_file_in_the_place_of_the_store_is_told_with_its_remedy(workp
     check = preflight.check_tracking(replace(read_settings(), tracking_uri=f"sqlite:///{file}"))
     assert check.state == "failed" and ("a folder" if is_folder else "a link to itself") in check.found
     assert check.remedy.startswith("`ponderay repair`")
+
+
+def test_a_file_is_given_longer_than_a_server_for_it_is_not_away(tmp_path, monkeypatch):
+    """On a busy machine a new SQLite file took more than the 15 s that a server has."""
+    monkeypatch.setattr(store, "TIME_LIMIT_S", 0.0)
+    assert store.fault(f"sqlite:///{tmp_path}/mlflow.db") == ""
