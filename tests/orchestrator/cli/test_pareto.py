@@ -14,7 +14,7 @@ from orchestrator.report import front_files
 from orchestrator.results.study import Study
 from orchestrator.tracking import load
 from orchestrator.tracking.client import Tracking
-from tests.orchestrator.recorded import replicate
+from tests.orchestrator.recorded import Store, replicate
 from trainables.errors import InputError
 
 
@@ -170,11 +170,11 @@ def test_what_is_stored_says_volume_bounds_and_reference_point(monkeypatch, prin
     assert "Two or three seeds: all points." in shown
 
 
-def test_figures_are_drawn_with_what_was_published(store, printed, monkeypatch):
+def test_figures_are_drawn_with_what_was_published(workplace, monkeypatch):
     monkeypatch.setattr(Tracking, "store_front", lambda *_: None)
-    store.write([replicate("a", 1)], revision=1)
-    printed(pareto)
-    html, png = (Path(f"runs/figures/asr.demo.front.{end}") for end in ("html", "png"))
+    Store(workplace / "runs" / "mlflow.db", "asr.laptop_librispeech").write([replicate("a", 1)], revision=1)
+    pareto("asr.laptop_librispeech")
+    html, png = (Path(f"runs/figures/asr.laptop_librispeech.front.{end}") for end in ("html", "png"))
     assert "published, other data (4 of 4 outside the figure)" in html.read_text()
     assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
