@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PROGRAMS = ("sshd", "ssh", "rsync", "ip", "unshare")
-LIMIT_S = 1200
+LIMIT_S = 2400
 
 
 def hindrance() -> str:
