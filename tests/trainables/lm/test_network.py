@@ -260,8 +260,15 @@ BY_LAYER = {
 }
 
 
-@pytest.mark.parametrize("step", BY_LAYER)
-@pytest.mark.parametrize("name", ["nll", "mc_units", "variational", "probe_low"])
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        (name, step)
+        for name in ("nll", "mc_units", "variational", "probe_low")
+        for step in BY_LAYER
+        if (name, step) != ("probe_low", "top")  # refused: the probe's error depends on no layer that is recoded
+    ],
+)
 @pytest.mark.parametrize("gate", [Always(), Chance()], ids=["always", "chance"])
 def test_a_constant_step_for_each_layer_and_activation_equals_autograd(name, step, gate):
     assert_equal(Recoder(signal=SIGNALS[name], step=BY_LAYER[step], gate=gate))
