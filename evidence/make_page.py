@@ -8,7 +8,7 @@ a bundle stands as it is; those are benchmarks.
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def main() -> int:
     entries, notes = _names(".zip"), [name for name in _names(".md") if not (HERE / f"{name}.zip").exists()]
     if "--check" not in sys.argv[1:]:
         for name in entries:
-            draw_front(_answers(name), (), HERE / f"{name}.html", HERE / f"{name}.png")
+            draw_front(_answers(_members(name)), (), HERE / f"{name}.html", HERE / f"{name}.png")
             (HERE / f"{name}.html").unlink()
         PAGE.write_text(page(entries, notes), encoding="utf-8")
         return 0
@@ -58,16 +58,17 @@ def page(entries: list[str], notes: list[str]) -> str:
 
 def entry(name: str) -> str:
     """What the bundle `name` says: how it was made, its front, comparisons and verdicts."""
-    found = _answers(name)
+    members = _members(name)
+    found = _answers(members)
     shown = [condition_table(found), comparison_table(found)]
-    parts = [_made(name, found), f'<img src="evidence/{name}.png" width="640" alt="The front of {name}">\n']
+    parts = [_made(name, members, found), f'<img src="evidence/{name}.png" width="640" alt="The front of {name}">\n']
     parts += [_short(to_markdown(table)) for table in shown if table.rows]
     return "\n".join([*parts, *_verdicts(found)]).rstrip()
 
 
-def _made(name: str, answers: Answers) -> str:
+def _made(name: str, members: Mapping[str, bytes], answers: Answers) -> str:
     """Command, seeds, commits, machine and hours."""
-    provenance = parse(read_bundle(HERE / f"{name}.zip")[1]["provenance.json"], "provenance.json")
+    provenance = parse(members["provenance.json"], "provenance.json")
     complete = [one for one in answers.study.replicates if one.state == "complete"]
     seeds = sorted({one.seed for one in complete})
     commits = ", ".join(commit[:7] for commit in provenance["commits"])
@@ -103,8 +104,11 @@ def _short(text: str) -> str:
     return "\n".join(line for line, after in zip(kept, [*kept[1:], ""], strict=True) if line or after) + "\n"
 
 
-def _answers(name: str) -> Answers:
-    members = read_bundle(HERE / f"{name}.zip")[1]
+def _members(name: str) -> Mapping[str, bytes]:
+    return read_bundle(HERE / f"{name}.zip")[1]
+
+
+def _answers(members: Mapping[str, bytes]) -> Answers:
     return answer(read_study(members["study.json"]), read_question(members["question.json"]))
 
 
