@@ -117,7 +117,7 @@ def laptop_table2(size: Size = "full") -> Sweep:
     )
     rivals = (plain(config, Condition(one.name, {"controller": one.values["controller"]})) for one in routed)
     about = "Table 2 with small nets around a wide big one, 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
-    return speech_sweep("laptop_table2", size, about, config, (*routed, *learned, *rivals, *ALWAYS), "random")
+    return speech_sweep("laptop_table2", size, about, config, (*routed, *ALWAYS, *rivals, *learned), "random")
 
 
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
