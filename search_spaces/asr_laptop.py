@@ -6,12 +6,23 @@ from functools import partial
 from typing import Final
 
 from search_spaces import asr_controls
-from search_spaces.asr_conditions import ALWAYS, equal_cost, plain, random_routing, speech_sweep
+from search_spaces.asr_conditions import (
+    ALWAYS,
+    AUTOREGRESSIVE,
+    equal_cost,
+    plain,
+    random_routing,
+    speech_sweep,
+)
 from search_spaces.asr_sizes import laptop
-from search_spaces.size import Size
-from search_spaces.sweep import Condition, Sweep, SweepFunction
+from search_spaces.distributions import Choice, Distribution, Real
+from search_spaces.size import Size, sized_name
+from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
 from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Learned, Random, Surprisal
 from trainables.asr.data.config import LibriSpeech
+
+HALF_AN_HOUR: Final = 143
+"""Of the 1,519 utterances of train-clean-5, which last 5.31 hours."""
 
 CONTROL_CLAIMS: Final = "search_spaces.asr_controls:claims"
 
@@ -91,14 +102,21 @@ def laptop_size(size: Size = "full") -> Sweep:
     )
 
 
-def laptop_table2(size: Size = "full") -> Sweep:
-    """Table 2 at a size at which the big network beats the small one, with plain networks of equal cost.
-
-    The ablation, deterministic routing and raised biases are tests of the same trained models.
-    """
+def _wide_big(size: Size) -> AsrConfig:
+    """The size at which `laptop_size` has found the big network worth its cost."""
     config = _mini_librispeech(size)
     for path, value in (_around(16) | {"network.big_hidden_size": 2048}).items():
         config = config.with_value(path, value)
+    return config
+
+
+def laptop_table2(size: Size = "full") -> Sweep:
+    """Table 2 at a size at which the big network beats the small one, with plain networks of equal cost.
+
+    The ablation, deterministic routing and raised biases are tests of the same trained models; two more learn from an
+    autoregressive model of half an hour of speech.
+    """
+    config = _wide_big(size)
     surprisal, random = Surprisal(mu=0.5), Random(p_big=0.5)
     deterministic = Evaluation(name="deterministic", routing="deterministic")
     raised = (Evaluation(name=f"bias_{by}", bias_raise=by, checkpoint_of=Evaluation().name) for by in (1, 2, 3, 4))
@@ -116,8 +134,35 @@ def laptop_table2(size: Size = "full") -> Sweep:
         Condition("learned_released", {"controller": Learned(gate_input="pre_net", penalty="released", weight=1e-3)}),
     )
     rivals = (plain(config, Condition(one.name, {"controller": one.values["controller"]})) for one in routed)
+    less = LibriSpeech(num_train_utterances=20 if size == "smoke" else HALF_AN_HOUR)
+    corpus = [
+        Condition(f"{one.kind},ar=half_an_hour", {"controller": one, "ar.data": less}) for one in (surprisal, random)
+    ]
     about = "Table 2 with small nets around a wide big one, 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
-    return speech_sweep("laptop_table2", size, about, config, (*routed, *ALWAYS, *rivals, *learned), "random")
+    conditions = (*routed, *ALWAYS, *rivals, *learned, *corpus)
+    return speech_sweep("laptop_table2", size, about, config, conditions, "random")
+
+
+def laptop_search_learned(size: Size = "full") -> Sweep:
+    """Optuna over the learned controller's weight and target, dropout, width and learning rate, at that size."""
+    is_smoke = size == "smoke"
+    space: dict[str, Distribution] = {
+        "controller.weight": Real(1.0, 1e4, log=True),
+        "controller.target": Real(0.1, 0.9),
+        "network.dropout": Real(0.0, 0.3),
+        "network.big_hidden_size": Choice((128, 256) if is_smoke else (512, 1024, 2048)),
+        "training.learning_rate": Real(5e-4, 5e-3, log=True),
+    }
+    return Sweep(
+        name=sized_name("asr.laptop_search_learned", size),
+        description="Optuna over the learned controller and what is around it; small nets on Mini-LibriSpeech.",
+        trainable="trainables.asr.train",
+        base=_wide_big(size).with_value("controller", Learned()),
+        search=Search(space, num_trials=3 if is_smoke else 20),
+        objectives=(Objective("valid_per"), Objective("macs_per_frame")),
+        seeds=(1, 2),
+        prerequisites=(AUTOREGRESSIVE,),
+    )
 
 
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
@@ -128,4 +173,5 @@ SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "equal_cost_laptop": equal_cost_laptop,
     "laptop_size": laptop_size,
     "laptop_table2": laptop_table2,
+    "laptop_search_learned": laptop_search_learned,
 }

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, Literal
 
-from search_spaces import lm_gated
+from search_spaces import lm_gated, lm_laptop
 from search_spaces.distributions import Distribution, Exponential, Integer, Real
+from search_spaces.lm_conditions import BASELINE, OBJECTIVES, RECODERS, lm_sweep, recoded
 from search_spaces.lm_equal_cost import equal_cost
 from search_spaces.lm_sizes import (
     DECODER_STD,
@@ -20,7 +21,6 @@ from search_spaces.lm_sizes import (
     SURPRISAL,
     VARIATIONAL,
     WEIGHT_DECAY,
-    Scale,
     base,
 )
 from search_spaces.size import Size, sized_name
@@ -37,13 +37,9 @@ from trainables.lm.config import (
 )
 from trainables.lm.step_config import FixedStep, LearnedStep, LipschitzStep, PredictedStep
 
-CLAIMS: Final = "search_spaces.lm_published:claims"
-OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
-BASELINE: Final = Condition("baseline", {"recoder": None})
 BASELINE_WEIGHTS: Final = Prerequisite("baseline", "trainables.lm.train", "baseline", each_seed=True)
 """A baseline of each seed, which the trained recoders of that seed are tested on."""
 
-RECODERS: Final = {"surprisal": SURPRISAL, "eq44": EQ44, "mc_dropout": MC_DROPOUT, "ensemble": ENSEMBLE}
 STEP_SIZES: Final = (1e-4, 1e-3, 1e-2, 0.1, 1.0, 5.0, 10.0, 25.0)
 NUM_SAMPLES: Final = (1, 5, 10, 25, 50)
 RATES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
@@ -70,42 +66,42 @@ def step_size(size: Size = "full") -> Sweep:
     """Table 5.1: eight fixed step sizes for each error signal."""
     steps = STEP_SIZES[1::4] if size == "smoke" else STEP_SIZES
     conditions = [
-        Condition(f"{name},step={step:g}", _values(_with(recoder, "step.size", step)))
+        Condition(f"{name},step={step:g}", recoded(recoder.with_value("step.size", step)))
         for name, recoder in RECODERS.items()
         for step in steps
     ]
-    return _sweep("step_size", "Table 5.1: error signals x fixed step sizes.", (BASELINE, *conditions), size)
+    return lm_sweep("step_size", "Table 5.1: error signals x fixed step sizes.", (BASELINE, *conditions), size)
 
 
 def samples(size: Size = "full") -> Sweep:
     """Table 5.2: how many samples of MC dropout, or members of an ensemble; and moments in place of samples."""
     counts = NUM_SAMPLES[:2] if size == "smoke" else NUM_SAMPLES
     conditions = [
-        Condition(f"{name},K={count}", _values(_with(RECODERS[name], f"signal.{path}", count)))
+        Condition(f"{name},K={count}", recoded(RECODERS[name].with_value(f"signal.{path}", count)))
         for name, path in (("mc_dropout", "num_samples"), ("ensemble", "num_members"))
         for count in counts
     ]
-    moments = Condition("mc_dropout,moments", _values(_with(MC_DROPOUT, "signal.estimator", "moments")))
+    moments = Condition("mc_dropout,moments", recoded(MC_DROPOUT.with_value("signal.estimator", "moments")))
     about = "Table 5.2: samples of MC dropout and members of ensembles; moments beside."
-    return _sweep("samples", about, (BASELINE, moments, *conditions), size)
+    return lm_sweep("samples", about, (BASELINE, moments, *conditions), size)
 
 
 def mc_dropout_rate(size: Size = "full") -> Sweep:
     """Figure 5.4: the rate of MC dropout."""
     rates = RATES[::3] if size == "smoke" else RATES
-    conditions = (Condition(f"rate={rate}", _values(_with(MC_DROPOUT, "signal.rate", rate))) for rate in rates)
-    return _sweep("mc_dropout_rate", "Fig. 5.4: rates of MC dropout.", (BASELINE, *conditions), size)
+    conditions = (Condition(f"rate={rate}", recoded(MC_DROPOUT.with_value("signal.rate", rate))) for rate in rates)
+    return lm_sweep("mc_dropout_rate", "Fig. 5.4: rates of MC dropout.", (BASELINE, *conditions), size)
 
 
 def dynamic_step(size: Size = "full") -> Sweep:
     """Figure 5.5: step sizes fixed, learned, predicted, or bounded by the gradient's Lipschitz constant."""
     conditions = [
-        Condition(f"{name},{kind}", _values(recoder.model_copy(update={"step": step})))
+        Condition(f"{name},{kind}", recoded(recoder.model_copy(update={"step": step})))
         for name, recoder in RECODERS.items()
         for kind, step in _steps(recoder).items()
     ]
     about = "Fig. 5.5: fixed, learned, predicted and Lipschitz-bounded step sizes."
-    return _sweep("dynamic_step", about, (BASELINE, *conditions), size)
+    return lm_sweep("dynamic_step", about, (BASELINE, *conditions), size)
 
 
 def ablation(size: Size = "full") -> Sweep:
@@ -126,13 +122,13 @@ def ablation(size: Size = "full") -> Sweep:
         for kind in ("fixed", "learned", "predicted"):
             evaluations = tests if kind == "fixed" else (*tests, *on_baseline)
             equipped = recoder.model_copy(update={"step": _steps(recoder)[kind]})
-            values, needed = _values(equipped) | {"evaluations": evaluations}, () if kind == "fixed" else ("baseline",)
+            values, needed = recoded(equipped) | {"evaluations": evaluations}, () if kind == "fixed" else ("baseline",)
             trained.append(Condition(f"{name},{kind}", values, prerequisites=needed))
     if size == "smoke":
         added, trained = added[::2], [trained[i] for i in (0, 4, 6, 11)]
     baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(added)}, prerequisites=())
     about = "Fig. 5.6: tested without the recoder trained with; the baseline tested with each."
-    return _sweep("ablation", about, (baseline, *trained), size, prerequisites=(BASELINE_WEIGHTS,))
+    return lm_sweep("ablation", about, (baseline, *trained), size, prerequisites=(BASELINE_WEIGHTS,))
 
 
 def confounds(size: Size = "full") -> Sweep:
@@ -141,7 +137,7 @@ def confounds(size: Size = "full") -> Sweep:
     decay: dict[str, Any] = {"training.weight_decay": WEIGHT_DECAY}
     rates: dict[str, dict[str, Any]] = {name: {"dropout.rate": rate} for name, rate in DROPOUT.items()}
     mc_dropout = decoder | decay | rates["others"]
-    of_prior = _with(ENSEMBLE, "signal.prior_variance", DECODER_STD**2)
+    of_prior = ENSEMBLE.with_value("signal.prior_variance", DECODER_STD**2)
     conditions = (
         Condition("baseline", rates["baseline"]),
         Condition("dropout_of_surprisal", rates["surprisal"]),
@@ -158,7 +154,7 @@ def confounds(size: Size = "full") -> Sweep:
         Condition("ensemble_as_baseline", rates["baseline"] | {"recoder": ENSEMBLE}),
     )
     about = "The released models' other differences, each without the recoder."
-    return _sweep("confounds", about, conditions, size)
+    return lm_sweep("confounds", about, conditions, size)
 
 
 def signals(size: Size = "full") -> Sweep:
@@ -173,8 +169,8 @@ def signals(size: Size = "full") -> Sweep:
             found[f"surprisal,{variant},{target}"] = Recoder(signal=signal, step=step)
     for name, uncertainty in UNCERTAINTIES.items():
         found[name] = Recoder(signal=uncertainty, step=FixedStep(size=0.001))
-    conditions = [Condition(name, _values(recoder)) for name, recoder in found.items()]
-    return _sweep("signals", "Variants of each error signal.", (BASELINE, *conditions), size)
+    conditions = [Condition(name, recoded(recoder)) for name, recoder in found.items()]
+    return lm_sweep("signals", "Variants of each error signal.", (BASELINE, *conditions), size)
 
 
 def error_signal(size: Size = "full") -> Sweep:
@@ -188,11 +184,11 @@ def error_signal(size: Size = "full") -> Sweep:
     for name, recoder in OF_SIGNALS.items():
         alone = recoder.model_copy(update={"step": FixedStep(size=0.0)})
         tests = (Evaluation(), Evaluation(name="measured", recoder=alone))
-        found[f"{name},measured"] = _values(alone)
-        found[f"{name},recoded"] = _values(recoder) | {"evaluations": tests}
+        found[f"{name},measured"] = recoded(alone)
+        found[f"{name},recoded"] = recoded(recoder) | {"evaluations": tests}
     about = "Figs. 6.2, 6.3, B.6: delta with recoding, and measured alone."
     conditions = tuple(Condition(name, values) for name, values in found.items())
-    return _sweep("error_signal", about, (BASELINE, *conditions), size)
+    return lm_sweep("error_signal", about, (BASELINE, *conditions), size)
 
 
 def weak_supervision(size: Size = "full") -> Sweep:
@@ -203,7 +199,7 @@ def weak_supervision(size: Size = "full") -> Sweep:
             recoder = Recoder(signal=WeakSupervision(layer=layer), step=FixedStep(size=step))
             evaluations.append(Evaluation(name=f"layer_{layer}_step_{step:g}".replace(".", "_"), recoder=recoder))
     baseline = Condition("baseline", {"recoder": None, "evaluations": tuple(evaluations)})
-    return _sweep("weak_supervision", "Probes on two layers of the baseline, for agreement.", (baseline,), size)
+    return lm_sweep("weak_supervision", "Probes on two layers of the baseline, for agreement.", (baseline,), size)
 
 
 def search_pareto(size: Size = "full") -> Sweep:
@@ -226,17 +222,6 @@ def search_pareto(size: Size = "full") -> Sweep:
     )
 
 
-def laptop(size: Size = "full") -> Sweep:
-    """Surprisal, corrected and as in the thesis, at two step sizes, on 500,000 words of WikiText-2."""
-    conditions = [
-        Condition(f"{name},step={step:g}", _values(_with(RECODERS[name], "step.size", step)))
-        for name in ("surprisal", "eq44")
-        for step in (1.0, 5.0)
-    ]
-    about = "Surprisal (nll, eq44) at two step sizes on a part of WikiText-2; a small model."
-    return _sweep("laptop", about, (BASELINE, *conditions), size, "laptop", seeds=(1, 2, 3))
-
-
 def _steps(recoder: Recoder) -> dict[str, Config]:
     """Ways to find a step size; a learned one starts at the fixed one."""
     fixed = recoder.step.size if isinstance(recoder.step, FixedStep) else 1.0
@@ -247,39 +232,6 @@ def _steps(recoder: Recoder) -> dict[str, Config]:
         "predicted": PredictedStep(),
         "lipschitz": LipschitzStep(),
     }
-
-
-def _with(recoder: Recoder, path: str, value: object) -> Recoder:
-    return recoder.with_value(path, value)
-
-
-def _values(recoder: Recoder) -> dict[str, Any]:
-    """A recoder, and the weight decay that the thesis gives to models with dropout as their signal (table B.1b)."""
-    decays = isinstance(recoder.signal, McDropout | Variational)
-    return {"recoder": recoder} | ({"training.weight_decay": WEIGHT_DECAY} if decays else {})
-
-
-def _sweep(
-    name: str,
-    description: str,
-    conditions: tuple[Condition, ...],
-    size: Size,
-    scale: Scale = "thesis",
-    seeds: tuple[int, ...] = (1, 2, 3, 4, 5),
-    prerequisites: tuple[Prerequisite, ...] = (),
-) -> Sweep:
-    return Sweep(
-        name=sized_name(f"lm.{name}", size),
-        description=description,
-        trainable="trainables.lm.train",
-        claims=CLAIMS,
-        base=base(scale, size),
-        conditions=conditions,
-        objectives=OBJECTIVES,
-        seeds=(1,) if size == "smoke" else seeds,
-        reference="baseline",
-        prerequisites=prerequisites,
-    )
 
 
 def _search(name: str, title: str, recoder: Recoder, space: Mapping[str, Distribution], size: Size) -> Sweep:
@@ -344,7 +296,7 @@ SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "error_signal": error_signal,
     "weak_supervision": weak_supervision,
     "search_pareto": search_pareto,
-    "laptop": laptop,
+    **lm_laptop.SWEEPS,
     **lm_gated.SWEEPS,
     "equal_cost": equal_cost,
     **{name: partial(_search, name, *searched) for name, searched in SEARCHES.items()},

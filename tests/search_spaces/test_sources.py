@@ -122,7 +122,7 @@ def test_the_figures_of_the_error_signal_are_answered_by_what_has_it_at_each_wor
         assert ("lm.error_signal" in rows[place].sweeps) == (place != "Figure 6.1")
     conditions = {condition.name for condition in find.find_sweep("lm.step_size").conditions}
     assert {"mc_dropout,step=5", "mc_dropout,step=0.1"} <= conditions
-    searches = {name for name in find.sweep_functions() if name.startswith("lm.search")} - {"lm.search_pareto"}
+    searches = {name for name in find.sweep_functions() if name.startswith("lm.search") and "pareto" not in name}
     assert set(rows["Table B.2"].sweeps) == searches
 
 

@@ -1,0 +1,72 @@
+"""Sweeps of recoding language models at a laptop's size: 500,000 words of WikiText-2, a small model."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from search_spaces.distributions import Distribution, Integer, Real
+from search_spaces.lm_conditions import BASELINE, RECODERS, lm_sweep, recoded
+from search_spaces.lm_sizes import ENSEMBLE, MC_DROPOUT, SURPRISAL, base
+from search_spaces.size import Size, sized_name
+from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
+from trainables.lm.config import Recoder
+from trainables.lm.step_config import PredictedStep
+
+
+def laptop(size: Size = "full") -> Sweep:
+    """Surprisal, corrected and as in the thesis, at two step sizes, on 500,000 words of WikiText-2."""
+    about = "Surprisal (nll, eq44) at two step sizes on a part of WikiText-2; a small model."
+    return lm_sweep("laptop", about, (BASELINE, *_conditions(_surprisals())), size, scale="laptop", seeds=(1, 2, 3))
+
+
+def signals_laptop(size: Size = "full") -> Sweep:
+    """Error signals at a laptop's size: surprisal as corrected and as printed, dropout, ensembles, a predicted step."""
+    members = ENSEMBLE.with_value("signal.num_members", 5)
+    recoders = _surprisals() | {
+        "surprisal,predicted": SURPRISAL.model_copy(update={"step": PredictedStep()}),
+        "mc_dropout,K=5": MC_DROPOUT.with_value("signal.num_samples", 5),
+        "mc_dropout,moments": MC_DROPOUT.with_value("signal.estimator", "moments"),
+        "ensemble,K=5": members,
+        "ensemble,K=5,shared_anchor": members.with_value("signal.anchors", "shared"),
+    }
+    about = "Surprisal at two steps and predicted, MC dropout, ensembles, on a part of WikiText-2; a small model."
+    return lm_sweep("signals_laptop", about, (BASELINE, *_conditions(recoders)), size, scale="laptop")
+
+
+def search_pareto_laptop(size: Size = "full") -> Sweep:
+    """Optuna over the step of surprisal recoding, dropout and width: validation perplexity against cost."""
+    is_smoke = size == "smoke"
+    space: dict[str, Distribution] = {
+        "recoder.step.size": Real(0.1, 10.0, log=True),
+        "dropout.rate": Real(0.0, 0.4),
+        "hidden_size": Integer(8, 24) if is_smoke else Integer(50, 300, log=True),
+        "training.learning_rate": Real(0.5, 30.0, log=True),
+    }
+    return Sweep(
+        name=sized_name("lm.search_pareto_laptop", size),
+        description="Optuna: surprisal's step, dropout, width, learning rate, on a part of WikiText-2; a small model.",
+        trainable="trainables.lm.train",
+        base=base("laptop", size).with_value("recoder", SURPRISAL),
+        search=Search(space, num_trials=3 if is_smoke else 20),
+        objectives=(Objective("valid_perplexity"), Objective("macs_per_token")),
+        seeds=(1, 2),
+    )
+
+
+def _surprisals() -> dict[str, Recoder]:
+    """As corrected and as printed, at two step sizes."""
+    return {
+        f"{name},step={step:g}": RECODERS[name].with_value("step.size", step)
+        for name in ("surprisal", "eq44")
+        for step in (1.0, 5.0)
+    }
+
+
+def _conditions(recoders: Mapping[str, Recoder]) -> list[Condition]:
+    return [Condition(name, recoded(recoder)) for name, recoder in recoders.items()]
+
+
+SWEEPS: Final[Mapping[str, SweepFunction]] = {
+    "laptop": laptop,
+    "signals_laptop": signals_laptop,
+    "search_pareto_laptop": search_pareto_laptop,
+}
