@@ -225,9 +225,15 @@ def updates_metrics(config: ActConfig, results: Results) -> dict[str, float]:
     for level in range(1, min(int(difficulty.max()), MAX_DIFFICULTY) + 1):
         if (difficulty == level).any():
             metrics[f"mean_updates_difficulty_{level}"] = float(updates[difficulty == level].mean())
-    if (found := slope(updates[difficulty > 0], difficulty[difficulty > 0])) is not None:
-        metrics["updates_per_difficulty"] = found
-    return metrics
+    return metrics | difficulty_metrics(updates[difficulty > 0], difficulty[difficulty > 0])
+
+
+def difficulty_metrics(updates: NDArray[np.integer], difficulty: NDArray[np.integer]) -> dict[str, float]:
+    """Whether N follows the difficulty of a step: slope and correlation, where there are."""
+    found = {"updates_per_difficulty": slope(updates, difficulty)}
+    if len(difficulty):
+        found["updates_difficulty_correlation"] = correlation(updates, difficulty)
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def place_metrics(config: ActConfig, results: Results, sequences: Batch) -> dict[str, float]:
@@ -260,7 +266,7 @@ def text_metrics(results: Results, sequences: Batch) -> dict[str, float]:
     return metrics
 
 
-def correlation(a: NDArray[np.integer], b: NDArray[np.floating]) -> float | None:
+def correlation(a: NDArray[np.integer], b: NDArray[np.number]) -> float | None:
     """Pearson's; None where one of the two does not vary."""
     return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else None
 
