@@ -2,16 +2,18 @@
 
 `python -m evidence.make_page` writes RESULTS.md and a picture of each front; with --check it writes nothing, verifies
 every bundle and says whether the page is what they give. A study is `NAME.zip`, which `ponderay report SWEEP --bundle
-evidence/NAME.zip` wrote, and `NAME.md`: a title, the question, a line `{answers}`, and what was learnt. A note without
-a bundle stands as it is; those are benchmarks.
+evidence/NAME.zip` wrote, and `NAME.md`: a title, the question, a line `{answers}`, lines that ask for further tables
+(`metric_tables`), and what was learnt. A note without a bundle stands as it is; those are benchmarks.
 """
 
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from evidence.metric_tables import ASKED, asked_table
 from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers, answer
 from orchestrator.report.bundle.read import read_bundle
@@ -21,11 +23,13 @@ from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table
 from orchestrator.report.condition_table import condition_table
 from orchestrator.report.front_files import draw_front
-from orchestrator.report.table import Table, to_markdown
+from orchestrator.report.table import INTERVAL, Table, to_markdown
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "RESULTS.md"
 ANSWERS = "{answers}"
+COMPARED = {"condition", "against", "metric", "difference", INTERVAL, "p (Holm)", "answer", "n needed", "warnings"}
+CLAIMED = {"claim", "verdict", "published", "ours", "difference", INTERVAL, "margin", "p", "reason", "source"}
 HEAD = """\
 # Results
 
@@ -52,15 +56,24 @@ def main() -> int:
 
 def page(entries: list[str], notes: list[str]) -> str:
     """The whole of RESULTS.md."""
-    studies = [_note(name).replace(ANSWERS, entry(name)) for name in entries]
+    studies = [study(name) for name in entries]
     return "\n".join([HEAD, *studies, *map(_note, notes)])
 
 
-def entry(name: str) -> str:
-    """What the bundle `name` says: how it was made, its front, comparisons and verdicts."""
+def study(name: str) -> str:
+    """The note `name` with what its bundle says in the places that ask for it."""
     members = _members(name)
     found = _answers(members)
-    shown = [condition_table(found), comparison_table(found)]
+
+    def asked(line: re.Match[str]) -> str:
+        return to_markdown(asked_table(found.study, line[1], line[2])).rstrip()
+
+    return ASKED.sub(asked, _note(name)).replace(ANSWERS, entry(name, members, found))
+
+
+def entry(name: str, members: Mapping[str, bytes], found: Answers) -> str:
+    """What a bundle says: how it was made, its front, comparisons and verdicts."""
+    shown = [condition_table(found), _narrow(comparison_table(found), COMPARED)]
     parts = [_made(name, members, found), f'<img src="evidence/{name}.png" width="640" alt="The front of {name}">\n']
     parts += [_short(to_markdown(table)) for table in shown if table.rows]
     return "\n".join([*parts, *_verdicts(found)]).rstrip()
@@ -88,19 +101,19 @@ def _verdicts(answers: Answers) -> Iterator[str]:
     """Those claims that something can be said of, and how many there are beside."""
     decided = [one for one in answers.verdicts if one.finding is not Finding.not_comparable]
     if decided:
-        yield _short(to_markdown(_without_reasons(claim_table(answers.question.sweep, tuple(decided)))))
+        yield _short(to_markdown(_narrow(claim_table(answers.question.sweep, tuple(decided)), CLAIMED)))
     if others := len(answers.verdicts) - len(decided):
         yield f"{others} published numbers and statements are of other sizes or data: not comparable.\n"
 
 
-def _without_reasons(table: Table) -> Table:
-    printed = tuple(column for column in table.printed if column.heading != "seeds still needed")
-    return replace(table, printed=printed)
+def _narrow(table: Table, headings: Collection[str]) -> Table:
+    """With those columns alone that answer the question; the bundle has all."""
+    return replace(table, printed=tuple(column for column in table.printed if column.heading in headings))
 
 
 def _short(text: str) -> str:
     """Without the notes that every table has."""
-    kept = [line for line in text.splitlines() if not line.startswith(("Mean ± sample", "Bold:"))]
+    kept = [line for line in text.splitlines() if not line.startswith(("Mean ± sample", "Bold:", "Smallest shown:"))]
     return "\n".join(line for line, after in zip(kept, [*kept[1:], ""], strict=True) if line or after) + "\n"
 
 

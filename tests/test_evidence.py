@@ -1,15 +1,22 @@
 """RESULTS.md is what the bundles in evidence/ give."""
 
+import math
 import shutil
 import sys
 import zipfile
 
+import pandas
 import pytest
 
 from evidence import make_page
+from evidence.metric_tables import asked_table, difference_table, metric_table
 from orchestrator.report.answers import answer
+from orchestrator.report.numerals import MINUS
 from orchestrator.report.save import save
+from orchestrator.results.study import Study
+from search_spaces.sweep import Objective
 from tests.orchestrator.report.studies import question, small_study
+from trainables.errors import InputError
 
 NOTE = "# Is it worth it?\n\nA question.\n\n{answers}\n\nLearnt: yes.\n"
 
@@ -61,3 +68,40 @@ def test_a_bundle_that_was_changed_is_told(evidence, monkeypatch, capsys):
     shutil.move(changed, whole)
     assert make(monkeypatch, "--check") == 1
     assert "one" in capsys.readouterr().out
+
+
+def of_seeds(values, condition="a"):
+    """A study of one condition, with a dictionary of metrics for each seed."""
+    rows = [{"condition": condition, "seed": seed, **metrics} for seed, metrics in values.items()]
+    return Study.from_dataframe(pandas.DataFrame(rows), [Objective("error")])
+
+
+def test_a_table_of_metrics_has_mean_spread_and_interval():
+    """Of 1, 2, 3: deviation 1, and Student's t of two degrees of freedom, 4.303, over the root of three: 2.484."""
+    table = metric_table(of_seeds({1: {"error": 1.0}, 2: {"error": 2.0}, 3: {"error": 3.0}}), ["error"])
+    assert table.columns == ("condition", "error", "95 % interval", "n")
+    assert table.rows == (("a", "2.0 ± 1.0", f"{MINUS}0.5 to 4.5", "3"),)
+
+
+def test_differences_are_paired_by_seed():
+    """11 against 10, 18 against 20: 1 and -2, which are 10 % and -10 %."""
+    study = of_seeds({1: {"error": 10.0, "error@b": 11.0}, 2: {"error": 20.0, "error@b": 18.0}, 3: {"error": 7.0}})
+    (row,) = difference_table(study, ["a error@b against a error"]).rows
+    assert row[:2] == ("a error@b", "a error") and row[4:] == (f"{MINUS}10.0 to 10.0", "2")
+    low, high = (float(end.replace(MINUS, "-")) for end in row[3].split(" to "))
+    assert float(row[2].replace(MINUS, "-")) == pytest.approx(-0.5, abs=0.5)
+    half = 12.706 * math.sqrt(4.5) / math.sqrt(2)
+    assert (low, high) == (pytest.approx(-0.5 - half, abs=0.5), pytest.approx(-0.5 + half, abs=0.5))
+
+
+@pytest.mark.parametrize("asked", ["metrics err0r", "differences a error against a err0r"])
+def test_a_metric_that_is_not_there_is_told(asked):
+    study = of_seeds({1: {"error": 1.0}})
+    with pytest.raises(InputError, match="err0r"):
+        asked_table(study, *asked.split(" ", 1))
+
+
+def test_a_note_asks_for_tables(evidence, workplace, monkeypatch):
+    (evidence / "one.md").write_text(NOTE + "\n{metrics per@greedy}\n")
+    make(monkeypatch)
+    assert "asr.demo: per@greedy" in (workplace / "RESULTS.md").read_text()

@@ -1,0 +1,84 @@
+"""Tables that a note asks for: further metrics of each condition, and differences within the same replicates."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from orchestrator.report.numerals import between, decimals, estimate, fixed, signed, with_interval
+from orchestrator.report.table import INTERVAL, Column, Table
+from orchestrator.results.study import Study
+from orchestrator.statistics.intervals import mean_interval
+from orchestrator.statistics.summary import summarise
+from trainables.errors import InputError
+
+ASKED: Final = re.compile(r"^\{(metrics|differences) (.+)\}$", re.MULTILINE)
+"""`{metrics NAME NAME}`, or `{differences CONDITION NAME against CONDITION NAME; ...}`, in a line of its own."""
+
+
+def asked_table(study: Study, kind: str, asked: str) -> Table:
+    """What a line of a note asks for.
+
+    Raises:
+        InputError: if no complete replicate has one of the metrics.
+    """
+    return metric_table(study, asked.split()) if kind == "metrics" else difference_table(study, asked.split("; "))
+
+
+def metric_table(study: Study, names: Sequence[str]) -> Table:
+    """Mean, standard deviation and 95 % interval of each metric, by condition; empty where a condition has none."""
+    found = {name: [_values(study, condition, name) for condition in study.conditions] for name in names}
+    for name, conditions in found.items():
+        if not any(conditions):
+            raise InputError(f"{study.sweep}: no complete replicate has the metric {name!r}.")
+    kept = [i for i in range(len(study.conditions)) if any(conditions[i] for conditions in found.values())]
+    columns = [Column("condition", tuple(study.conditions[i] for i in kept), "condition", False)]
+    for name, conditions in found.items():
+        columns += _metric_columns(name, [list(conditions[i].values()) for i in kept])
+    counts = [max(len(conditions[i]) for conditions in found.values()) for i in kept]
+    return _printed(f"{study.sweep}: {', '.join(names)}", [*columns, Column("n", tuple(map(str, counts)), "n")])
+
+
+def difference_table(study: Study, pairs: Sequence[str]) -> Table:
+    """Differences paired by seed, with the interval of their mean, and the smallest and largest as shares."""
+    rows = [_difference(study, *pair.split(" against ")) for pair in pairs]
+    headings = ("what", "against", "difference", INTERVAL, "least to most, %", "n")
+    columns = [Column(heading, texts, heading, i > 1) for i, (heading, texts) in enumerate(_by_column(headings, rows))]
+    return _printed(f"{study.sweep}: differences, paired by seed", columns)
+
+
+def _metric_columns(name: str, conditions: Sequence[Sequence[float]]) -> list[Column]:
+    summaries = [summarise(values) if values else None for values in conditions]
+    intervals = [mean_interval(values) if values else None for values in conditions]
+    digits = decimals([summary for summary in summaries if summary])
+    return [
+        Column(name, tuple(estimate(summary, digits) for summary in summaries), name),
+        Column(INTERVAL, tuple(between(one, digits) if one else "" for one in intervals), name),
+    ]
+
+
+def _difference(study: Study, what: str, against: str) -> tuple[str, ...]:
+    a, b = (_values(study, *name.rsplit(" ", 1)) for name in (what, against))
+    seeds = sorted(a.keys() & b.keys())
+    if not seeds:
+        raise InputError(f"{study.sweep}: no seed has both {what!r} and {against!r}.")
+    differences = [a[seed] - b[seed] for seed in seeds]
+    shares = [100 * (a[seed] / b[seed] - 1) for seed in seeds if b[seed]]
+    mean, interval = summarise(differences).mean, mean_interval(differences)
+    digits = decimals([with_interval(mean, interval)])
+    ends = f"{fixed(min(shares), 1)} to {fixed(max(shares), 1)}" if shares else ""
+    return what, against, signed(mean, digits), between(interval, digits), ends, str(len(seeds))
+
+
+def _values(study: Study, condition: str, metric: str) -> Mapping[int, float]:
+    """Of each complete replicate that has it, by seed."""
+    complete = [one for one in study.replicates if one.condition == condition and one.state == "complete"]
+    return {one.seed: one.metrics[metric] for one in complete if metric in one.metrics}
+
+
+def _by_column(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, tuple[str, ...]]]:
+    return list(zip(headings, zip(*rows, strict=True), strict=True))
+
+
+def _printed(title: str, columns: Sequence[Column]) -> Table:
+    rows = tuple(zip(*(column.texts for column in columns), strict=True))
+    return Table(title, title, tuple(column.heading for column in columns), rows, tuple(columns))
