@@ -191,7 +191,7 @@ class ProgressView:
                 self._print(self._step_text(self._runs[key], self._runs[key].metrics))
         if now_s - self._last_summary_s >= SUMMARY_S:
             self._last_summary_s = now_s
-            self._print(panel.summary_text(panel.count(self._states), len(self._runs), self._eta_s()))
+            self._print(panel.summary_text(panel.count(self._states), self._runs.values(), self._eta_s()))
 
     def _snapshot(self) -> Snapshot:
         now_s = self._clock()

@@ -2,7 +2,7 @@
 
 import heapq
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,6 +38,7 @@ class LiveRun:
         first: time and step of the first report since; start-up lies before it.
         last: time and step of the last report since.
         metrics: the last value of each validation metric.
+        has_started: whether its worker was heard of; before, it starts or waits for a place.
     """
 
     label: str
@@ -49,6 +50,7 @@ class LiveRun:
     last: tuple[float, int] | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     tries: str = ""
+    has_started: bool = False
 
     def restart(self, now_s: float) -> None:
         """Forgets the pace: its worker starts only now."""
@@ -56,6 +58,7 @@ class LiveRun:
 
     def report(self, record: Record, now_s: float) -> None:
         """Takes in a record of any kind."""
+        self.has_started = True
         if record["kind"] == "started":
             self.restart(now_s)
         if record["kind"] == "metrics":
@@ -220,16 +223,17 @@ def cut(text: str, num_cells: int) -> str:
     return f"{head}…{tail}"
 
 
-def summary_text(total: Count, num_live: int, eta_s: float | None) -> str:
+def summary_text(total: Count, runs: Collection[LiveRun], eta_s: float | None) -> str:
     """How much of the sweep is done, in one line."""
-    return (
-        f"{total.done:,}/{total.total:,} done  {total.failed:,} failed  {num_live:,} live  ETA {duration_text(eta_s)}"
-    )
+    num_live = sum(run.has_started for run in runs)
+    starting = f"  {len(runs) - num_live:,} starting" if len(runs) > num_live else ""
+    done = f"{total.done:,}/{total.total:,} done  {total.failed:,} failed"
+    return f"{done}  {num_live:,} live{starting}  ETA {duration_text(eta_s)}"
 
 
 def draw(snapshot: Snapshot, width: int, height: int, encoding: str = "utf-8") -> Group:
     """The panel in at most `height` rows (at least 1) of `width` columns; with too few, every section loses some."""
-    whole = summary_text(count(snapshot.states), len(snapshot.runs), snapshot.eta_s)
+    whole = summary_text(count(snapshot.states), snapshot.runs, snapshot.eta_s)
     lines = [(f"{whole}  elapsed {duration_text(snapshot.elapsed_s)}  {one_line(snapshot.title)}", "bold")]
     sections = _sections(snapshot, width - 2)
     wanted = [min(len(s.rows), s.num_all) + 1 + (s.num_all > len(s.rows)) if s.rows else 0 for s in sections]

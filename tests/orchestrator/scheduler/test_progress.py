@@ -136,6 +136,23 @@ def test_a_log_has_a_summary_a_minute_with_the_eta_of_the_sweep():
     assert summaries == ["0/3 done  0 failed  1 live  ETA 8:53"], "at 75 s: 0.37 units done, 2.63 left"
 
 
+def test_a_run_that_waits_for_a_place_is_not_live():
+    """The scheduler hands out one more than fits, so that it is there when a place becomes free."""
+    file, clock, view = log_view()
+    with view:
+        view.conditions({"a": {"live": 2}})
+        for key in "kl":
+            view.begin(key, key, 100, 0)
+        view.record("k", {"kind": "started", "time_ms": 1000 * clock.now_s})
+        clock.now_s += 61
+        view.tick()
+        view.record("l", {"kind": "started", "time_ms": 1000 * clock.now_s})
+        clock.now_s += 61
+        view.tick()
+    summaries = [line.partition("  ETA")[0] for line in lines_of(file) if " live" in line]
+    assert summaries == ["0/2 done  0 failed  1 live  1 starting", "0/2 done  0 failed  2 live"]
+
+
 def test_records_and_ends_of_unknown_runs_are_ignored_but_a_failure_is_told():
     file, _, view = log_view()
     with view:
@@ -280,7 +297,7 @@ def test_the_panel_of_a_low_terminal_leaves_out_rows_itself():
         view.tick()
     first_drawing = re.sub(r"\x1b\[[?\d]*[A-Za-z]", "", console.file.getvalue().partition("\x1b[1A")[0])
     assert [line.strip() for line in first_drawing.splitlines()] == [
-        "0/9 done  0 failed  9 live  ETA ?  elapsed 0:00  sweep",
+        "0/9 done  0 failed  0 live  9 starting  ETA ?  elapsed 0:00  sweep",
         "conditions",
         "c0  0/1 done",
         "... and 8 more",
