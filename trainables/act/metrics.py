@@ -78,7 +78,8 @@ METRICS: tuple[Metric, ...] = (
     *neutral("ratio", share_at_limit="test: share of the steps that were stopped by the largest N there may be"),
     *neutral(
         "",
-        updates_difficulty_correlation="test: Pearson's correlation of N with the difficulty of a step; where both vary",
+        updates_difficulty_correlation="test: Pearson's correlation of N with the difficulty of a step; where both "
+        "vary",
         updates_surprisal_correlation="text, test: Pearson's correlation of N with the surprisal of the byte that "
         "comes next; where N varies",
         updates_entropy_correlation="text, test: the same with the entropy of the prediction of that byte",
