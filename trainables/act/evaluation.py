@@ -276,7 +276,7 @@ def slope(values: NDArray[np.integer], over: NDArray[np.integer]) -> float | Non
     if len(over) == 0 or over.std() == 0:
         return None
     centred = over - over.mean()
-    return float((centred * values).sum() / (centred**2).sum())
+    return float((centred * (values - values.mean())).sum() / (centred**2).sum())
 
 
 def macs_per_sequence(config: ActConfig, results: Results, halts: Halts | None = None) -> float:

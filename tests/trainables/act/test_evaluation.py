@@ -79,6 +79,7 @@ def test_the_slope_of_updates_over_difficulty_is_that_of_the_line():
     assert evaluation.slope(np.array([1, 4, 2, 4]), difficulty) == pytest.approx(
         np.polyfit(difficulty, [1, 4, 2, 4], 1)[0]
     )
+    assert evaluation.slope(np.ones(7, int), np.arange(7) ** 3) == 0.0
     assert evaluation.slope(np.array([1, 2]), np.array([5, 5])) is None
     assert evaluation.slope(np.array([], int), np.array([], int)) is None
 
