@@ -34,8 +34,8 @@ def metric_table(study: Study, names: Sequence[str]) -> Table:
     columns = [Column("condition", tuple(study.conditions[i] for i in kept), "condition", False)]
     for name, conditions in found.items():
         columns += _metric_columns(name, [list(conditions[i].values()) for i in kept])
-    counts = [max(len(conditions[i]) for conditions in found.values()) for i in kept]
-    return _printed(f"{study.sweep}: {', '.join(names)}", [*columns, Column("n", tuple(map(str, counts)), "n")])
+    counts = tuple(_counts([len(conditions[i]) for conditions in found.values()]) for i in kept)
+    return _printed(f"{study.sweep}: {', '.join(names)}", [*columns, Column("n", counts, "n")])
 
 
 def difference_table(study: Study, pairs: Sequence[str]) -> Table:
@@ -44,6 +44,11 @@ def difference_table(study: Study, pairs: Sequence[str]) -> Table:
     headings = ("what", "against", "difference", INTERVAL, "least to most, %", "n")
     columns = [Column(heading, texts, heading, i > 1) for i, (heading, texts) in enumerate(_by_column(headings, rows))]
     return _printed(f"{study.sweep}: differences, paired by seed", columns)
+
+
+def _counts(numbers: Sequence[int]) -> str:
+    """How many seeds have the metrics; each number, in order, where they differ."""
+    return ", ".join(map(str, numbers if len(set(numbers)) > 1 else numbers[:1]))
 
 
 def _metric_columns(name: str, conditions: Sequence[Sequence[float]]) -> list[Column]:

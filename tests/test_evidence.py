@@ -83,6 +83,12 @@ def test_a_table_of_metrics_has_mean_spread_and_interval():
     assert table.rows == (("a", "2.0 ± 1.0", f"{MINUS}0.5 to 4.5", "3"),)
 
 
+def test_the_number_of_seeds_is_that_of_each_metric():
+    study = of_seeds({1: {"error": 1.0, "slope": 2.0}, 2: {"error": 2.0}})
+    assert metric_table(study, ["error", "slope"]).rows[0][-1] == "2, 1"
+    assert metric_table(study, ["error"]).rows[0][-1] == "2"
+
+
 def test_differences_are_paired_by_seed():
     """11 against 10, 18 against 20: 1 and -2, which are 10 % and -10 %."""
     study = of_seeds({1: {"error": 10.0, "error@b": 11.0}, 2: {"error": 20.0, "error@b": 18.0}, 3: {"error": 7.0}})
