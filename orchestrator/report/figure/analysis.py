@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from orchestrator.report.analysis_figures import AnalysisFigure
 from trainables.analysis import Lines
@@ -74,6 +75,8 @@ def _panel(axes: Axes, rows: Rows, lines: Lines, measures: Sequence[str]) -> Non
         style = "-" if lines.is_joined else "none"
         means = [row[measure] for row in rows]
         axes.errorbar(places, means, spread, capsize=2, marker="o", linestyle=style, label=label)
+    if all(float(row[measure]).is_integer() for row in rows for measure in measures):
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     for place, row in zip(places, rows, strict=True):
         if lines.marked and row[lines.marked]:
             axes.axvspan(place - 0.5, place + 0.5, alpha=0.15)

@@ -40,6 +40,15 @@ def test_all_rows_may_share_one_panel_and_places_without_order_are_not_joined():
         assert axes.get_ylabel() == "several" and axes.get_legend() is not None
 
 
+def test_counts_have_whole_ticks():
+    """One and two digits: without the rule ticks lie at 1.2, 1.4 and so on, as those of the loss do."""
+    lines = Lines("", "word", {"nats": "loss", "n": "digits"}, {"nats": "nats", "n": "digits"})
+    rows = [{**row, "nats": row["nats"] / 4, "n": value} for row, value in zip(ROWS, (1.0, 2.0, 1.0), strict=True)]
+    loss, digits = _panels(rows, lines).axes
+    assert all(float(tick).is_integer() for tick in digits.get_yticks())
+    assert not all(float(tick).is_integer() for tick in loss.get_yticks())
+
+
 @pytest.fixture
 def folder(tmp_path):
     lines = Lines("text", "word", MEASURES, "several")
