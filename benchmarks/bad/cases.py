@@ -1,7 +1,7 @@
 """Generated cases of bad input for every command; the same for a seed.
 
 Commands that would train, serve or send something get at least one thing that must be refused. Half of the cases of
-those that read ask plainly, and only what is stored, or one variable, is bad.
+those that read ask plainly, and only what is stored, or one variable, is bad; half of these find a whole study.
 """
 
 from collections.abc import Mapping, Sequence
@@ -131,7 +131,9 @@ def _of_command(command: Command, num: int, seed: int, kinds: Sequence[str]) -> 
 def _case(draw: Draw, command: Command, kinds: Sequence[str]) -> Case:
     state = draw(st.sampled_from(kinds))
     if command.name not in STARTS and command.arguments[:1] in (("name",), ("what",)) and draw(st.booleans()):
-        chosen = draw(st.lists(st.sampled_from(sorted(values.VARIABLES)), max_size=1))
+        if "study" in kinds and draw(st.booleans()):
+            state = "study"
+        chosen = draw(st.one_of(st.just([]), st.lists(st.sampled_from(sorted(values.VARIABLES)), max_size=1)))
         harmed = {name: draw(st.sampled_from(values.VARIABLES[name])) for name in chosen}
         named = ("toy.py:toy", *(("narrow",) if command.name == "analyse" else ()))
         shown = ("--format", draw(st.sampled_from(("json", "csv", "table")))) if _has_format(command) else ()
