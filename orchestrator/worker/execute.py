@@ -174,12 +174,13 @@ def _begin(work: Work, folder: ReplicateFolder, is_writer: bool) -> tuple[str, l
 
     None goes on before the writer has begun, and so they read the same journal.
     """
-    found = None
+    found: tuple[str, list[Record]] | None = None
     if is_writer:
         said = folder.begin(work.attempt)
         remove_unpacked(folder.path)
         found = said, _untold(folder.records(), work.attempt)
-    return next(begun for begun in distributed.gather(found) if begun)
+    everybodys: list[tuple[str, list[Record]] | None] = distributed.gather(found)
+    return next(begun for begun in everybodys if begun)
 
 
 def _untold(records: list[Record], attempt: str) -> list[Record]:
