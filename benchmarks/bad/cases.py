@@ -1,9 +1,11 @@
 """Generated cases of bad input for every command; the same for a seed.
 
 Commands that would train, serve or send something get at least one thing that must be refused. Half of the cases of
-those that read ask plainly, and only what is stored, or one variable, is bad.
+those that read ask plainly, and only what is stored, or one variable, is bad. A quarter of theirs is drawn apart and
+has a study to answer from, because Hypothesis varies one case a little many times.
 """
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -74,6 +76,9 @@ SAME: Final = st.sampled_from(
 )
 """Variables with which every command is refused that reads settings."""
 
+HARMLESS: Final = ("COLUMNS", "TERM", "NO_COLOR", "LC_ALL", "TZ", "PONDERAY_UNKNOWN")
+"""Variables that change no answer, whatever they hold."""
+
 READS_SETTINGS: Final = frozenset({"run", "train", "check", "submit", "ui", "repair"})
 BAD_OPTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "serve": (
@@ -102,8 +107,32 @@ def cases(num: int, seed: int, kinds: Sequence[str] = values.STORES) -> list[Cas
     every = commands()
     found: list[Case] = []
     for index, command in enumerate(every):
-        found += _of_command(command, num // len(every) + (index < num % len(every)), seed, kinds)
+        count = num // len(every) + (index < num % len(every))
+        answered = _answered(command, count // 4, seed) if "study" in kinds and _reads(command) else []
+        found += [*_of_command(command, count - len(answered), seed, kinds), *answered]
     return found
+
+
+def _reads(command: Command) -> bool:
+    return command.name not in STARTS and command.arguments[:1] in (("name",), ("what",))
+
+
+def _answered(command: Command, num: int, seed: int) -> list[Case]:
+    """Plain questions about a study that is there, with one variable that may be odd and changes no answer."""
+    rng = random.Random(f"{seed} {command.name}")
+    return [
+        Case(
+            command,
+            (*_named(command), *(("--format", rng.choice(("json", "csv", "table"))) if _has_format(command) else ())),
+            {(name := rng.choice(HARMLESS)): rng.choice(values.VARIABLES[name])},
+            stored=rng.choice(("study", "bad cache", "bad journal", "bad optuna")),
+        )
+        for _ in range(num)
+    ]
+
+
+def _named(command: Command) -> tuple[str, ...]:
+    return ("toy.py:toy", *(("narrow",) if command.name == "analyse" else ()))
 
 
 def _of_command(command: Command, num: int, seed: int, kinds: Sequence[str]) -> list[Case]:
@@ -130,12 +159,11 @@ def _of_command(command: Command, num: int, seed: int, kinds: Sequence[str]) -> 
 @st.composite
 def _case(draw: Draw, command: Command, kinds: Sequence[str]) -> Case:
     state = draw(st.sampled_from(kinds))
-    if command.name not in STARTS and command.arguments[:1] in (("name",), ("what",)) and draw(st.booleans()):
-        chosen = draw(st.lists(st.sampled_from(sorted(values.VARIABLES)), max_size=1))
+    if _reads(command) and draw(st.booleans()):
+        chosen = draw(st.one_of(st.just([]), st.lists(st.sampled_from(sorted(values.VARIABLES)), max_size=1)))
         harmed = {name: draw(st.sampled_from(values.VARIABLES[name])) for name in chosen}
-        named = ("toy.py:toy", *(("narrow",) if command.name == "analyse" else ()))
         shown = ("--format", draw(st.sampled_from(("json", "csv", "table")))) if _has_format(command) else ()
-        return Case(command, (*named, *shown), harmed, None, state)
+        return Case(command, (*_named(command), *shown), harmed, None, state)
     arguments = [draw(ARGUMENTS.get(name, values.texts())) for name in command.arguments if draw(st.integers(0, 9))]
     options = [one for one in command.options if one.name != "--stop"]  # it would end a server of somebody else
     for option in draw(st.lists(st.sampled_from(options), max_size=3, unique=True)) if options else ():

@@ -95,7 +95,7 @@ def make(case: Case, folder: Path, recorded: Path | None) -> None:
 def _store(state: str, runs: Path, recorded: Path | None) -> None:
     if state == "nothing":
         return
-    if state in ("study", "cut", "bad cache", "bad journal"):
+    if state in ("study", "cut", "bad cache", "bad journal", "bad optuna"):
         assert recorded is not None
         shutil.copytree(recorded, runs)
     runs.mkdir(exist_ok=True)

@@ -9,6 +9,7 @@ import typer
 
 from orchestrator.console.exit_codes import WRONG_INPUT
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
+from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from trainables.asr.data.check import SetReport
@@ -29,8 +30,11 @@ def check(
     """
     from rich.progress import track
 
+    from orchestrator.environment.places import absolute, folder_fault
     from trainables.asr.data.check import examine, find_sets, summarise
 
+    if fault := folder_fault(absolute(path)):
+        raise InputError(f"PATH must be a folder that is or holds a corpus, but {fault}.")
     reports = []
     for found in find_sets(path):
         files = track(

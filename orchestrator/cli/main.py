@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from orchestrator.results.outcome import Outcome
     from search_spaces.sweep import Sweep
 
+MOST_OF_PATH: Final = 500
+"""Characters that a message shows of a path."""
+
 OF_PLACES: Final = frozenset(
     (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ENAMETOOLONG)
 )
@@ -257,7 +260,8 @@ def main() -> None:
     except OSError as error:
         if error.errno not in OF_PLACES:
             raise
-        where = f"{error.filename}: " if error.filename else ""
+        name = str(error.filename or "")
+        where = f"{name if len(name) <= MOST_OF_PATH else shown(name)}: " if name else ""
         remedy = "Runs are kept in PONDERAY_RUNS, or `runs` in ponderay.toml, which must be writable and have room."
         _fail(f"{where}{error.strerror}. {remedy}", WRONG_INPUT)
     except Exception as error:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from orchestrator.results.importance import Importance
     from orchestrator.results.provenance import StudyProvenance
     from orchestrator.results.study import Study
-    from orchestrator.tracking.client import Tracking
+    from orchestrator.tracking.study_runs import StudyRuns
     from search_spaces.sweep import Sweep
 
 MOST_DIFF_CHARACTERS: Final = 500_000
@@ -57,16 +57,14 @@ def report(
     from orchestrator.report.answer_tables import tables
     from orchestrator.report.bundle.write import write_bundle, write_files
     from orchestrator.report.importance_table import importance_table
+    from orchestrator.tracking.sweep_run import store_report
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     folder = output or settings.reports(sweep.name)
     _check_places(output, bundle)
     answers = _answers(sweep, settings, where, reference)
-    from orchestrator.tracking.client import Tracking  # loads MLflow
-
-    tracking = Tracking(settings)
     importance = _importance(sweep, settings)
-    page, provenance = _page(answers, importance, tracking, settings)
+    page, provenance = _page(answers, importance, settings)
     with spinner("Writing page and tables"), _writing(folder):
         found = tables(answers)
         more = (importance_table(importance),) if importance and importance.parameters else ()
@@ -80,7 +78,7 @@ def report(
     report_summary.show(made, format)
     sys.stdout.flush()
     with spinner("Storing page and tables in MLflow"):
-        tracking.store_report(sweep.name, files)
+        store_report(sweep.name, settings, files)
 
 
 def _check_places(output: Path | None, bundle: Path | None) -> None:
@@ -126,32 +124,34 @@ def _importance(sweep: "Sweep", settings: "Settings") -> "Importance | None":
         return importance(sweep.name, [objective.metric for objective in sweep.objectives], settings)
 
 
-def _page(
-    answers: "Answers", importance: "Importance | None", tracking: "Tracking", settings: "Settings"
-) -> tuple[str, "StudyProvenance"]:
+def _page(answers: "Answers", importance: "Importance | None", settings: "Settings") -> tuple[str, "StudyProvenance"]:
     from orchestrator.report.page import render
     from orchestrator.report.shown import curve_conditions, shown_points
     from orchestrator.results.provenance import with_short_diffs
-    from orchestrator.tracking.provenance import provenance_of
+    from orchestrator.tracking.curves import read_curves
+    from orchestrator.tracking.load import open_runs
+    from orchestrator.tracking.provenance import read_provenance
 
     with spinner("Reading learning curves and where the results came from"):
+        runs = open_runs(answers.study.sweep, settings)
         points = answers.front.points
         shown = [points[i].condition for i in shown_points(answers.front)]
-        curves = tracking.read_curves(answers.study.sweep, curve_conditions(answers.front))
-        provenance = provenance_of(answers.study, settings, shown)
+        curves = read_curves(runs, curve_conditions(answers.front))
+        provenance = read_provenance(runs, answers.study, shown)
     with spinner("Drawing"):
-        figures = _analysis_figures(answers.study.sweep, tracking, settings)
+        figures = _analysis_figures(answers.study.sweep, runs, settings)
         page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance, figures)
         return page, provenance
 
 
-def _analysis_figures(sweep: str, tracking: "Tracking", settings: "Settings") -> "tuple[AnalysisFigure, ...]":
+def _analysis_figures(sweep: str, runs: "StudyRuns", settings: "Settings") -> "tuple[AnalysisFigure, ...]":
     """Those that were stored in MLflow, wherever they were drawn, and those of this machine in their place."""
     from orchestrator.report.analysis_figures import analysis_figures
+    from orchestrator.tracking.stored_figures import fetch_figures
 
     with TemporaryDirectory() as folder:
-        tracking.fetch_figures(sweep, Path(folder))
-        stored = [one for place in (folder, Path(folder) / "figures") for one in analysis_figures(Path(place), sweep)]
+        fetch_figures(runs, Path(folder))
+        stored = analysis_figures(Path(folder), sweep)
     found = {one.title: one for one in (*stored, *analysis_figures(settings.figures, sweep))}
     return tuple(found[title] for title in sorted(found))
 

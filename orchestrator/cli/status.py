@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,6 +63,7 @@ def show(study: Study, objective: "Objective", settings: "Settings") -> None:
     counts = Counter(replicate.state for replicate in study.replicates)
     _say(", ".join(f"{number:,} {state}" for state, number in counts.items()) + f"; {_disk(study, settings)}")
     _show_memory(study)
+    _show_damage(study, settings)
 
 
 def condition_rows(study: Study, objective: "Objective") -> list[dict[str, Any]]:
@@ -170,6 +171,30 @@ def _disk(study: Study, settings: "Settings") -> str:
     place = redacted_uri(settings.shared(folder) or str(folder))
     here = f"{used:,.1f} MB of checkpoints and journals here; " if used else ""
     return f"{here}the checkpoints and journals of {whose} are elsewhere, not in {place}"
+
+
+def _show_damage(study: Study, settings: "Settings") -> None:
+    """Journals and checkpoints that are damaged or were; on this machine, and where replicates are few."""
+    if settings.storage or len(study.replicates) > MAX_REPLICATES:
+        return
+    found = [
+        f"{one.condition} seed {one.seed}: {said}" for one in study.replicates for said in _damage(study, one, settings)
+    ]
+    for line in found[:MAX_FAILURES]:
+        _say(line)
+    if len(found) > MAX_FAILURES:
+        _say(f"{len(found) - MAX_FAILURES:,} more damaged files")
+
+
+def _damage(study: Study, replicate: Replicate, settings: "Settings") -> Iterator[str]:
+    """What is complete is not read from its journal again."""
+    from orchestrator.journal.folder import ReplicateFolder
+
+    folder = ReplicateFolder(settings.replicates(study.sweep) / replicate.key, {})
+    if asides := folder.asides():
+        yield f"Damaged files were set aside in {folder.path} and may be deleted: {', '.join(asides)}."
+    if replicate.state != "complete" and (warning := folder.warning()):
+        yield warning
 
 
 def _show_memory(study: Study) -> None:

@@ -34,7 +34,7 @@ from orchestrator.journal.file_names import (
     is_whole,
     step_of,
 )
-from orchestrator.journal.lines import ACCESS, Lines, mend, parse, unreadable
+from orchestrator.journal.lines import ACCESS, DAMAGED, Lines, mend, parse, unreadable
 from orchestrator.journal.packed_folder import pack
 from trainables.errors import DataWarning
 from trainables.metric import Best
@@ -109,7 +109,7 @@ class ReplicateFolder:
         """
         lines, start = self._lines(offset)
         if lines.fault:
-            self._warn()
+            warnings.warn(self.warning(), DataWarning, stacklevel=2)
         return lines.records, start + lines.num_bytes
 
     def damage(self) -> str:
@@ -130,14 +130,14 @@ class ReplicateFolder:
             return parse(content), 0
         return (parse(content[1:]), offset) if content.startswith(b"\n") else self._lines(0)
 
-    def _warn(self) -> None:
+    def warning(self) -> str:
+        """What is wrong with the journal, and what becomes of it; empty where nothing is."""
         lines = self._lines(0)[0]
         remedy = (
             f"The {len(lines.records)} lines before count; `ponderay run` sets it aside and makes the rest again, "
             "unless the tracking store has the replicate complete."
         )
-        said = f"{self.damage()}. {ACCESS if lines.is_refused else remedy}"
-        warnings.warn(said, DataWarning, stacklevel=3)
+        return f"{self.damage()}. {ACCESS if lines.is_refused else remedy}" if lines.fault else ""
 
     def _uncovered(self) -> str:
         """That there are checkpoints of which the journal knows nothing."""
@@ -298,6 +298,15 @@ class ReplicateFolder:
             self._writer.send(aside)
         self._send_checkpoints()
         return aside
+
+    def is_aside(self, checkpoint: Path) -> bool:
+        """Whether a checkpoint was set aside, here or by another process of this machine."""
+        return (self.path / f"{ASIDE}{checkpoint.name}").exists()
+
+    def asides(self) -> list[str]:
+        """Names of the damaged journals and unreadable checkpoints that were set aside in the local folder."""
+        found = (file.name for pattern in (DAMAGED.format("*"), f"{ASIDE}*") for file in self.path.glob(pattern))
+        return sorted(found)
 
     def put_back(self, aside: str) -> None:
         """Undoes `set_aside`."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from trainables.errors import InputError
 
-ASIDE: Final = "journal.damaged-{}.jsonl"
+DAMAGED: Final = "journal.damaged-{}.jsonl"
 NOT_A_FILE: Final = (errno.EISDIR, errno.ELOOP)
 """Why what stands in a journal's place can be none."""
 
@@ -150,7 +150,7 @@ def told(lines: Lines, place: object, aside: str) -> str:
 
 def free_name(is_taken: Callable[[str], bool]) -> str:
     """The first name of a damaged journal that no earlier one has."""
-    names: Iterator[str] = (ASIDE.format(number) for number in count(1))
+    names: Iterator[str] = (DAMAGED.format(number) for number in count(1))
     return next(name for name in names if not is_taken(name))
 
 

@@ -27,6 +27,7 @@ from orchestrator.tracking.empty_store import make_store
 from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX, database_of
 from orchestrator.tracking.mlflow_reader import RecordedSweep, read_configs, read_study, recorded_sweeps
+from orchestrator.tracking.mlflow_runs import MlflowRuns
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, find_registry, open_registry
@@ -43,8 +44,9 @@ from orchestrator.tracking.store import (
     store_kind,
     unusable,
 )
-from orchestrator.tracking.stored_figures import FIGURES, fetch_figures
+from orchestrator.tracking.stored_figures import FIGURES
 from orchestrator.tracking.study_cache import cache_folder
+from orchestrator.tracking.sweep_run import REPORT
 from search_spaces.known_names import known_names
 from search_spaces.names import path_part
 from trainables.errors import InputError
@@ -275,13 +277,13 @@ class Tracking:
         """Writes learning curves into the run of their condition; twice is as good as once."""
         condition_metrics.write_curves(self._writer, run_id, curves)
 
-    def read_curves(self, sweep: str, conditions: Sequence[str]) -> tuple[Curve, ...]:
-        """The learning curves of these conditions, each over the most replicates for which there are any.
+    def runs(self, sweep: str) -> MlflowRuns:
+        """The runs of the experiment of a sweep.
 
         Raises:
             InputError: if the sweep has not run.
         """
-        return condition_metrics.read_curves(self._client, self.find_experiment(sweep).experiment_id, conditions)
+        return MlflowRuns(self._client, str(self.find_experiment(sweep).experiment_id))
 
     def sweep_run(self, sweep: str) -> str:
         """The sweep's own run, named as the sweep, for what belongs to no condition."""
@@ -298,17 +300,9 @@ class Tracking:
         """Stores figures on the sweep's own run."""
         self._store(sweep, FIGURES, files, {}, {})
 
-    def fetch_figures(self, sweep: str, folder: Path) -> None:
-        """Copies the figures that are stored on the sweep's own run into `folder`.
-
-        Raises:
-            InputError: if the sweep has not run.
-        """
-        fetch_figures(self._client, self.find_experiment(sweep).experiment_id, folder)
-
     def store_report(self, sweep: str, files: Iterable[Path]) -> None:
         """Stores a report on the sweep's own run."""
-        self._store(sweep, "report", files, {}, {})
+        self._store(sweep, REPORT, files, {}, {})
 
     def _store(
         self, sweep: str, folder: str, files: Iterable[Path], metrics: Mapping[str, float], tags: Mapping[str, str]

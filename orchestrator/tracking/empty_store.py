@@ -6,6 +6,7 @@ anew with the MLflow that is installed.
 """
 
 import contextlib
+import re
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -15,6 +16,7 @@ from orchestrator.tracking.mlflow_internals import STORE_REVISION, installed_ver
 
 TABLES: Final = Path(__file__).with_suffix(".sql")
 MADE_WITH: Final = "-- MLflow "
+REVISION: Final = re.compile(rf"INSERT INTO \"{STORE_REVISION}\" VALUES\('(\w+)'\)")
 
 
 def make_store(file: Path) -> None:
@@ -23,12 +25,23 @@ def make_store(file: Path) -> None:
     Nothing happens where the MLflow that is installed is another than theirs, or the file cannot be written: MLflow
     makes its own, and says what the matter is.
     """
-    version, _, script = TABLES.read_text(encoding="utf-8").partition("\n")
-    if version != MADE_WITH + installed_version():
+    script = _tables()
+    if not script:
         return
     with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(file)) as database:
         if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             database.executescript(script)
+
+
+def known_revision() -> str:
+    """The revision of the tables here; empty where the MLflow that is installed is another than theirs."""
+    found = REVISION.search(_tables())
+    return found[1] if found else ""
+
+
+def _tables() -> str:
+    version, _, script = TABLES.read_text(encoding="utf-8").partition("\n")
+    return script if version == MADE_WITH + installed_version() else ""
 
 
 def dumped() -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.results.study import Study
-from orchestrator.tracking import sqlite_reader
+from orchestrator.tracking import sqlite_reader, sqlite_runs
 from orchestrator.tracking.lease_holder import Holder
 from orchestrator.tracking.store import NotRunError, check_address, has_store, not_run
 from orchestrator.tracking.study_cache import cache_folder
@@ -14,6 +14,8 @@ from search_spaces.sweep import Sweep
 
 if TYPE_CHECKING:
     from orchestrator.tracking.client import Tracking
+    from orchestrator.tracking.mlflow_runs import MlflowRuns
+    from orchestrator.tracking.sqlite_runs import SqliteRuns
 
 
 def load_study(sweep: str, settings: Settings | None = None) -> Study:
@@ -102,6 +104,15 @@ def load_configs_if_run(sweep: str, settings: Settings) -> Mapping[str, Mapping[
         return load_configs(sweep, settings)
     except NotRunError:
         return {}
+
+
+def open_runs(sweep: str, settings: Settings) -> "SqliteRuns | MlflowRuns":
+    """The runs of the sweep, for what is asked of them beside the study.
+
+    Raises:
+        InputError: if the sweep has not run.
+    """
+    return sqlite_runs.find_runs(settings.tracking_uri, sweep) or _asked(settings, sweep).runs(sweep)
 
 
 def _asked(settings: Settings, sweep: str) -> "Tracking":

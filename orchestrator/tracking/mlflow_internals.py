@@ -3,7 +3,8 @@
 `tests/orchestrator/tracking/test_mlflow_internals.py` fails where a later MLflow has moved one, and names it.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -100,12 +101,60 @@ NUM_NOT_FINISHED: Final = """
 """
 """How many runs of an experiment are under way, were stopped or have failed."""
 
+REVISION_ROW: Final = f"SELECT version_num FROM {STORE_REVISION}"
+"""The revision of the tables."""
+
+EXPERIMENT_PLACE_ROW: Final = (
+    "SELECT experiment_id, artifact_location FROM experiments WHERE name = ? AND lifecycle_stage = 'active'"
+)
+"""Id and place of files of an experiment by its name."""
+
+TAG_VALUE_ROWS: Final = """
+    SELECT tags.value FROM tags JOIN runs ON runs.run_uuid = tags.run_uuid
+    JOIN tags AS kinds ON kinds.run_uuid = runs.run_uuid AND kinds.key = ? AND kinds.value = ?
+    WHERE runs.experiment_id = ? AND runs.lifecycle_stage = 'active' AND tags.key = ? AND tags.value != ''
+    GROUP BY tags.value ORDER BY min(runs.start_time), min(runs.run_uuid) LIMIT ?
+"""
+"""The distinct values of a tag over an experiment's runs that have another tag of that value, by their first start."""
+
+LISTED_PARAM_ROWS: Final = """
+    SELECT params.run_uuid, params.key, params.value FROM params JOIN runs ON runs.run_uuid = params.run_uuid
+    WHERE runs.experiment_id = ? AND runs.lifecycle_stage = 'active'
+    AND params.run_uuid IN (SELECT value FROM json_each(?))
+"""
+"""The parameters of those runs of an experiment whose ids a JSON array holds."""
+
+TAGGED_RUN_ROWS: Final = """
+    SELECT runs.run_uuid, runs.artifact_uri FROM runs
+    JOIN tags AS first ON first.run_uuid = runs.run_uuid AND first.key = ? AND first.value = ?
+    JOIN tags AS second ON second.run_uuid = runs.run_uuid AND second.key = ? AND second.value = ?
+    WHERE runs.experiment_id = ? AND runs.lifecycle_stage = 'active'
+    ORDER BY runs.start_time DESC, runs.run_uuid LIMIT 1
+"""
+"""Id and place of files of an experiment's newest run with two tags of those values."""
+
+LATEST_NAME_ROWS: Final = "SELECT key FROM latest_metrics WHERE run_uuid = ?"
+"""The metrics of a run."""
+
+HISTORY_ROWS: Final = "SELECT step, value FROM metrics WHERE run_uuid = ? AND key = ? ORDER BY timestamp, step, value"
+"""Every value of a metric of a run."""
+
+RUN_PLACE_ROW: Final = "SELECT lifecycle_stage, artifact_uri FROM runs WHERE run_uuid = ?"
+"""Whether a run is active or deleted, and the place of its files."""
+
+REOPEN_RUN: Final = "UPDATE runs SET status = 'RUNNING' WHERE run_uuid = ?"
+END_RUN: Final = "UPDATE runs SET status = 'FINISHED', end_time = ? WHERE run_uuid = ?"
+ADD_PARAM: Final = "INSERT INTO params (run_uuid, key, value) VALUES (?, ?, ?)"
+SET_TAG: Final = (
+    "INSERT INTO tags (run_uuid, key, value) VALUES (?, ?, ?) "
+    "ON CONFLICT (key, run_uuid) DO UPDATE SET value = excluded.value"
+)
+"""What a client's calls of these names write."""
+
 
 def installed_version() -> str:
-    """MLflow's."""
-    import mlflow
-
-    return str(mlflow.__version__)
+    """MLflow's, without its import, which takes a second."""
+    return version("mlflow")
 
 
 def migrations(folder: str) -> "ScriptDirectory":
@@ -182,6 +231,11 @@ def new_run_row(run_id: str, experiment_id: int, name: str, artifact_uri: str, n
         "artifact_uri": artifact_uri,
         "experiment_id": experiment_id,
     }
+
+
+def add_run(row: Mapping[str, Any]) -> str:
+    """The statement that inserts a row as `new_run_row` gives it, its values named."""
+    return f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})"
 
 
 def checked_batch(

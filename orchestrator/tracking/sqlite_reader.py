@@ -7,12 +7,13 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
 from orchestrator.tracking.damage import is_damage, place_fault, refusal
+from orchestrator.tracking.empty_store import known_revision
 from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_internals import (
     ENTRY_ROWS,
@@ -23,6 +24,7 @@ from orchestrator.tracking.mlflow_internals import (
     NUM_NAMED,
     NUM_NOT_FINISHED,
     PARAM_ROWS,
+    REVISION_ROW,
     RUN_PARAM_ROWS,
     RUN_TAG_ROWS,
     TAG_ROWS,
@@ -53,7 +55,7 @@ def read_study(store: str, name: str, cache: Path | None) -> Study | None:
     if not store.startswith(SCHEME) or "?" in store:
         return None
     try:
-        with _opened(Path(store.removeprefix(SCHEME))) as database:
+        with opened(Path(store.removeprefix(SCHEME))) as database:
             found = database.execute(EXPERIMENT_ROW, (name,)).fetchall()
             if len(found) != 1:
                 return None
@@ -73,15 +75,31 @@ def lacks(store: str, name: str) -> bool:
     if not store.startswith(SCHEME) or "?" in store:
         return False
     try:
-        with _opened(Path(store.removeprefix(SCHEME))) as database:
+        with opened(Path(store.removeprefix(SCHEME))) as database:
             return not database.execute(NUM_NAMED, (name,)).fetchone()[0]
+    except sqlite3.Error:
+        return False
+
+
+def is_known(store: str) -> bool:
+    """Whether a store is a file that answers, with the tables of the MLflow that is installed, as they are known here.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    if not store.startswith(SCHEME) or "?" in store:
+        return False
+    try:
+        with opened(Path(store.removeprefix(SCHEME))) as database:
+            database.execute(NUM_NAMED, ("",)).fetchone()
+            return bool(database.execute(REVISION_ROW).fetchall() == [(known_revision(),)])
     except sqlite3.Error:
         return False
 
 
 def recorded_names(store: str) -> list[str]:
     """The sweeps with a condition's run, by name."""
-    with _opened(Path(store.removeprefix(SCHEME))) as database:
+    with opened(Path(store.removeprefix(SCHEME))) as database:
         return [name for (name,) in database.execute(NAMES, (names.KIND, "condition"))]
 
 
@@ -91,7 +109,7 @@ def read_ended_study(store: str, name: str, cache: Path | None) -> Study | None:
     if study is None:
         return None
     try:
-        with _opened(Path(store.removeprefix(SCHEME))) as database:
+        with opened(Path(store.removeprefix(SCHEME))) as database:
             num_left: int = database.execute(NUM_NOT_FINISHED, (name,)).fetchone()[0]
     except sqlite3.Error:
         return None
@@ -104,7 +122,7 @@ def read_configs(store: str, name: str) -> dict[str, dict[str, str]] | None:
         return None
     configs: dict[str, dict[str, str]] = {}
     try:
-        with _opened(Path(store.removeprefix(SCHEME))) as database:
+        with opened(Path(store.removeprefix(SCHEME))) as database:
             found = database.execute(EXPERIMENT_ROW, (name,)).fetchall()
             if len(found) != 1:
                 return None
@@ -119,7 +137,7 @@ def read_configs(store: str, name: str) -> dict[str, dict[str, str]] | None:
 def read_declaration(store: str, name: str) -> str | None:
     """What the sweep `name` declares; None where the file cannot be read or has no such sweep."""
     try:
-        with _opened(Path(store.removeprefix(SCHEME).partition("?")[0])) as database:
+        with opened(Path(store.removeprefix(SCHEME).partition("?")[0])) as database:
             found = database.execute(EXPERIMENT_TAG_ROW, (name, names.DECLARATION)).fetchone()
     except sqlite3.Error:
         return None
@@ -129,7 +147,7 @@ def read_declaration(store: str, name: str) -> str | None:
 def read_holder(store: str, name: str) -> Holder | None:
     """Who last ran the sweep `name`; None where the file cannot be read or does not say it."""
     try:
-        with _opened(Path(store.removeprefix(SCHEME).partition("?")[0])) as database:
+        with opened(Path(store.removeprefix(SCHEME).partition("?")[0])) as database:
             registry = (names.REGISTRIES, names.storable(names.lease_of(name)))
             found = database.execute(ENTRY_ROWS, registry).fetchone()
             if found is None:
@@ -141,10 +159,18 @@ def read_holder(store: str, name: str) -> Holder | None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    place = f"file:{quote(str(path.absolute()))}?mode=ro"
+def opened(path: Path, mode: Literal["ro", "rw"] = "ro", wait_s: float = WAIT_S) -> Iterator[sqlite3.Connection]:
+    """The file of a store, which must be there; each statement is a transaction unless one is begun.
+
+    Args:
+        wait_s: how long a lock of another process is waited for.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    place = f"file:{quote(str(path.absolute()))}?mode={mode}"
     try:
-        with contextlib.closing(sqlite3.connect(place, uri=True, timeout=WAIT_S, isolation_level=None)) as database:
+        with contextlib.closing(sqlite3.connect(place, uri=True, timeout=wait_s, isolation_level=None)) as database:
             yield database
     except sqlite3.Error as error:
         if (reason := place_fault(path)) or is_damage(error):

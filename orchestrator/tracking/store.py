@@ -168,6 +168,11 @@ def fault(uri: str, limit_s: float | None = None) -> str:
     Args:
         limit_s: default: 15 s for a server, 90 s for a file.
     """
+    from orchestrator.tracking.sqlite_reader import is_known
+
+    with contextlib.suppress(InputError):  # of damage, in other words than MLflow's
+        if is_known(uri):
+            return ""
     # these take seconds, on a busy machine many, which are not the store's
     import sqlalchemy  # noqa: F401
     from mlflow import MlflowClient  # noqa: F401

@@ -118,10 +118,7 @@ def _execute(
         send(folder.append(record) if is_writer else record)
 
     try:
-        mended = folder.begin(work.attempt) if is_writer else ""
-        if is_writer:
-            remove_unpacked(folder.path)
-        mended = "".join(distributed.gather(mended))  # and so all processes read the same journal
+        mended, untold = _begin(work, folder, is_writer)
         folder.look()
         if folder.state().get("attempt") == work.attempt:
             return
@@ -131,6 +128,8 @@ def _execute(
         write({"kind": "started"} | identity | asked_for | _place() | dict(process))
         if mended:
             write({"kind": "set_aside", "said": mended})
+        for record in untold:
+            send(record)
         if not folder.is_trained(work.num_steps):
             _train(work, trainable, config, folder, send, is_writer)
             if work.num_steps is None:
@@ -170,6 +169,26 @@ def _execute(
         send(failure)
 
 
+def _begin(work: Work, folder: ReplicateFolder, is_writer: bool) -> tuple[str, list[Record]]:
+    """What was damaged, in words, and what the session before could not tell; the same in all processes.
+
+    None goes on before the writer has begun, and so they read the same journal.
+    """
+    found: tuple[str, list[Record]] | None = None
+    if is_writer:
+        said = folder.begin(work.attempt)
+        remove_unpacked(folder.path)
+        found = said, _untold(folder.records(), work.attempt)
+    everybodys: list[tuple[str, list[Record]] | None] = distributed.gather(found)
+    return next(begun for begun in everybodys if begun)
+
+
+def _untold(records: list[Record], attempt: str) -> list[Record]:
+    """What the last session of this attempt wrote and could not send, because its processes did not report in step."""
+    began = [i for i, record in enumerate(records) if record["kind"] == "started" and record["attempt"] == attempt]
+    return [record for record in records[began[-1] :] if record.get("is_untold")] if began else []
+
+
 def _train(
     work: Work, trainable: Trainable, config: AnyConfig, folder: ReplicateFolder, send: Send, is_writer: bool
 ) -> None:
@@ -185,6 +204,8 @@ def _train(
                 trainable.train(config, trial)
             return
         except Exception as error:
+            if not (is_writer or trial.has_reported) and trial.restored and folder.is_aside(trial.restored):
+                raise _started_again(trial.restored) from None  # read while the writer set it aside
             if not trial.has_reported and trial.restored and _is_unreadable(error, folder):
                 aside.append(_set_aside(trial.restored, error, folder, send, is_writer))
                 continue
@@ -205,20 +226,26 @@ def _set_aside(checkpoint: Path, error: Exception, folder: ReplicateFolder, send
     """Sets a checkpoint aside that cannot be read, and says so; returns its new name.
 
     Raises:
-        ConnectionError: where several processes train together, for all of them have to start again.
+        ConnectionError: where several processes train together, for all of them have to start again; the next session
+            says it.
     """
     if not is_writer:
         wait_until(lambda: not checkpoint.exists(), WRITER_S)
-        raise ConnectionResetError(f"The writer starts again, because {checkpoint.name} cannot be read.")
+        raise _started_again(checkpoint)
     aside = folder.set_aside(checkpoint)
     newest = folder.newest()
     whence = f"goes on after step {step_of(newest.name)}" if newest else "starts anew"
     said = f"{checkpoint} cannot be read ({words(error)}). It is set aside as {aside}, and training {whence}."
-    record = folder.append({"kind": "set_aside", "said": redacted_text(said)})
-    if distributed.world_size() > 1:
+    is_one_of_many = distributed.world_size() > 1
+    record = folder.append({"kind": "set_aside", "said": redacted_text(said), "is_untold": is_one_of_many})
+    if is_one_of_many:
         raise ConnectionResetError(record["said"])
     send(record)
     return aside
+
+
+def _started_again(checkpoint: Path) -> ConnectionError:
+    return ConnectionResetError(f"The writer starts again, because {checkpoint.name} cannot be read.")
 
 
 def _is_outside(error: Exception) -> bool:

@@ -23,7 +23,7 @@ CONDITIONS = {"a": {}, "b": {"x": 0.25}}
 STEP = b'"step": 3'
 
 
-def stop_in_the_last_step(monkeypatch) -> None:
+def stop_in_the_last_step(monkeypatch, conditions=CONDITIONS) -> None:
     """Runs the sweep until its first replicate is about to take its last step."""
     with monkeypatch.context() as patch:
 
@@ -33,7 +33,7 @@ def stop_in_the_last_step(monkeypatch) -> None:
 
         patch.setattr("tests.integration.tiny._strike", stop)
         with pytest.raises(KeyboardInterrupt):
-            run_quietly(tiny(CONDITIONS))
+            run_quietly(tiny(conditions))
 
 
 @pytest.fixture

@@ -18,7 +18,9 @@ from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.sweep import Condition, Objective, Resources
 from tests.integration.sweeps import run_quietly, searched, tiny
+from tests.integration.test_damaged_journals import stop_in_the_last_step
 from tests.integration.test_without_ray import starts, statuses
+from tests.orchestrator.worker.test_unreadable import replace as replace_content
 from trainables.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("ray_instance", "workplace")
@@ -132,6 +134,19 @@ def test_faults_in_train_workers_fail_their_replicate_only_and_a_killed_one_is_r
 @pytest.mark.slow
 def test_faults_in_one_of_two_train_workers_end_the_other_too():
     check_faults(Resources(num_workers=2))
+
+
+@pytest.mark.slow
+def test_two_train_workers_that_cannot_read_the_newest_checkpoint_go_back_to_an_earlier_one(monkeypatch):
+    whole = run_quietly(tiny({"a": {}}, name="tiny.whole", seeds=(1,)))
+    stop_in_the_last_step(monkeypatch, {"a": {}})
+    (newest,) = Path("runs/replicates/tiny.sweep").rglob("step_000003.*")
+    replace_content(newest, b"garbage of no format")
+    log, sweep = io.StringIO(), tiny((Condition("a", {}, Resources(num_workers=2)),), seeds=(1,))
+    outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(file=log, width=1000), None, accept_code=False)
+    assert [(r.state, dict(r.metrics)) for r in outcome.replicates] == [("complete", dict(whole.replicates[0].metrics))]
+    assert log.getvalue().count("and training goes on after step 2.") == 1
+    assert list(Path("runs/replicates/tiny.sweep").rglob("unreadable.step_000003.*"))
 
 
 @pytest.mark.slow

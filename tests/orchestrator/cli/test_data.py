@@ -45,6 +45,13 @@ def test_check_of_no_corpus_is_one_line(monkeypatch, capsys, tmp_path):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_check_of_a_name_that_is_too_long_is_told_with_its_beginning_and_not_with_another_setting(monkeypatch, capsys):
+    assert call(monkeypatch, "data", "check", "x/" * 3000) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("ponderay: PATH must be a folder that is or holds a corpus, but '") and len(said) < 400
+    assert "File name too long" in said and "PONDERAY_RUNS" not in said
+
+
 @pytest.mark.parametrize("setting", ["--to", "PONDERAY_DATA"])
 def test_get_downloads_unpacks_and_does_nothing_twice(monkeypatch, capsys, server, tmp_path, setting):  # noqa: F811
     monkeypatch.setattr(download, "CORPORA", {"tiny": (ARCHIVE,)})

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.sweeps import tiny
+from tests.orchestrator.driven import drive, new_settings
 from tests.orchestrator.recorded import Store, replicate
 
 ENGINES = {"torch", "ray", "mlflow", "optuna"}
@@ -79,3 +81,16 @@ def test_a_machine_without_a_card_is_examined_without_an_engine(workplace, monke
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("HOME", str(workplace))
     assert loaded_by("doctor", "asr.demo").isdisjoint({"torch", "mlflow", "optuna"})
+
+
+def test_a_report_is_written_and_stored_in_a_local_store_without_an_engine(workplace):
+    (workplace / "runs").mkdir()
+    drive(tiny({"a": {}, "b": {"x": 0.75}}), new_settings(workplace / "runs"))
+    assert not loaded_by("report", "tiny.sweep") & (ENGINES | {"pandas", "sqlalchemy"})
+
+
+def test_a_store_that_answers_is_examined_without_mlflow(workplace, monkeypatch):
+    Store(workplace / "runs" / "mlflow.db").write([replicate("surprisal", 1)], revision=1)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("HOME", str(workplace))
+    assert not loaded_by("doctor") & {"torch", "mlflow", "optuna", "sqlalchemy"}

@@ -65,6 +65,12 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(workplace, monkeypatch, cap
     assert message.count("\n") == 1
 
 
+def test_a_place_whose_name_is_too_long_is_named_in_a_readable_sentence(workplace, monkeypatch, capsys):
+    assert call(monkeypatch, "plan", "lm.laptop", "--set", f"data.text.root={'x/' * 3000}") == 2
+    said = capsys.readouterr().err
+    assert "File name too long" in said and len(said) < 800
+
+
 def test_wrong_usage_is_exit_code_2():
     assert run_command("run").returncode == 2
     assert run_command("fly").returncode == 2

@@ -21,6 +21,7 @@ from orchestrator.report.analysis_figures import AnalysisFigure
 from orchestrator.report.figure.analysis import draw
 from orchestrator.results.importance import Importance
 from orchestrator.results.study import Study
+from orchestrator.tracking import sweep_run
 from orchestrator.tracking.client import Tracking
 from search_spaces import find
 from tests.orchestrator.recorded import Store, replicate
@@ -49,7 +50,7 @@ def recorded(store):
 @pytest.fixture
 def stored(recorded, monkeypatch):
     calls = []
-    monkeypatch.setattr(Tracking, "store_report", lambda _, sweep, files: calls.append((sweep, *files)))
+    monkeypatch.setattr(sweep_run, "store_report", lambda sweep, _, files: calls.append((sweep, *files)))
     return calls
 
 
@@ -134,7 +135,7 @@ def test_a_recorded_study_held_against_published_numbers_has_one_of_each_verdict
     from tests.orchestrator.published.test_judge import RESULTS, SWEEP, replicates
 
     monkeypatch.setenv("COLUMNS", "250")
-    monkeypatch.setattr(Tracking, "store_report", lambda *_: None)
+    monkeypatch.setattr(sweep_run, "store_report", lambda *_: None)
     store = Store(workplace / "runs" / "mlflow.db", SWEEP)
     for revision, condition in enumerate(RESULTS, start=1):
         cost = {f"macs_per_frame@{name}": 6.6e6 + revision for name in ("stochastic", "deterministic")}
@@ -327,7 +328,7 @@ def test_progress_goes_to_stderr(stored):
 
 def test_conditions_that_were_run_with_other_settings_are_asked_for_as_they_were_run(store, monkeypatch):
     """An earlier version wrote settings into names; the reference is found under its other name, with --set or not."""
-    monkeypatch.setattr(Tracking, "store_report", lambda *_: None)
+    monkeypatch.setattr(sweep_run, "store_report", lambda *_: None)
     for revision, name in enumerate(("surprisal", "random"), start=1):
         metrics = {"per@stochastic": 0.2 + 0.1 * revision, "macs_per_frame@stochastic": 1e6}
         renamed = f"{name},training.num_epochs=3"

@@ -57,6 +57,25 @@ def test_few_replicates_are_shown_one_by_one(store, printed):
     assert "versions" not in shown and "Peak memory" not in shown
 
 
+def test_a_damaged_journal_is_named_with_its_replicate_and_so_is_what_was_set_aside(store, printed):
+    store.write([replicate("a", 1), replicate("a", 2, state="stopped"), replicate("a", 3, state="stopped")], revision=1)
+    whole = b'{"kind": "trained", "time_ms": 1}\n'
+    for seed, content in ((1, b"\xff no journal, of which nobody asks\n"), (2, whole), (3, whole + b"\xff\xfe\n")):
+        folder = Path(f"runs/replicates/asr.demo/a/{seed}")
+        folder.mkdir(parents=True)
+        (folder / "journal.jsonl").write_bytes(content)
+    for name in ("journal.damaged-1.jsonl", "unreadable.step_000003.0123456789abcdef.pt"):
+        Path("runs/replicates/asr.demo/a/2", name).touch()
+    shown = printed(status)
+    place = Path("runs/replicates/asr.demo/a").absolute()
+    assert [line for line in shown.splitlines() if line.startswith("a seed ")] == [
+        f"a seed 2: Damaged files were set aside in {place}/2 and may be deleted: "
+        "journal.damaged-1.jsonl, unreadable.step_000003.0123456789abcdef.pt.",
+        f"a seed 3: The journal {place}/3/journal.jsonl is damaged: its line 2 is no JSON. The 1 lines before count; "
+        "`ponderay run` sets it aside and makes the rest again, unless the tracking store has the replicate complete.",
+    ]
+
+
 def hold(store, who: str, space: str, pid: int, started: str, beat: str = "") -> None:
     """Has a process run the sweep."""
     registry = open_registry(store.client, "lease sweep asr.demo")

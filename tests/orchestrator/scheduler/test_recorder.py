@@ -10,6 +10,8 @@ from sqlalchemy.exc import OperationalError
 
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.curves import read_curves
+from orchestrator.tracking.load import open_runs
 from orchestrator.tracking.row_batch import RowBatch
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import DESCRIPTION, drive, driven, new_settings
@@ -33,7 +35,7 @@ def test_a_condition_has_the_bounds_of_its_mean():
 
 def test_a_condition_has_the_mean_of_its_replicates_by_step():
     study = driven()
-    curves = {curve.metric: curve for curve in Tracking(study.settings).read_curves("tiny.driven", ["good", "bad"])}
+    curves = {curve.metric: curve for curve in read_curves(open_runs("tiny.driven", study.settings), ["good", "bad"])}
     assert set(curves) == {"total", "valid_error@plain"}
     rows = [
         {record["step"]: record["metrics"]["total"] for record in journal if record["kind"] == "metrics"}
@@ -61,7 +63,7 @@ def test_more_seeds_have_a_curve_of_their_own_and_the_same_again_adds_nothing(tm
         for metric in ("total", "valid_error/plain")
     ]
     assert lengths == dict.fromkeys(names, 4)
-    assert {curve.n for curve in Tracking(settings).read_curves("tiny.sweep", ["a"])} == {3}
+    assert {curve.n for curve in read_curves(open_runs("tiny.sweep", settings), ["a"])} == {3}
 
 
 def test_without_all_journals_there_is_no_curve(tmp_path):

@@ -1,0 +1,95 @@
+"""The runs of a study read from the tables of an SQLite store and its local files, without MLflow's import."""
+
+import json
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from orchestrator.tracking import mlflow_internals as internals
+from orchestrator.tracking import names
+from orchestrator.tracking.sqlite_reader import is_known, opened
+from orchestrator.tracking.store import sqlite_file, unusable
+from orchestrator.tracking.study_runs import CurveRun, StoredFile
+from trainables.errors import InputError
+
+WAIT_S: Final = 20.0
+"""For a driver that writes."""
+
+
+@dataclass(frozen=True)
+class SqliteRuns:
+    """Those of an experiment.
+
+    Attributes:
+        store: address of the store.
+    """
+
+    store: str
+    experiment_id: str
+
+    def values_of(self, tag: str, most: int) -> tuple[Sequence[str], bool]:
+        """As `StudyRuns` says."""
+        found = self._rows(internals.TAG_VALUE_ROWS, names.KIND, "replicate", self.experiment_id, tag, most + 1)
+        values = [value for (value,) in found]
+        return values[:most], len(values) <= most
+
+    def params_of(self, run_ids: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """As `StudyRuns` says."""
+        found: dict[str, dict[str, str]] = {}
+        for run_id, path, value in self._rows(
+            internals.LISTED_PARAM_ROWS, self.experiment_id, json.dumps(list(run_ids))
+        ):
+            found.setdefault(run_id, {})[path] = value
+        return found
+
+    def files_of(self, folder: str) -> Sequence[StoredFile]:
+        """As `StudyRuns` says."""
+        kind = (names.KIND, "sweep")
+        for _, uri in self._rows(internals.TAGGED_RUN_ROWS, *kind, *kind, self.experiment_id):
+            place = local_place(uri)
+            if place is None:
+                raise FileNotFoundError(f"{uri} is no folder of this machine.")
+            files = sorted(file for file in (place / folder).glob("*") if file.is_file())
+            return [StoredFile(f"{folder}/{file.name}", file.stat().st_size, file.read_bytes) for file in files]
+        return []
+
+    def run_of(self, condition: str) -> CurveRun | None:
+        """As `CurveRuns` says."""
+        wanted = (names.KIND, "condition", names.CONDITION, condition, self.experiment_id)
+        for run_id, _ in self._rows(internals.TAGGED_RUN_ROWS, *wanted):
+            tags = dict(self._rows(internals.RUN_TAG_ROWS, run_id))
+            metrics = [name for (name,) in self._rows(internals.LATEST_NAME_ROWS, run_id)]
+            return CurveRun(tags, metrics, partial(self._history, run_id))
+        return None
+
+    def _history(self, run_id: str, name: str) -> Mapping[int, float]:
+        return dict(self._rows(internals.HISTORY_ROWS, run_id, name))
+
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        try:
+            with opened(sqlite_file(self.store), wait_s=WAIT_S) as database:
+                return database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise InputError(unusable(self.store, error)) from None
+
+
+def find_runs(store: str, sweep: str) -> SqliteRuns | None:
+    """Those of the sweep; None where only MLflow can read them: it has another version, or the files are elsewhere."""
+    if not is_known(store):
+        return None
+    with opened(sqlite_file(store), wait_s=WAIT_S) as database:
+        found = database.execute(internals.EXPERIMENT_PLACE_ROW, (sweep,)).fetchone()
+    return SqliteRuns(store, str(found[0])) if found and local_place(found[1]) else None
+
+
+def local_place(uri: str) -> Path | None:
+    """The folder of this machine that a place of files names; None where it names another one."""
+    parts = urlsplit(uri)
+    if parts.scheme == "file" and not parts.netloc:
+        return Path(url2pathname(parts.path))
+    return Path(uri) if uri.startswith("/") else None
