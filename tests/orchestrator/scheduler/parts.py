@@ -48,6 +48,7 @@ class Store(Heard):
 
     def __init__(self, known: Sequence[Replicate]) -> None:
         super().__init__()
+        self.known = Study("tiny.sweep", tuple(known))
         self._known_by_key = {replicate.key: replicate for replicate in known}
 
 
