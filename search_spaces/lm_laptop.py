@@ -46,7 +46,7 @@ def search_pareto_laptop(size: Size = "full") -> Sweep:
         description="Optuna: surprisal's step, dropout, width, learning rate, on a part of WikiText-2; a small model.",
         trainable="trainables.lm.train",
         base=base("laptop", size).with_value("recoder", SURPRISAL),
-        search=Search(space, num_trials=3 if is_smoke else 20),
+        search=Search(space, num_trials=3 if is_smoke else 20, pruned=True),
         objectives=(Objective("valid_perplexity"), Objective("macs_per_token")),
         seeds=(1, 2),
     )

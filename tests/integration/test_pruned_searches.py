@@ -1,11 +1,17 @@
-"""Pruned searches on the tiny trainable without Ray: who gets a second seed, and the same again after an interruption."""
+"""Pruned searches on the tiny trainable without Ray: who gets a second seed, also after an interruption."""
 
+import csv
+import io
 import itertools
 from collections.abc import Sequence
 
 import optuna
 import pytest
+from rich.console import Console
+from typer.testing import CliRunner
 
+from orchestrator.cli.main import app
+from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Study
 from orchestrator.scheduler.intake import Intake
@@ -13,7 +19,7 @@ from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
-from search_spaces.distributions import Choice, Real
+from search_spaces.distributions import Real
 from search_spaces.sweep import Constraint, Objective, Search, Sweep
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import starts
@@ -219,11 +225,17 @@ def test_a_condition_that_misses_a_constraint_prunes_none_that_keeps_it(workplac
     assert tags()[max(tags())].startswith("pruned: 0001 x=0.163 ")
 
 
-def test_what_reads_a_study_bears_conditions_with_one_seed(workplace, capsys):
-    from orchestrator.cli.main import app
+def test_commands_read_a_study_whose_pruned_conditions_have_one_seed(workplace):
+    run_quietly(pruned(num_trials=3))
+    first, second, _ = sorted(recorded().conditions)
 
-    sweep = pruned(num_trials=3)
-    run_quietly(sweep)
-    study = recorded()
-    points = front(study, sweep.objectives)
-    assert sorted(len(point.seeds) for point in points) == [1, 2, 2]
+    def said(*arguments: str) -> str:
+        result = CliRunner(env={"COLUMNS": "150"}).invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    assert said("status", "tiny.search", "--format", "csv").count("complete") == 5
+    rows = list(csv.DictReader(io.StringIO(said("pareto", "tiny.search", "--format", "csv"))))
+    assert {row["condition"][:4]: row["n"] for row in rows} == {"0000": "2", "0001": "1", "0002": "2"}
+    assert "0001 x=0.163" in said("compare", "tiny.search", first, second)
+    assert "0001 x=0.163" in said("report", "tiny.search", "--output", "report.html")
