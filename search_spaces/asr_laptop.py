@@ -155,7 +155,7 @@ def laptop_search_learned(size: Size = "full") -> Sweep:
     }
     return Sweep(
         name=sized_name("asr.laptop_search_learned", size),
-        description="Optuna over the learned controller and what is around it; small nets on Mini-LibriSpeech.",
+        description="Optuna, pruned: the learned controller and what is around it; small nets on Mini-LibriSpeech.",
         trainable="trainables.asr.train",
         base=_wide_big(size).with_value("controller", Learned()),
         search=Search(space, num_trials=3 if is_smoke else 20, pruned=True),
