@@ -2,12 +2,12 @@
 
     python benchmarks/pruning.py [--searches 1000] [--settings 20]
 
-Each row simulates searches of one noise (the standard deviation of a seed's error, where true errors range over about 1)
-and one number of seeds. Settings come one after the other; each has a cost without noise, evenly drawn, and a true error
+Each row simulates searches of one noise (the standard deviation of a seed's error; true errors range over about 1) and
+one number of seeds. Settings come one after the other; each has a cost without noise, evenly drawn, and a true error
 that falls with the cost, plus half a normal deviate of one sign. "saved" is the share of all runs that was not needed,
 "lost" the share of truly undominated settings that were pruned. The rest are mean errors less true errors, in standard
-deviations of a seed; below zero, a setting looks better than it is: of the settings "kept", of those "pruned" with their
-one seed, and of those on the front of the means with pruning ("front") and without ("unpruned front").
+deviations of a seed; below zero, a setting looks better than it is: of the settings "kept", of those "pruned" with
+their one seed, and of those on the front of the means with pruning ("front") and without ("unpruned front").
 """
 
 import argparse

@@ -43,7 +43,7 @@ def search_pareto_laptop(size: Size = "full") -> Sweep:
     }
     return Sweep(
         name=sized_name("lm.search_pareto_laptop", size),
-        description="Optuna, pruned: surprisal's step, dropout, width, learning rate, on part of WikiText-2; a small model.",
+        description="Optuna, pruned: surprisal's step, dropout, width, learning rate; part of WikiText-2; small model.",
         trainable="trainables.lm.train",
         base=base("laptop", size).with_value("recoder", SURPRISAL),
         search=Search(space, num_trials=3 if is_smoke else 20, pruned=True),

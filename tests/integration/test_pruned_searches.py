@@ -11,9 +11,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from orchestrator.driver import run_without_ray
+from orchestrator.driver import _source, run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Study
+from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.intake import Intake
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.recorder import Recorder
@@ -135,7 +136,10 @@ INTERRUPTIONS = {
 
 @pytest.mark.parametrize("point", INTERRUPTIONS)
 def test_an_interrupted_search_ends_as_one_that_was_not(workplace, monkeypatch, point):
-    """At every call of the method the driver is killed, with nothing more written into MLflow, and another goes on."""
+    """At every call of the method the driver is killed, with nothing more written into MLflow, and another goes on.
+
+    Each case takes seconds, for it runs five drivers or more.
+    """
     run_quietly(pruned(name="tiny.whole", num_trials=3))
     owner, name, is_before = INTERRUPTIONS[point]
     whole, method, seen = everything("tiny.whole"), getattr(owner, name), set()
@@ -184,12 +188,12 @@ def test_more_seeds_later_are_for_those_that_were_kept(workplace):
 
 
 def test_a_search_that_begins_to_prune_keeps_what_it_has_and_goes_on_in_the_same_study(workplace):
-    run_quietly(pruned(num_trials=2, **{"pruned": False}))
+    run_quietly(pruned(num_trials=2, pruned=False))
     assert seeds_of_each() == {"0000": [1, 2], "0001": [1, 2]}
     run_quietly(pruned(num_trials=4))
     assert seeds_of_each() == {"0000": [1, 2], "0001": [1, 2], "0002": [1, 2], "0003": [1]}
     before = starts()
-    run_quietly(pruned(num_trials=4, **{"pruned": False}))
+    run_quietly(pruned(num_trials=4, pruned=False))
     assert starts() == before
 
 
@@ -239,3 +243,10 @@ def test_commands_read_a_study_whose_pruned_conditions_have_one_seed(workplace):
     assert {row["condition"][:4]: row["n"] for row in rows} == {"0000": "2", "0001": "1", "0002": "2"}
     assert "0001 x=0.163" in said("compare", "tiny.search", first, second)
     assert "0001 x=0.163" in said("report", "tiny.search", "--output", "report.html")
+
+
+@pytest.mark.parametrize(("is_pruned", "num_open"), [(True, 4), (False, 2)])
+def test_as_many_conditions_may_be_open_as_fit_with_the_seeds_that_they_start_with(workplace, is_pruned, num_open):
+    factory = TaskFactory(pruned(pruned=is_pruned), read_settings(), 0)
+    source = _source(factory, Capacity(4, 0), print)
+    assert sum(len(source.more()) for _ in range(5)) == num_open
