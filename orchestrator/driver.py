@@ -231,7 +231,8 @@ def _source(factory: TaskFactory, capacity: Capacity, tell: Callable[[str], None
         return ListedConditions(sweep.conditions)
     from orchestrator.scheduler.optuna_search import SearchedConditions
 
-    max_open = max(1, _num_at_once(factory, capacity) // len(sweep.seeds))
+    num_places = 1 if sweep.is_pruned else len(sweep.seeds)
+    max_open = max(1, _num_at_once(factory, capacity) // num_places)
     fingerprint = factory.fingerprint(sweep.trainable, sweep.base)
     evaluation = factory.first_evaluation(Condition("base"))
     settings = factory.settings

@@ -155,10 +155,10 @@ def laptop_search_learned(size: Size = "full") -> Sweep:
     }
     return Sweep(
         name=sized_name("asr.laptop_search_learned", size),
-        description="Optuna over the learned controller and what is around it; small nets on Mini-LibriSpeech.",
+        description="Optuna, pruned: the learned controller and what is around it; small nets on Mini-LibriSpeech.",
         trainable="trainables.asr.train",
         base=_wide_big(size).with_value("controller", Learned()),
-        search=Search(space, num_trials=3 if is_smoke else 20),
+        search=Search(space, num_trials=3 if is_smoke else 20, pruned=True),
         objectives=(Objective("valid_per"), Objective("macs_per_frame")),
         seeds=(1, 2),
         prerequisites=(AUTOREGRESSIVE,),

@@ -84,6 +84,8 @@ def _check_choices(sweep: "Sweep") -> None:
         found.append(("question", sweep.sequential.question, QUESTIONS))
     if sweep.search:
         found.append(("sampler", sweep.search.sampler, SAMPLERS))
+        if not isinstance(sweep.search.pruned, bool):
+            raise InputError(f"{sweep.name}: `pruned` must be True or False, but got {sweep.search.pruned!r}.")
         if not sweep.search.space:
             raise InputError(f"{sweep.name}: the `space` of a search must name at least one config path.")
         for path, distribution in sweep.search.space.items():

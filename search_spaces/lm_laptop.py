@@ -43,10 +43,10 @@ def search_pareto_laptop(size: Size = "full") -> Sweep:
     }
     return Sweep(
         name=sized_name("lm.search_pareto_laptop", size),
-        description="Optuna: surprisal's step, dropout, width, learning rate, on a part of WikiText-2; a small model.",
+        description="Optuna, pruned: surprisal's step, dropout, width, learning rate; part of WikiText-2; small model.",
         trainable="trainables.lm.train",
         base=base("laptop", size).with_value("recoder", SURPRISAL),
-        search=Search(space, num_trials=3 if is_smoke else 20),
+        search=Search(space, num_trials=3 if is_smoke else 20, pruned=True),
         objectives=(Objective("valid_perplexity"), Objective("macs_per_token")),
         seeds=(1, 2),
     )

@@ -165,6 +165,8 @@ class Search:
 
     Attributes:
         settings: as of `Condition`, of every condition that it draws.
+        pruned: whether a condition gets one seed at first, and its others only if no condition whose seeds are all
+            complete dominates that one.
     """
 
     space: Mapping[str, Distribution]
@@ -173,6 +175,7 @@ class Search:
     seed: int = 1
     constraints: tuple[Constraint, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    pruned: bool = False
 
     def num_settings(self) -> int:
         """How many conditions it draws: a grid has no more than it has points."""
@@ -256,6 +259,11 @@ class Sweep:
     def num_conditions(self) -> int:
         """Those listed, or as many as the search draws."""
         return self.search.num_settings() if self.search else len(self.conditions)
+
+    @property
+    def is_pruned(self) -> bool:
+        """Whether conditions get more than one seed only where that one says so."""
+        return self.search is not None and self.search.pruned
 
     def config(self, condition: Condition, seed: int) -> AnyConfig:
         """The whole config of one replicate."""
@@ -380,6 +388,11 @@ def _validate(sweep: Sweep) -> None:
 
 def _validate_seeds(sweep: Sweep) -> None:
     """Raises InputError where the seeds cannot do what they are for."""
+    if sweep.is_pruned and len(sweep.seeds) < 2:
+        raise InputError(
+            f"{sweep.name}: a pruned search needs at least 2 seeds, the first to decide on the others, but got "
+            f"{len(sweep.seeds)}."
+        )
     if sweep.sequential is None:
         return
     least, most = sweep.sequential.minimum, len(sweep.seeds)

@@ -143,6 +143,18 @@ def test_seeds_by_need_err_no_more_than_they_may_and_save_on_clear_cases():
     assert saved > 10 and decided > 0.9
 
 
+def test_pruning_moves_the_kept_to_the_good_side_and_the_front_no_further_than_it_was():
+    rows = {}
+    for line in run_here("benchmarks/pruning.py", "--searches", "300")[1:]:
+        noise, seeds, *numbers = map(float, line.split())
+        rows[noise, seeds] = numbers
+    for (noise, seeds), (saved, lost, kept, pruned, front, unpruned) in rows.items():
+        assert 0.15 < saved < (seeds - 1) / seeds and 0 < lost < 0.5
+        assert kept < 0 < pruned and front == pytest.approx(unpruned, abs=0.06)
+        assert kept > rows[noise, 2][2] - 0.001  # the first seed is a smaller part of more
+    assert rows[0.02, 2][1] < rows[0.1, 2][1] < rows[0.5, 2][1]
+
+
 def front_row(line: str) -> tuple[str, list[str]]:
     """What a row of the benchmark of fronts is of; plain s, uncertain s, ratio, MB, draws, limit."""
     return " ".join(line[:34].split()), line[34:].split(maxsplit=5)

@@ -202,6 +202,8 @@ WRONG = {
     "a logarithm of zero": (searched("{'rate': ponderay.Real(0, 1, log=True)}"), "`low` must be positive on a logarithmic scale, but got 0 (toy.py, line"),
     "a constraint on an unknown metric": (searched("{'rate': ponderay.Real(0.1, 1)}", "4, constraints=(ponderay.Constraint('macs', 3),)").replace("toy = ", METRICS + "toy = "), "the constraint's metric 'macs' is not among the metrics of toy: loss"),
     "seeds by need in a search": (searched("{'rate': ponderay.Real(0.1, 1)}").replace("search=", "sequential=ponderay.Sequential(question='front'), search="), "seeds by need work with listed conditions only"),
+    "a pruned search of one seed": (searched("{'rate': ponderay.Real(0.1, 1)}", "4, pruned=True").replace("search=", "seeds=(3,), search="), "a pruned search needs at least 2 seeds, the first to decide on the others, but got 1"),
+    "a search that is pruned by a word": (searched("{'rate': ponderay.Real(0.1, 1)}", "4, pruned='asha'"), "`pruned` must be True or False, but got 'asha'"),
     # prerequisites
     "a prerequisite of no field": (given("prerequisites=[ponderay.Prerequisite('first', 'toy', 'first')]"), "the prerequisite 'first' names `first`, which no config has"),
     "a prerequisite of a number": (given("prerequisites=[ponderay.Prerequisite('first', 'toy', 'width')]"), "`width`, of a prerequisite, must be a config: 8"),

@@ -15,6 +15,7 @@ from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
 from orchestrator.journal import bucket
 from orchestrator.results.study import Study
+from orchestrator.scheduler.pruning import is_pruned
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import damage as tracking_damage
 from orchestrator.tracking import store as tracking_store
@@ -200,7 +201,8 @@ def check_disk(settings: Settings, sweep: Sweep | None = None, study: Study | No
     sizes = [r.size_bytes for r in complete if r.size_bytes]
     needed = 0.0
     if sweep and sizes:
-        num_left = max(0, sweep.num_conditions() * len(sweep.seeds) - len(complete))
+        num_given_up = _num_pruned(sweep, settings) * (len(sweep.seeds) - 1)
+        num_left = max(0, sweep.num_conditions() * len(sweep.seeds) - num_given_up - len(complete))
         needed = num_left * sum(sizes) / len(sizes)
     found = f"{_gigabytes(free)} free at {settings.runs}" + (f", {_gigabytes(needed)} needed" if sizes else "")
     remedy = "Free space, or set PONDERAY_RUNS to a folder on a larger disk."
@@ -209,6 +211,18 @@ def check_disk(settings: Settings, sweep: Sweep | None = None, study: Study | No
     if free < FLOOR_BYTES:
         return Check("disk", "warning", found, remedy)
     return Check("disk", "ok", found)
+
+
+def _num_pruned(sweep: Sweep, settings: Settings) -> int:
+    """Conditions that get no seed but their first; as none where Optuna's database cannot be read."""
+    if not sweep.is_pruned:
+        return 0
+    from orchestrator.scheduler.search_store import decisions
+
+    try:
+        return sum(map(is_pruned, decisions(sweep.name, settings).values()))
+    except InputError:  # `run` tells it
+        return 0
 
 
 def check_seeds(sweep: Sweep) -> Check:

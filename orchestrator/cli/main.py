@@ -137,6 +137,8 @@ def show(name: SweepName, smoke: Smoke = False, values: Values = None, seeds: Se
     for condition in sweep.conditions:
         changes = ", ".join(f"{path} = {value!r}" for path, value in condition.values.items())
         out.print(f"condition   {condition.name}: {changes or 'the base config'}", markup=False)
+    if sweep.is_pruned:
+        out.print("pruned      a condition gets its other seeds only if nothing dominates its first")
     for path, distribution in (sweep.search.space if sweep.search else {}).items():
         out.print(f"search      {path}: {distribution}", markup=False)
     for path, value in flatten(sweep.base).items():

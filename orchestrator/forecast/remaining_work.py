@@ -1,5 +1,6 @@
 """How a sweep stands: which replicates and prerequisites are complete, failed, partly done, to do. Changes nothing."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final, Literal
@@ -11,6 +12,7 @@ from orchestrator.journal.summary import summarise
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.admission import Admission, is_settled
 from orchestrator.scheduler.capacity import Capacity, check_capacity
+from orchestrator.scheduler.pruning import is_pruned
 from orchestrator.scheduler.recorded_names import under_recorded_names
 from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
 from orchestrator.scheduler.task_factory import TaskFactory
@@ -56,6 +58,7 @@ class Snapshot:
         prerequisites: those that are done, or that something left needs.
         num_undrawn: conditions that a search has still to draw.
         undrawn: one replicate of such a condition, as far as the base says; None where there is none.
+        kept: names of the conditions to which a pruned search gives all seeds.
     """
 
     sweep: Sweep
@@ -63,6 +66,7 @@ class Snapshot:
     prerequisites: tuple[RunStatus, ...]
     num_undrawn: int
     undrawn: Task | None
+    kept: frozenset[str] = frozenset()
 
 
 def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, accept_code: bool) -> Snapshot:
@@ -95,11 +99,36 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
         standings.append(_status(task, folder, known.get(task.work.key)))
     before = dict(zip(tasks, standings, strict=False))
     stands = [_doomed(one, before) for one in standings[len(tasks) :][: len(replicates)]]
+    decided = _decided(sweep, settings)
+    stands = list(_without_barred(sweep, stands, decided))
     needed = {key for one in stands if one.is_left for key in one.task.prerequisites} | set(
         undrawn.prerequisites if undrawn else ()
     )
     shown = tuple(one for key, one in before.items() if key in needed or one.state == "complete")
-    return Snapshot(sweep, tuple(stands), shown, num_undrawn, undrawn)
+    kept = frozenset(name for name, decision in decided.items() if not is_pruned(decision))
+    return Snapshot(sweep, tuple(stands), shown, num_undrawn, undrawn, kept)
+
+
+def _without_barred(sweep: Sweep, stands: list[RunStatus], decided: Mapping[str, str]) -> Iterator[RunStatus]:
+    """All but the seeds that a pruned search does not give: of what it pruned, and of what failed with its first."""
+    barred = {name for name, decision in decided.items() if is_pruned(decision)}
+    barred |= {_name(one) for one in stands if one.task.seed == sweep.seeds[0] and one.state == "failed"}
+    for one in stands:
+        if not sweep.is_pruned or one.task.seed == sweep.seeds[0] or one.state != "to do" or _name(one) not in barred:
+            yield one
+
+
+def _name(status: RunStatus) -> str:
+    return status.task.condition.name if status.task.condition else ""
+
+
+def _decided(sweep: Sweep, settings: Settings) -> Mapping[str, str]:
+    """What a pruned search has decided so far, by condition; none of another sweep."""
+    if not sweep.is_pruned:
+        return {}
+    from orchestrator.scheduler.search_store import decisions
+
+    return decisions(sweep.name, settings)
 
 
 def _read_study(sweep: Sweep, settings: Settings) -> Study:

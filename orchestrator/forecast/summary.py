@@ -9,6 +9,7 @@ from orchestrator.forecast import model as forecast
 from orchestrator.forecast.model import Forecast, Interval, Measurement, PendingRun
 from orchestrator.forecast.remaining_work import STATES, RunStatus, Snapshot
 from orchestrator.scheduler.task import Task
+from search_spaces.sweep import Sweep
 
 
 def describe(
@@ -16,8 +17,8 @@ def describe(
 ) -> dict[str, Any]:
     """The plan as stable JSON: sweep, machine, conditions, prerequisites, basis, notes, level, forecast.
 
-    Its `forecast` has `least` and `most`, which differ for seeds by need only; each number of them is an object of
-    low, median and high, or null where nothing was measured or set.
+    Its `forecast` has `least` and `most`, which differ for seeds by need and pruned searches only; each number of them
+    is an object of low, median and high, or null where nothing was measured or set.
     """
     everything = snapshot.prerequisites + snapshot.replicates
     measured = _measurements(everything)
@@ -79,27 +80,44 @@ def _group(status: RunStatus) -> str:
 def _runs(snapshot: Snapshot, num_cpus: float, num_gpus: float, case: str) -> list[PendingRun]:
     """What is left, in the order in which it is handed out; `least` leaves out the seeds that may not be needed."""
     sweep, everything = snapshot.sweep, snapshot.prerequisites + snapshot.replicates
-    optional = sweep.seeds[sweep.sequential.minimum :] if sweep.sequential and case == "least" else ()
+    optional = _optional_seeds(sweep) if case == "least" else ()
     runs = []
     for one in everything:
         is_optional = one.task.condition and one.task.seed in optional and one.state == "to do"
+        is_optional = is_optional and _group(one) not in snapshot.kept
         if one.is_left and not is_optional:
             tail = _tail(everything, one.task.work.trainable)
             num_steps = one.task.work.planned_steps
             rest = 0.0 if _is_trained(one) else (1 - tail) * (1 - (one.step / num_steps if num_steps else 0.0))
             run = _run(one.task, one.task.work.key, _group(one), num_cpus, num_gpus)
             runs.append(replace(run, share=rest + tail * one.missing, held_bytes=one.size_bytes))
-    return [*runs, *_undrawn_runs(snapshot, num_cpus, num_gpus)]
+    return [*runs, *_undrawn_runs(snapshot, num_cpus, num_gpus, case)]
 
 
-def _undrawn_runs(snapshot: Snapshot, num_cpus: float, num_gpus: float) -> Iterator[PendingRun]:
-    """Of conditions not drawn yet: only as many are open at once as a search allows, so each waits for an earlier."""
-    seeds = snapshot.sweep.seeds
-    max_open = max(1, int(num_cpus) // len(seeds))
+def _optional_seeds(sweep: Sweep) -> Sequence[int]:
+    """Those that a condition may not need."""
+    if sweep.sequential:
+        return sweep.seeds[sweep.sequential.minimum :]
+    return sweep.seeds[1:] if sweep.is_pruned else ()
+
+
+def _undrawn_runs(snapshot: Snapshot, num_cpus: float, num_gpus: float, case: str) -> Iterator[PendingRun]:
+    """Of conditions not drawn yet: only as many are open at once as a search allows, so each waits for an earlier.
+
+    Where a search prunes, the first of them gets all seeds at least: before that nothing can prune another.
+    """
+    every, is_pruned = snapshot.sweep.seeds, snapshot.sweep.is_pruned
+    max_open = max(1, int(num_cpus) // (1 if is_pruned else len(every)))
+    has_whole = any(one.task.seed in every[1:] and one.state == "complete" for one in snapshot.replicates)
+    num_whole = 1 if not (snapshot.kept or has_whole) else 0
+    num_seeds = [
+        1 if is_pruned and case == "least" and i >= num_whole else len(every) for i in range(snapshot.num_undrawn)
+    ]
     for number in range(snapshot.num_undrawn if snapshot.undrawn else 0):
         assert snapshot.undrawn is not None
-        waits = [f"trial {number - max_open} seed {seed}" for seed in seeds] if number >= max_open else []
-        for seed in seeds:
+        earlier = number - max_open
+        waits = [f"trial {earlier} seed {seed}" for seed in every[: num_seeds[earlier]]] if earlier >= 0 else []
+        for seed in every[: num_seeds[number]]:
             run = _run(snapshot.undrawn, f"trial {number} seed {seed}", f"trial {number}", num_cpus, num_gpus)
             yield replace(run, needs=(*run.needs, *waits))
 
@@ -162,6 +180,8 @@ def _notes(snapshot: Snapshot, num_gpus: float, calibrated_s: float | None) -> l
     if snapshot.sweep.sequential:
         question = snapshot.sweep.sequential.question
         notes.append(f"seeds by need: the question {question!r} takes a number of seeds between the least and the most")
+    if snapshot.sweep.is_pruned:
+        notes.append("a pruned search gives a condition its other seeds only if nothing dominates its first")
     num_workers = max((one.task.work.resources.num_workers for one in snapshot.replicates if one.is_left), default=0)
     if calibrated_s and (num_workers > 1 or num_gpus):
         notes.append(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from orchestrator.results.study import Replicate
-from orchestrator.scheduler.conditions import Replication
+from orchestrator.scheduler.conditions import Replication, WantedCondition
 from orchestrator.scheduler.progress import ProgressView
+from orchestrator.scheduler.pruning import is_pruned
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.task import Task, TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
@@ -37,6 +38,8 @@ class ConditionEnds:
         wanted, tasks = self._replication.by_name[name], self._tasks.of(name)
         if wanted.is_closed or len(tasks) < wanted.num_seeds or not all(map(_has_ended, tasks)):
             return
+        if wanted.is_undecided and tasks[0].state == "complete":
+            return
         wanted.is_closed = True
         if any(task.is_touched for task in tasks) or name in self._recorder.unfinished_conditions:
             self._write(name)
@@ -45,11 +48,30 @@ class ConditionEnds:
             means = self._means(wanted.condition, replicates)
             self._replication.tell(wanted.condition, means)
             names = self._factory.objective_names(wanted.condition)
-            self._front.add(name, [means[name] for name in names] if means else [])
+            if not is_pruned(wanted.decision):
+                self._front.add(name, [means[name] for name in names] if means else [])
+
+    def decide_on(self, wanted: WantedCondition) -> None:
+        """Lets a pruned search decide, once the first seed is complete, whether the condition gets the others.
+
+        One whose first seed failed gets none: it can never be whole. One of which an earlier driver has begun others
+        keeps them, also where Optuna's database was lost meanwhile.
+        """
+        name, tasks = wanted.condition.name, self._tasks.of(wanted.condition.name)
+        if not (wanted.is_undecided and tasks and tasks[0].state == "complete"):
+            return
+        known = self._recorder.known
+        has_begun = name in known.conditions and any(one.seed != tasks[0].seed for one in known.of(name))
+        first = self._means(wanted.condition, [self._recorder.replicate(tasks[0])]) or {}
+        self._replication.decide_on(wanted, first, has_begun)
+        if is_pruned(wanted.decision):
+            self.announce(name)
 
     def announce(self, name: str) -> None:
         """Writes and shows what was decided of the condition by its comparison."""
-        self._view.note(f"{name}: {self._replication.by_name[name].decision} ({len(self._tasks.of(name))} seeds)")
+        num_seeds = len(self._tasks.of(name))
+        seeds = f"{num_seeds} seed{'' if num_seeds == 1 else 's'}"
+        self._view.note(f"{name}: {self._replication.by_name[name].decision} ({seeds})")
         self._write(name)
 
     def values(self) -> dict[tuple[str, int], Sequence[float] | None]:

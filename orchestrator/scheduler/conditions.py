@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from orchestrator.scheduler.pruning import KEPT, is_pruned
 from orchestrator.scheduler.task import Task
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Condition
@@ -20,6 +21,16 @@ class ConditionSource(Protocol):
 
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
         """The means of a finished condition's metrics; None where it failed."""
+
+    def decided(self, condition: Condition) -> str:
+        """Whether a pruned search gives it more seeds than the first, in words; empty where nothing is decided."""
+
+    def decide(self, condition: Condition, first: Mapping[str, float], has_begun: bool) -> str:
+        """Decides that by the metrics of the first seed; empty where it cannot be stored now.
+
+        Args:
+            has_begun: whether another of its seeds has begun, so that it keeps them.
+        """
 
 
 class ListedConditions:
@@ -40,6 +51,14 @@ class ListedConditions:
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
         """Nothing to learn."""
 
+    def decided(self, condition: Condition) -> str:
+        """Nothing: none of them is pruned."""
+        return ""
+
+    def decide(self, condition: Condition, first: Mapping[str, float], has_begun: bool) -> str:
+        """It gets them all."""
+        return KEPT
+
 
 @dataclass
 class WantedCondition:
@@ -48,13 +67,15 @@ class WantedCondition:
     Attributes:
         num_seeds: how many of the sweep's first seeds it is to have by now.
         is_closed: whether all of them have ended and the source knows it.
-        decision: of a group-sequential comparison, in words.
+        decision: of a group-sequential comparison or of a pruned search, in words.
+        is_undecided: whether a pruned search has still to decide if it gets more seeds than the first.
     """
 
     condition: Condition
     num_seeds: int
     is_closed: bool = False
     decision: str = ""
+    is_undecided: bool = False
 
 
 class Replication:
@@ -62,6 +83,7 @@ class Replication:
 
     Attributes:
         by_name: what was taken in so far.
+        pending: conditions of a pruned search that wait for its decision, or for the seeds that it gives them.
         is_decided: whether no condition will get more seeds than it is to have by now.
     """
 
@@ -69,17 +91,24 @@ class Replication:
         self._factory, self._source = factory, source
         self._new: list[WantedCondition] = []
         self.by_name: dict[str, WantedCondition] = {}
+        self.pending: list[WantedCondition] = []
         self.is_decided = factory.sweep.sequential is None
 
     def take_in(self) -> Sequence[WantedCondition]:
         """The new conditions; the same again with any that come meanwhile, until `accept` is called."""
-        sweep = self._factory.sweep
-        num_seeds = sweep.sequential.minimum if sweep.sequential else len(sweep.seeds)
         for condition in self._source.more():
-            wanted = WantedCondition(condition, num_seeds)
+            wanted = self._wanted(condition)
             self.by_name[condition.name] = wanted
             self._new.append(wanted)
+            self.pending += [wanted] if wanted.is_undecided else []
         return self._new
+
+    def _wanted(self, condition: Condition) -> WantedCondition:
+        sweep, decision = self._factory.sweep, self._source.decided(condition)
+        if is_pruned(decision) or (sweep.is_pruned and not decision):
+            return WantedCondition(condition, 1, decision=decision, is_undecided=not decision)
+        num_seeds = sweep.sequential.minimum if sweep.sequential else len(sweep.seeds)
+        return WantedCondition(condition, num_seeds, decision=decision)
 
     def accept(self) -> None:
         """What was taken in has become tasks."""
@@ -108,10 +137,18 @@ class Replication:
         for name, one in self.by_name.items():
             one.num_seeds, one.decision = progress.num_seeds[name], progress.decisions[name]
 
+    def decide_on(self, wanted: WantedCondition, first: Mapping[str, float], has_begun: bool) -> None:
+        """Says whether a condition gets its other seeds; it stays open where that cannot be stored now."""
+        wanted.decision = self._source.decide(wanted.condition, first, has_begun)
+        wanted.is_undecided = not wanted.decision
+        if wanted.decision and not is_pruned(wanted.decision):
+            wanted.num_seeds = len(self._factory.sweep.seeds)
+
     def tell(self, condition: Condition, means: Mapping[str, float] | None) -> None:
         """Lets the source learn from a condition that is closed; None where it failed."""
         self._source.tell(condition, means)
 
     def is_exhausted(self) -> bool:
         """Whether neither a condition nor a seed will come any more."""
-        return not self._new and self._source.is_exhausted() and self.is_decided
+        waits = any(not one.is_closed for one in self.pending)
+        return not self._new and not waits and self._source.is_exhausted() and self.is_decided

@@ -7,23 +7,20 @@ so. Optuna's default, PED-ANOVA, asks what leads to the best tenth, and of 20 tr
 """
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
-from optuna.exceptions import StorageInternalError
 from optuna.importance import FanovaImportanceEvaluator, get_param_importances
-from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
-from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
 from orchestrator.results.importance import Importance
-from orchestrator.tracking.store import address, has_store, made_once, reason_of
+from orchestrator.scheduler.search_store import UNREADABLE, studies
+from orchestrator.tracking.store import reason_of
 
 LEAST_TRIALS: Final = 20
 """With 20, one parameter of four that alone matters gets 0.97 or more; with 10 it may get 0.7."""
@@ -43,14 +40,14 @@ def importance(sweep: str, objectives: Sequence[str], settings: Settings) -> Imp
     nothing = Importance(sweep, tuple(objectives))
     store = settings.search_store
     try:
-        studies = _studies(sweep, settings) if has_store(store) else []
-    except (StorageInternalError, SQLAlchemyError, ImportError, ValueError, RuntimeError) as error:
+        complete = [_complete(study) for study in studies(sweep, settings)]
+    except UNREADABLE as error:
         reason = reason_of(error.__cause__ or error, store)
         return _with_notes(nothing, f"Optuna's database {redacted_uri(store)} cannot be read: {reason}")
-    if not studies:
+    if not complete:
         return _with_notes(nothing, f"Optuna's database {redacted_uri(store)} holds no search of {sweep}.")
-    trials = max(studies, key=len)
-    notes = [f"{len(studies)} searches have this name; this is the one of most trials."] if len(studies) > 1 else []
+    trials = max(complete, key=len)
+    notes = [f"{len(complete)} searches have this name; this is the one of most trials."] if len(complete) > 1 else []
     if len(trials) < LEAST_TRIALS:
         few = f"Importance needs {LEAST_TRIALS} complete trials, but there are {len(trials)}."
         return _with_notes(nothing, *notes, few)
@@ -93,17 +90,6 @@ def _even(distribution: BaseDistribution) -> BaseDistribution:
 def _even_value(distribution: BaseDistribution, drawn: Any) -> Any:
     is_log = isinstance(distribution, FloatDistribution | IntDistribution) and distribution.log
     return math.log(drawn) if is_log else drawn
-
-
-def _studies(sweep: str, settings: Settings) -> list[list[FrozenTrial]]:
-    """The complete trials of each search of that name: other data, another base or another space make another one."""
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    uri = address(settings.search_store)
-    with made_once(uri, settings.runs / "optuna.lock"):
-        storage = RDBStorage(uri)
-    pattern = re.compile(re.escape(sweep) + "-[0-9a-f]{16}")
-    names = [name for name in optuna.get_all_study_names(storage) if pattern.fullmatch(name)]
-    return [_complete(optuna.load_study(study_name=name, storage=storage)) for name in names]
 
 
 def _complete(study: optuna.Study) -> list[FrozenTrial]:

@@ -37,6 +37,8 @@ class Intake:
             RefusedError: if results of another code version are there, or nothing has started and a task can never fit.
             UnavailableError: if a journal cannot be read now; the same is taken in again.
         """
+        if self._add_seeds_of_kept():
+            return True
         new = self._replication.take_in()
         self._add_seeds(new)
         self._replication.accept()
@@ -56,6 +58,15 @@ class Intake:
             for name in self._replication.by_name:
                 self._conditions.announce(name)
         return not self._replication.is_decided
+
+    def _add_seeds_of_kept(self) -> bool:
+        """Has a pruned search decide where it can, and gives seeds to those it keeps; says whether it decided any."""
+        for one in self._replication.pending:
+            self._conditions.decide_on(one)
+        decided = [one for one in self._replication.pending if not one.is_undecided]
+        self._add_seeds(decided)
+        self._replication.pending = [one for one in self._replication.pending if one.is_undecided]
+        return bool(decided)
 
     def _add_prerequisites(self, tasks: Sequence[Task]) -> None:
         needed = {task.work.key: task for task in reversed(tasks) if task.work.key not in self._tasks}

@@ -4,7 +4,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import optuna
 from optuna.distributions import (
@@ -20,6 +20,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.scheduler.outage import Outage
+from orchestrator.scheduler.pruning import KEPT, decision_on, is_pruned
+from orchestrator.scheduler.search_store import CONDITION, DECISION
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.damage import is_damage
@@ -29,6 +31,8 @@ from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Search, Sweep, condition_name
 from trainables.config import content_hash
 from trainables.errors import InputError
+
+T = TypeVar("T")
 
 AWAY: Final = (StorageInternalError, SQLAlchemyError)
 """What Optuna raises while its database cannot be reached or written; the second where even giving up failed."""
@@ -62,12 +66,16 @@ class SearchedConditions:
         self._objectives = [objective.metric for objective in sweep.objectives]
         self._identity = _identity(sweep, fingerprint, evaluation)
         directions = [objective.direction for objective in sweep.objectives]
+        self._signs = [-1.0 if direction == "maximize" else 1.0 for direction in directions]
         self._store, self._outage = store, Outage(tell)
         self._study = _open(store, lock, f"{sweep.name}-{self._identity}", directions)
         self._seen: set[int] = set()
         self._numbers: dict[str, int] = {}
         self._open: set[str] = set()
         self._untold: dict[str, Mapping[str, float] | None] = {}
+        self._decisions: dict[str, str] = {}
+        self._undecided: set[str] = set()
+        self._whole: dict[str, Sequence[float]] = {}
 
     def more(self) -> Sequence[Condition]:
         """Those of earlier drivers first, then one newly asked, unless as many as may be are open.
@@ -77,21 +85,25 @@ class SearchedConditions:
         Raises:
             StoppedError: if it has been so for too long, and no condition waits for its result.
         """
+        return self._asked(self._more) or []
+
+    def _asked(self, ask: Callable[[], T]) -> T | None:
+        """What the database answers; None while it is away."""
         try:
-            for name, metrics in list(self._untold.items()):
-                self._tell(name, metrics)
-            found = self._more()
+            found = ask()
         except AWAY as error:
             if is_damage(error.__cause__ or error):
                 raise InputError(unusable(self._store, error.__cause__ or error, "Optuna's database")) from None
             reason = reason_of(error.__cause__ or error, self._store)
             stopped = StoppedError(f"Optuna's database {redacted_uri(self._store)} does not answer: {reason}.")
-            self._outage.tolerate(stopped, is_idle=not self._open)
-            return []
+            self._outage.tolerate(stopped, is_idle=self._open <= self._undecided)
+            return None
         self._outage.is_over()
         return found
 
     def _more(self) -> Sequence[Condition]:
+        for name, metrics in list(self._untold.items()):
+            self._tell(name, metrics)
         earlier = [t for t in self._study.get_trials(deepcopy=False) if t.number not in self._seen]
         if earlier:
             whole = [trial for trial in earlier if self._is_whole(trial)]  # all told of before any is taken as seen
@@ -115,9 +127,46 @@ class SearchedConditions:
         """Whether all trials were asked for, and told of."""
         return len(self._numbers) >= self._search.num_settings() and not self._untold
 
+    def decided(self, condition: Condition) -> str:
+        """What was decided of it, here or by an earlier driver; a pruned condition stays so whatever is asked now."""
+        return self._decisions.get(condition.name, "")
+
+    def decide(self, condition: Condition, first: Mapping[str, float], has_begun: bool) -> str:
+        """Decides once, also over restarts, whether it gets its other seeds; empty while the database is away.
+
+        Raises:
+            StoppedError: as `more`.
+        """
+        if condition.name not in self._decisions:
+            self._undecided.add(condition.name)
+            self._decisions |= self._asked(lambda: self._decide(condition.name, first, has_begun)) or {}
+        if condition.name in self._decisions:
+            self._undecided.discard(condition.name)
+        return self.decided(condition)
+
+    def _decide(self, name: str, first: Mapping[str, float], has_begun: bool) -> dict[str, str]:
+        frozen = self._study.get_trials(deepcopy=False)[self._numbers[name]]
+        if decision := _decision(frozen):
+            return {name: decision}
+        is_kept = has_begun or frozen.state.is_finished()
+        decision = KEPT if is_kept else decision_on(self._row(first), self._whole)
+        if not frozen.state.is_finished():
+            trial = optuna.trial.Trial(self._study, frozen._trial_id)
+            trial.set_user_attr(CONDITION, name)
+            trial.set_user_attr(DECISION, decision)
+        return {name: decision}
+
+    def _row(self, metrics: Mapping[str, float]) -> Sequence[float]:
+        """What is ranked, less is better: the objectives, and by how much each constraint is missed."""
+        values = [self._mean(name, metrics) for name in self._objectives]
+        missed = [max(0.0, self._mean(one.metric, metrics) - one.at_most) for one in self._search.constraints]
+        return [sign * value for sign, value in zip(self._signs, values, strict=True)] + missed
+
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
         """The means of a condition whose replicates are all in; told only once, also over restarts."""
         self._open.discard(condition.name)
+        if self._search.pruned and metrics is not None and not is_pruned(self.decided(condition)):
+            self._whole[condition.name] = self._row(metrics)
         self._untold[condition.name] = metrics
         with contextlib.suppress(*AWAY):  # told again before the next is drawn
             self._tell(condition.name, metrics)
@@ -152,7 +201,15 @@ class SearchedConditions:
         self._seen.add(trial.number)
         self._numbers[name] = trial.number
         self._open.add(name)
+        is_whole = self._search.pruned and trial.state == TrialState.COMPLETE  # so it was before pruning was asked for
+        if decision := _decision(trial) or (KEPT if is_whole else ""):
+            self._decisions[name] = decision
         return Condition(name, values, settings=self._search.settings)
+
+
+def _decision(trial: FrozenTrial) -> str:
+    """What a driver has decided of its condition; empty before that."""
+    return str(trial.user_attrs.get(DECISION, ""))
 
 
 def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minimize", "maximize"]]) -> optuna.Study:

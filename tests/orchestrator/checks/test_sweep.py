@@ -186,6 +186,19 @@ def test_disk_must_hold_what_is_left(settings, monkeypatch, free, sizes, state):
     assert preflight.check_disk(settings, sweep, study).state == state
 
 
+def test_disk_need_not_hold_seeds_that_a_search_does_not_give(settings, monkeypatch):
+    """Of 3 conditions of 5 seeds one is pruned and one seed of each is there: 2 x 4 replicates of 1 GB are left."""
+    usage = namedtuple("usage", "free")
+    search = Search({"x": Real(0.1, 1.0)}, num_trials=3, pruned=True)
+    sweep = tiny({}, search=search, seeds=(1, 2, 3, 4, 5))
+    study = study_of(*(on_data(name, "tiny", 1_000_000_000, 1) for name in "abc"))
+    decided = {"a": "kept", "b": "pruned: a is no worse in every objective and better in one"}
+    monkeypatch.setattr("orchestrator.scheduler.search_store.decisions", lambda *_: decided)
+    for free, state in ((8_000_000_000, "ok"), (7_999_999_999, "failed")):
+        monkeypatch.setattr(shutil, "disk_usage", lambda path, free=free: usage(free))
+        assert preflight.check_disk(settings, sweep, study).state == state
+
+
 # Data
 
 

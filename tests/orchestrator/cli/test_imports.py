@@ -43,7 +43,7 @@ def test_the_status_of_a_study_in_a_local_store_is_read_without_an_engine(workpl
 
 
 @pytest.mark.parametrize(
-    "sweep", ["asr.demo", "asr.demo.smoke", "act.tau_parity_laptop", "lm.laptop.smoke", "lm.equal_cost"]
+    "sweep", ["asr.demo", "asr.demo.smoke", "act.tau_parity_laptop", "lm.laptop.smoke", "lm.equal_cost.smoke"]
 )
 def test_a_shipped_sweep_is_planned_without_an_engine(workplace, sweep):
     assert loaded_by("plan", sweep).isdisjoint(ENGINES | {"matplotlib", "pandas"})

@@ -188,3 +188,9 @@ def test_a_working_folder_that_is_gone_is_one_line(tmp_path):
     )
     assert done.returncode == 2
     assert done.stderr == "ponderay: The working folder is not there any more; change to one that is.\n"
+
+
+@pytest.mark.parametrize(("sweep", "is_pruned"), [("lm.search_pareto_laptop", True), ("lm.search_pareto", False)])
+def test_show_says_whether_a_search_prunes(capsys, sweep, is_pruned):
+    cli.show(sweep)
+    assert ("pruned      a condition gets its other seeds only if" in capsys.readouterr().out) == is_pruned

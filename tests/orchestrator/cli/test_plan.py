@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from orchestrator.forecast.summary import describe
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.worker.execute import execute
-from search_spaces.sweep import Resources, Sequential, Sweep
+from search_spaces.sweep import Objective, Resources, Sequential, Sweep
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.tiny import TinyEvaluation
 from trainables.errors import InputError
@@ -194,6 +195,38 @@ def test_a_search_is_forecast_by_its_number_of_trials(workplace):
     assert [counts(row) for row in report["conditions"]] == [(2, 0, 0, 0), (0, 0, 0, 6)]
     assert report["forecast"]["most"]["wall_s"]["low"] > 0
     assert "factor of 2" in " ".join(report["notes"])
+
+
+def test_a_pruned_search_is_forecast_from_one_whole_condition_to_all(workplace):
+    """Its x are .695, .163 and .715, and less is worse: the second gets no other seed, and nothing of it is left."""
+    sweep = searched(4, objectives=(Objective("cost", "maximize"),), seeds=(1, 2, 3))
+    sweep = replace(sweep, search=replace(sweep.search, sampler="random", pruned=True))
+
+    def forecast() -> tuple[int, int]:
+        cases = planned(sweep)["forecast"]
+        return cases["least"]["runs"], cases["most"]["runs"]
+
+    assert forecast() == (1 + 3 + 3 * 1, 1 + 4 * 3)
+    assert "gives a condition its other seeds only if nothing dominates its first" in " ".join(planned(sweep)["notes"])
+    run_quietly(replace(sweep, search=replace(sweep.search, num_trials=2)))
+    assert [counts(row) for row in planned(sweep)["conditions"]] == [(3, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 6)]
+    assert forecast() == (2 * 1, 2 * 3)
+    with_more = replace(sweep, seeds=(1, 2, 3, 4), search=replace(sweep.search, num_trials=2))
+    assert [counts(row) for row in planned(with_more)["conditions"]] == [(3, 0, 0, 1), (1, 0, 0, 0)]
+    assert {case["runs"] for case in planned(with_more)["forecast"].values()} == {1}
+
+
+def test_of_a_pruned_search_no_seed_is_left_behind_a_failed_first(workplace, monkeypatch):
+    def strike(config, epoch):
+        raise ZeroDivisionError("ordered")
+
+    sweep = searched(1)
+    sweep = replace(sweep, search=replace(sweep.search, pruned=True))
+    monkeypatch.setattr("tests.integration.tiny._strike", strike)
+    run_quietly(sweep)
+    report = planned(sweep)
+    assert [counts(row) for row in report["conditions"]] == [(0, 1, 0, 0)]
+    assert report["forecast"]["most"]["runs"] == 0
 
 
 def test_it_refuses_what_a_run_would_refuse(workplace, monkeypatch):

@@ -20,7 +20,8 @@ from orchestrator.scheduler.scheduler import Scheduler, StartQueue
 from orchestrator.scheduler.stop_request import Stopping
 from orchestrator.scheduler.task import Task, TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
-from search_spaces.sweep import Condition, Sweep
+from search_spaces.distributions import Real
+from search_spaces.sweep import Condition, Search, Sweep
 from tests.integration.sweeps import tiny
 
 Told = list[tuple[str, Mapping[str, float] | None]]
@@ -48,15 +49,25 @@ class Store(Heard):
 
     def __init__(self, known: Sequence[Replicate]) -> None:
         super().__init__()
+        self.known = Study("tiny.sweep", tuple(known))
         self._known_by_key = {replicate.key: replicate for replicate in known}
 
 
 class Source(ListedConditions):
-    """Conditions that are all given at once, and what it was told of them."""
+    """Conditions that are all given at once, what it was told of them, and what a pruned search decides of each.
+
+    Where nothing is set it cannot decide now.
+    """
 
     def __init__(self, conditions: Sequence[Condition]) -> None:
         super().__init__(conditions)
         self.told: Told = []
+        self.decisions: dict[str, str] = {}
+        self.asked: list[tuple[str, Mapping[str, float], bool]] = []
+
+    def decide(self, condition: Condition, first: Mapping[str, float], has_begun: bool) -> str:
+        self.asked.append((condition.name, first, has_begun))
+        return self.decisions.get(condition.name, "")
 
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
         self.told.append((condition.name, metrics))
@@ -80,10 +91,17 @@ class Lease:
 class Parts:
     """The parts of a scheduler of `sweep`; nothing of it was run before but what `known` says."""
 
-    def __init__(self, folder: Path, sweep: Sweep, capacity: Capacity, known: Sequence[Replicate]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        sweep: Sweep,
+        capacity: Capacity,
+        known: Sequence[Replicate],
+        drawn: Sequence[Condition] = (),
+    ) -> None:
         factory = TaskFactory(sweep, Settings(folder, ""), 0, attempt="driver")
         self.recorder, self.view = Store(known), Heard()
-        self.tasks, self.source = TaskList(), Source(sweep.conditions)
+        self.tasks, self.source = TaskList(), Source(drawn or sweep.conditions)
         admission, outage = Admission(Study(sweep.name, tuple(known))), Outage(self.view.note)
         self.replication = Replication(factory, self.source)
         self.conditions = ConditionEnds(factory, self.tasks, self.replication, self.recorder, self.view)
@@ -115,6 +133,13 @@ def parts(
     """Of a sweep without prerequisites, unless `changes` name some."""
     sweep = tiny(conditions, **{"prerequisites": (), **changes})
     return Parts(folder, sweep, capacity or Capacity(2, 0), known)
+
+
+def pruned_parts(folder: Path, num_seeds: int = 3, known: Sequence[Replicate] = ()) -> Parts:
+    """Of a pruned search that draws the conditions a and b at once."""
+    search = Search({"x": Real(0.1, 1.0)}, num_trials=2, pruned=True)
+    sweep = tiny((), search=search, seeds=tuple(range(1, num_seeds + 1)), prerequisites=())
+    return Parts(folder, sweep, Capacity(2, 0), known, (Condition("a", {"x": 0.5}), Condition("b", {"x": 0.25})))
 
 
 def lost(error: str = "its worker was lost") -> Record:

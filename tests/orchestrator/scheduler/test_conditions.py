@@ -3,7 +3,7 @@
 import pytest
 
 from search_spaces.sweep import Sequential
-from tests.orchestrator.scheduler.parts import lost, parts
+from tests.orchestrator.scheduler.parts import lost, parts, pruned_parts
 from trainables.errors import InputError
 
 
@@ -83,3 +83,61 @@ def test_what_an_earlier_driver_left_open_is_closed_though_nothing_of_it_was_run
     assert again.scheduler.next() is None and again.scheduler.is_finished()
     assert [call[0].name for call in again.recorder.named("end_condition")] == ["open"]
     assert [name for name, _ in again.source.told] == ["a", "open"]
+
+
+def states(made) -> list[tuple[str, int, str]]:
+    return [(task.condition.name, task.seed, task.state) for task in made.tasks]
+
+
+def test_a_pruned_search_gives_a_first_seed_and_then_decides(tmp_path):
+    made = pruned_parts(tmp_path)
+    assert made.scheduler.extend() and states(made) == [("a", 1, "waiting"), ("b", 1, "waiting")]
+    made.source.decisions = {"a": "kept", "b": "pruned: a is better"}
+    made.end(made.start(), 0.5)
+    made.end(made.start(), 0.75)
+    assert made.source.asked == [] and made.source.told == [] and not made.recorder.named("end_condition")
+    for value in (0.25, 0.0):
+        made.end(made.start(), value)
+    assert [name for name, *_ in made.source.asked] == ["a", "b"]
+    assert made.source.asked[1] == ("b", {"cost@plain": 1.0, "error@plain": 0.75}, False)
+    assert states(made) == [("a", 1, "complete"), ("b", 1, "complete"), ("a", 2, "complete"), ("a", 3, "complete")]
+    assert made.source.told == [
+        ("b", {"cost@plain": 1.0, "error@plain": 0.75}),
+        ("a", {"cost@plain": 1.0, "error@plain": 0.25}),
+    ]
+    ended = {call[0].name: (len(call[1]), call[2]) for call in made.recorder.named("end_condition")}
+    assert ended == {"a": (3, "kept"), "b": (1, "pruned: a is better")}
+    assert made.view.named("note") == [("b: pruned: a is better (1 seed)",)]
+    assert made.scheduler.next() is None and made.scheduler.is_finished()
+
+
+def test_what_cannot_be_decided_now_keeps_a_search_waiting_and_is_decided_once_it_can(tmp_path):
+    made = pruned_parts(tmp_path, num_seeds=2)
+    made.source.decisions = {"a": "kept"}
+    for _ in range(3):
+        made.end(made.start())
+    assert made.scheduler.next() is None and not made.scheduler.is_finished()
+    made.source.decisions["b"] = "kept"
+    assert made.scheduler.next() and states(made)[-1] == ("b", 2, "live")
+
+
+def test_behind_a_first_seed_that_failed_come_no_others(tmp_path):
+    made = pruned_parts(tmp_path)
+    made.source.decisions = {"b": "pruned: a is better"}
+    made.end(made.start(), state="failed", error="ZeroDivisionError")
+    made.end(made.start())
+    assert made.scheduler.next() is None and made.scheduler.is_finished()
+    assert [name for name, *_ in made.source.asked] == ["b"]
+    assert made.source.told[0] == ("a", None) and len(states(made)) == 2
+
+
+def test_a_condition_of_which_other_seeds_were_recorded_is_not_pruned(tmp_path):
+    """As where Optuna's database was lost, and the same conditions are drawn again."""
+    first = pruned_parts(tmp_path, num_seeds=2)
+    first.source.decisions = {"a": "kept", "b": "kept"}
+    for _ in range(3):
+        first.end(first.start())
+    made = pruned_parts(tmp_path, num_seeds=2, known=first.scheduler.replicates())
+    made.scheduler.extend()
+    made.scheduler.extend()
+    assert {name: has_begun for name, _, has_begun in made.source.asked} == {"a": True, "b": True}

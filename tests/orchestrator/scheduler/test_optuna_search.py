@@ -1,5 +1,7 @@
 """What a search draws, and what it leaves, while its database comes and goes."""
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import optuna
@@ -8,10 +10,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.scheduler import outage as outage
 from orchestrator.scheduler.optuna_search import SearchedConditions
+from orchestrator.scheduler.pruning import decision_on
 from orchestrator.scheduler.stop_request import StoppedError
+from search_spaces.sweep import Constraint, Objective
 from tests.integration.sweeps import searched
 
 STORE = "sqlite:///optuna.db"
+BETTER_BY_BOTH = (Objective("error"), Objective("cost", "maximize"))
 
 
 @pytest.fixture
@@ -74,3 +79,104 @@ def test_a_search_whose_database_does_not_come_back_is_stopped(search, told, mon
     now[0] += 100
     with pytest.raises(StoppedError, match=r"does not answer: permission denied for table trials\.$"):
         search.more()
+
+
+def opened_pruned(told: list[str], objectives=BETTER_BY_BOTH, constraints=(), pruned=True) -> SearchedConditions:
+    sweep = searched(4, objectives=objectives, seeds=(1, 2, 3))
+    search = replace(sweep.search, pruned=pruned, constraints=constraints)
+    return SearchedConditions(
+        replace(sweep, search=search), "tiny", "@plain", STORE, Path("optuna.lock"), 4, told.append
+    )
+
+
+def values(error: float, cost: float) -> dict[str, float]:
+    return {"error@plain": error, "cost@plain": cost}
+
+
+def test_only_a_whole_condition_that_is_nowhere_worse_and_somewhere_better_prunes(workplace, told):
+    """Error is to be small, cost to be large."""
+    search = opened_pruned(told)
+    (whole,), (early,), (worse,), (other,) = (search.more() for _ in range(4))
+    assert search.decided(early) == "" and search.decide(early, values(9.0, 0.1), False) == "kept"
+    assert search.decide(whole, values(0.5, 0.5), False) == "kept"
+    search.tell(whole, values(0.5, 0.5))
+    for not_worse in (values(0.5, 0.5), values(0.4, 0.1), values(0.9, 0.6), values(math.nan, 0.1)):
+        assert decided_anew(search, not_worse) == "kept"
+    said = f"pruned: {whole.name} is no worse in every objective and better in one"
+    assert decided_anew(search, values(0.5, 0.4)) == decided_anew(search, values(0.6, 0.5)) == said
+    assert search.decide(worse, values(0.6, 0.4), False) == said
+    search.tell(worse, values(0.1, 0.9))  # one seed alone, however good
+    assert search.decide(other, values(0.2, 0.8), False) == "kept"
+
+
+def decided_anew(search, first) -> str:
+    """What would be decided, nothing of it stored."""
+    return decision_on(search._row(first), search._whole)
+
+
+def test_a_decision_is_made_once_and_a_restart_finds_it(workplace, told):
+    search = opened_pruned(told)
+    (whole,), (worse,), (open_one,) = (search.more() for _ in range(3))
+    search.decide(whole, values(0.5, 0.5), False)
+    search.tell(whole, values(0.5, 0.5))
+    pruned = search.decide(worse, values(0.6, 0.4), False)
+    assert search.decide(worse, values(0.1, 0.9), False) == pruned
+    again = opened_pruned(told)
+    found = again.more()
+    assert [again.decided(condition) for condition in found] == ["kept", pruned, ""]
+    assert again.decide(worse, values(0.1, 0.9), False) == pruned
+    again.tell(whole, values(0.5, 0.5))
+    assert again.decide(open_one, values(0.6, 0.4), True) == "kept"  # for others of its seeds have begun
+    assert opened_pruned(told, pruned=False).more() and told == []
+    unpruned = opened_pruned(told, pruned=False)
+    unpruned.more()
+    assert unpruned.decided(worse) == pruned
+
+
+def test_a_condition_told_of_as_failed_that_was_mended_gets_all_its_seeds(workplace, told):
+    search = opened_pruned(told)
+    (whole,), (failed,) = (search.more() for _ in range(2))
+    search.decide(whole, values(0.5, 0.5), False)
+    search.tell(whole, values(0.5, 0.5))
+    search.tell(failed, None)
+    again = opened_pruned(told)
+    again.more()
+    again.tell(whole, values(0.5, 0.5))
+    assert again.decided(failed) == "" and again.decide(failed, values(0.6, 0.4), False) == "kept"
+
+
+def test_by_how_much_a_constraint_is_missed_counts_as_an_objective(workplace, told):
+    search = opened_pruned(told, constraints=(Constraint("cost", 0.5),))
+    (dear,), (_,) = search.more(), search.more()
+    search.decide(dear, values(0.1, 0.8), False)
+    search.tell(dear, values(0.1, 0.8))
+    assert decided_anew(search, values(0.9, 0.4)) == "kept"
+    assert decided_anew(search, values(0.9, 0.7)) == "kept"
+    assert decided_anew(search, values(0.9, 0.8)).startswith(f"pruned: {dear.name} ")
+
+
+def test_a_decision_waits_while_the_database_is_away_and_stops_a_search_that_has_nothing_else(
+    workplace, told, monkeypatch
+):
+    search = opened_pruned(told)
+    (whole,), (first,) = (search.more() for _ in range(2))
+
+    def away(*_, **__):
+        raise SQLAlchemyError("gone")
+
+    now = [0.0]
+    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(optuna.trial.Trial, "set_user_attr", away)
+        for now[0] in range(0, 10_000, 100):  # the other one is still at work
+            assert search.decide(first, values(0.5, 0.5), False) == ""
+        with pytest.raises(StoppedError, match="does not answer: gone"):
+            search.decide(whole, values(0.5, 0.5), False)
+    assert len(told) == 1
+    assert search.decided(first) == "" and search.decide(first, values(0.5, 0.5), False) == "kept"
+
+
+def test_pruning_is_no_part_of_a_studys_name(workplace, told):
+    """So that a search of earlier versions goes on, and one that is to prune from now on too."""
+    names = {opened_pruned(told, pruned=pruned)._study.study_name for pruned in (False, True)}
+    assert len(names) == 1

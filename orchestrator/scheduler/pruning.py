@@ -1,0 +1,32 @@
+"""Pruning by domination: which conditions of a search get no seed but their first.
+
+A rule over one metric would cut the cheap end of a front. So a condition is pruned only where another, whose seeds are
+all complete, is no worse than its first seed in every objective, and better in one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+KEPT: Final = "kept"
+PRUNED: Final = "pruned: "
+
+
+def is_pruned(decision: str) -> bool:
+    """Whether the decision is that the condition gets no more seeds."""
+    return decision.startswith(PRUNED)
+
+
+def decision_on(first: Sequence[float], whole: Mapping[str, Sequence[float]]) -> str:
+    """In words, whether a condition gets its other seeds.
+
+    Args:
+        first: what its first seed came to; less is better in every place. A NaN is neither better nor worse.
+        whole: the means of every condition whose seeds are all complete, by name, in the same order.
+    """
+    rivals = [name for name, means in whole.items() if _dominates(means, first)]
+    return f"{PRUNED}{min(rivals)} is no worse in every objective and better in one" if rivals else KEPT
+
+
+def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
+    pairs = list(zip(one, other, strict=True))
+    return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
