@@ -70,7 +70,8 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        database.execute("ROLLBACK")
+        if database.in_transaction:  # on a full disk SQLite has taken it back itself
+            database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
 

@@ -164,3 +164,13 @@ def test_files_that_lie_there_already_are_stored(settings, files, without_mlflow
     store_report(SWEEP, settings, stored)
     assert own_run(settings)[1].info.status == "FINISHED"
     assert stored[0].read_text(encoding="utf-8") == "page.html ü"
+
+
+def test_what_stopped_the_writing_is_told_where_sqlite_took_it_back_itself(settings, files):
+    """As it does on a full disk."""
+    with sqlite3.connect(settings.tracking_uri.removeprefix("sqlite:///")) as database:
+        database.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(ROLLBACK, 'the disk is full'); END"
+        )
+    with pytest.raises(InputError, match="cannot be opened: the disk is full"):
+        store_report(SWEEP, settings, files)
