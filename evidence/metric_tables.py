@@ -1,5 +1,6 @@
 """Tables that a note asks for: further metrics of each condition, and differences within the same replicates."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -39,7 +40,11 @@ def metric_table(study: Study, names: Sequence[str]) -> Table:
 
 
 def difference_table(study: Study, pairs: Sequence[str]) -> Table:
-    """Differences paired by seed, with the interval of their mean, and the smallest and largest as shares."""
+    """Differences paired by seed, with the interval of their mean, and the smallest and largest as shares.
+
+    A share is of the size of what is compared with, so that it has the sign of its difference; where one of these is 0
+    there is none.
+    """
     rows = [_difference(study, *pair.split(" against ")) for pair in pairs]
     headings = ("what", "against", "difference", INTERVAL, "least to most, %", "n")
     columns = [Column(heading, texts, heading, i > 1) for i, (heading, texts) in enumerate(_by_column(headings, rows))]
@@ -67,7 +72,7 @@ def _difference(study: Study, what: str, against: str) -> tuple[str, ...]:
     if not seeds:
         raise InputError(f"{study.sweep}: no seed has both {what!r} and {against!r}.")
     differences = [a[seed] - b[seed] for seed in seeds]
-    shares = [100 * (a[seed] / b[seed] - 1) for seed in seeds if b[seed]]
+    shares = [100 * (a[seed] - b[seed]) / abs(b[seed]) for seed in seeds] if all(b[seed] for seed in seeds) else []
     mean, interval = summarise(differences).mean, mean_interval(differences)
     digits = decimals([with_interval(mean, interval)])
     ends = f"{fixed(min(shares), 1)} to {fixed(max(shares), 1)}" if shares else ""
@@ -75,9 +80,9 @@ def _difference(study: Study, what: str, against: str) -> tuple[str, ...]:
 
 
 def _values(study: Study, condition: str, metric: str) -> Mapping[int, float]:
-    """Of each complete replicate that has it, by seed."""
+    """The finite ones of complete replicates, by seed; as `Study.values` has them."""
     complete = [one for one in study.replicates if one.condition == condition and one.state == "complete"]
-    return {one.seed: one.metrics[metric] for one in complete if metric in one.metrics}
+    return {one.seed: one.metrics[metric] for one in complete if math.isfinite(one.metrics.get(metric, math.nan))}
 
 
 def _by_column(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, tuple[str, ...]]]:

@@ -13,7 +13,7 @@ from evidence.metric_tables import asked_table, difference_table, metric_table
 from orchestrator.report.answers import answer
 from orchestrator.report.numerals import MINUS
 from orchestrator.report.save import save
-from orchestrator.results.study import Study
+from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Objective
 from tests.orchestrator.report.studies import question, small_study
 from trainables.errors import InputError
@@ -98,6 +98,35 @@ def test_differences_are_paired_by_seed():
     assert float(row[2].replace(MINUS, "-")) == pytest.approx(-0.5, abs=0.5)
     half = 12.706 * math.sqrt(4.5) / math.sqrt(2)
     assert (low, high) == (pytest.approx(-0.5 - half, abs=0.5), pytest.approx(-0.5 + half, abs=0.5))
+
+
+def recorded(values):
+    """A study whose replicates ended well, whatever they reported in training."""
+    made = (Replicate(f"a/{seed}", "a", seed, "complete", metrics) for seed, metrics in values.items())
+    return Study("asr.demo", tuple(made))
+
+
+@pytest.mark.parametrize("strange", [math.nan, math.inf])
+def test_a_value_that_is_no_finite_number_does_not_count(strange):
+    """As in every other table; 1 and 3 have the mean 2 and the deviation 1.4."""
+    study = recorded({1: {"loss": 1.0, "flat": 1.0}, 2: {"loss": strange, "flat": 1.0}, 3: {"loss": 3.0, "flat": 2.0}})
+    (row,) = metric_table(study, ["loss"]).rows
+    assert (row[1], row[-1]) == ("2.0 ± 1.4", "2")
+    (row,) = difference_table(study, ["a loss against a flat"]).rows
+    assert (row[4], row[-1]) == ("0.0 to 50.0", "2")
+
+
+def test_a_share_has_the_sign_of_its_difference():
+    """-1 against -2 is 1 more, half of 2; -3 against -4 is 1 more, a quarter of 4."""
+    study = recorded({1: {"gain": -1.0, "base": -2.0}, 2: {"gain": -3.0, "base": -4.0}})
+    (row,) = difference_table(study, ["a gain against a base"]).rows
+    assert row[2:] == ("+1", "1 to 1", "25.0 to 50.0", "2")
+
+
+def test_of_nothing_there_is_no_share():
+    study = recorded({1: {"gain": 1.0, "base": 0.0}, 2: {"gain": 3.0, "base": 4.0}})
+    (row,) = difference_table(study, ["a gain against a base"]).rows
+    assert row[4:] == ("", "2")
 
 
 @pytest.mark.parametrize("asked", ["metrics err0r", "differences a error against a err0r"])

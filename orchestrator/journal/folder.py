@@ -300,8 +300,8 @@ class ReplicateFolder:
         return aside
 
     def is_aside(self, checkpoint: Path) -> bool:
-        """Whether a checkpoint was set aside, here or by another process of this machine."""
-        return (self.path / f"{ASIDE}{checkpoint.name}").exists()
+        """Whether a checkpoint was set aside, here or by another process of this machine, and not made again since."""
+        return (self.path / f"{ASIDE}{checkpoint.name}").exists() and not checkpoint.exists()
 
     def asides(self) -> list[str]:
         """Names of the damaged journals and unreadable checkpoints that were set aside in the local folder."""

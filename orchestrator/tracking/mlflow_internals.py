@@ -107,13 +107,13 @@ REVISION_ROW: Final = f"SELECT version_num FROM {STORE_REVISION}"
 EXPERIMENT_PLACE_ROW: Final = (
     "SELECT experiment_id, artifact_location FROM experiments WHERE name = ? AND lifecycle_stage = 'active'"
 )
-"""Id and place of files of an experiment by its name."""
+"""Id and place of files of an experiment by its name; in each workspace there may be one."""
 
 TAG_VALUE_ROWS: Final = """
     SELECT tags.value FROM tags JOIN runs ON runs.run_uuid = tags.run_uuid
     JOIN tags AS kinds ON kinds.run_uuid = runs.run_uuid AND kinds.key = ? AND kinds.value = ?
     WHERE runs.experiment_id = ? AND runs.lifecycle_stage = 'active' AND tags.key = ? AND tags.value != ''
-    GROUP BY tags.value ORDER BY min(runs.start_time), min(runs.run_uuid) LIMIT ?
+    GROUP BY tags.value ORDER BY min(printf('%020d', runs.start_time) || runs.run_uuid) LIMIT ?
 """
 """The distinct values of a tag over an experiment's runs that have another tag of that value, by their first start."""
 
@@ -136,11 +136,16 @@ TAGGED_RUN_ROWS: Final = """
 LATEST_NAME_ROWS: Final = "SELECT key FROM latest_metrics WHERE run_uuid = ?"
 """The metrics of a run."""
 
-HISTORY_ROWS: Final = "SELECT step, value FROM metrics WHERE run_uuid = ? AND key = ? ORDER BY timestamp, step, value"
-"""Every value of a metric of a run."""
+HISTORY_ROWS: Final = """
+    SELECT step, value, is_nan FROM metrics WHERE run_uuid = ? AND key = ? ORDER BY timestamp, step, value
+"""
+"""Every value of a metric of a run; where it is no number, a 0 stands in its place and `is_nan` says so."""
 
 RUN_PLACE_ROW: Final = "SELECT lifecycle_stage, artifact_uri FROM runs WHERE run_uuid = ?"
 """Whether a run is active or deleted, and the place of its files."""
+
+UPLOADING: Final = ".artifact.uploading."
+"""Files of a run that begin so are not whole yet, and are not listed."""
 
 REOPEN_RUN: Final = "UPDATE runs SET status = 'RUNNING' WHERE run_uuid = ?"
 END_RUN: Final = "UPDATE runs SET status = 'FINISHED', end_time = ? WHERE run_uuid = ?"

@@ -1,6 +1,7 @@
 """The runs of a study read from the tables of an SQLite store and its local files, without MLflow's import."""
 
 import json
+import math
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,23 +69,31 @@ class SqliteRuns:
         return None
 
     def _history(self, run_id: str, name: str) -> Mapping[int, float]:
-        return dict(self._rows(internals.HISTORY_ROWS, run_id, name))
+        found = self._rows(internals.HISTORY_ROWS, run_id, name)
+        return {step: math.nan if is_nan else value for step, value, is_nan in found}
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
-        try:
-            with opened(sqlite_file(self.store), wait_s=WAIT_S) as database:
-                return database.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise InputError(unusable(self.store, error)) from None
+        return _rows(self.store, statement, *values)
 
 
 def find_runs(store: str, sweep: str) -> SqliteRuns | None:
-    """Those of the sweep; None where only MLflow can read them: it has another version, or the files are elsewhere."""
-    if not is_known(store):
-        return None
-    with opened(sqlite_file(store), wait_s=WAIT_S) as database:
-        found = database.execute(internals.EXPERIMENT_PLACE_ROW, (sweep,)).fetchone()
-    return SqliteRuns(store, str(found[0])) if found and local_place(found[1]) else None
+    """Those of the sweep; None where only MLflow can read them.
+
+    It has another version, the files are elsewhere, or several workspaces have an experiment of that name.
+
+    Raises:
+        InputError: if the file is damaged, or another process holds it.
+    """
+    found = _rows(store, internals.EXPERIMENT_PLACE_ROW, sweep) if is_known(store) else []
+    return SqliteRuns(store, str(found[0][0])) if len(found) == 1 and local_place(found[0][1]) else None
+
+
+def _rows(store: str, statement: str, *values: object) -> list[Any]:
+    try:
+        with opened(sqlite_file(store), wait_s=WAIT_S) as database:
+            return database.execute(statement, values).fetchall()
+    except sqlite3.Error as error:
+        raise InputError(unusable(store, error)) from None
 
 
 def local_place(uri: str) -> Path | None:
@@ -92,4 +101,4 @@ def local_place(uri: str) -> Path | None:
     parts = urlsplit(uri)
     if parts.scheme == "file" and not parts.netloc:
         return Path(url2pathname(parts.path))
-    return Path(uri) if uri.startswith("/") else None
+    return Path(url2pathname(uri)) if uri.startswith("/") else None  # MLflow decodes the %20 of both

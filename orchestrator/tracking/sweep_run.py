@@ -70,7 +70,8 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        database.execute("ROLLBACK")
+        if database.in_transaction:  # on a full disk SQLite has taken it back itself
+            database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
 
@@ -119,9 +120,21 @@ def _copy(files: list[Path], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in files:
-            shutil.copy2(file, folder / file.name)
+            _put(file, folder / file.name)
     except OSError as error:
         raise InputError(f"{folder} must be a place that can be written to, but: {error}.") from None
+
+
+def _put(file: Path, place: Path) -> None:
+    """As MLflow's client: whoever reads sees the whole file or the one before; a file is not copied onto itself."""
+    if place.exists() and place.samefile(file):
+        return
+    partial = place.with_name(f"{internals.UPLOADING}{uuid.uuid4().hex}")
+    try:
+        shutil.copy2(file, partial)
+        partial.replace(place)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _now_ms() -> int:

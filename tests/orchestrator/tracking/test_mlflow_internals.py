@@ -58,6 +58,16 @@ def test_rows_of_experiments_metrics_and_tags_are_read_from_its_tables(tmp_path)
     assert params == [("a", "x", "0.5")]
 
 
+def test_files_on_their_way_into_a_run_are_not_listed(tmp_path):
+    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/store.db")
+    run_id = client.create_run(client.create_experiment("x", (tmp_path / "files").as_uri())).info.run_id
+    folder = tmp_path / "files" / run_id / "artifacts"
+    folder.mkdir(parents=True)
+    for name in ("whole", f"{internals.UPLOADING}part"):
+        (folder / name).write_text("x")
+    assert [file.path for file in client.list_artifacts(run_id)] == ["whole"]
+
+
 def test_the_server_says_what_place_a_request_names():
     with internals.flask_app().test_request_context(method="POST", json={"name": "x", "artifact_location": "s3://b"}):
         assert internals.named_place("CreateExperiment", "artifact_location") == "s3://b"

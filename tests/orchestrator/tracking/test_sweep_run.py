@@ -140,3 +140,37 @@ def test_where_the_files_cannot_be_written_nothing_is_said_to_be_stored(settings
     (settings.runs / "artifacts").write_text("no folder")
     with pytest.raises(InputError, match="must be a place that can be written to"):
         store_report(SWEEP, settings, files)
+
+
+def test_a_file_that_cannot_be_copied_whole_leaves_the_one_before(settings, files, monkeypatch, without_mlflow):
+    store_report(SWEEP, settings, files[:1])
+    (stored,) = settings.artifacts.rglob("page.html")
+    files[0].write_text("another")
+
+    def fill_the_disk(_, place):
+        Path(place).write_text("ano")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(sweep_run.shutil, "copy2", fill_the_disk)
+    with pytest.raises(InputError, match="no space left"):
+        store_report(SWEEP, settings, files[:1])
+    assert stored.read_text(encoding="utf-8") == "page.html ü"
+    assert list(stored.parent.iterdir()) == [stored], "nothing else is left"
+
+
+def test_files_that_lie_there_already_are_stored(settings, files, without_mlflow):
+    store_report(SWEEP, settings, files[:1])
+    stored = list(settings.artifacts.rglob("page.html"))
+    store_report(SWEEP, settings, stored)
+    assert own_run(settings)[1].info.status == "FINISHED"
+    assert stored[0].read_text(encoding="utf-8") == "page.html ü"
+
+
+def test_what_stopped_the_writing_is_told_where_sqlite_took_it_back_itself(settings, files):
+    """As it does on a full disk."""
+    with sqlite3.connect(settings.tracking_uri.removeprefix("sqlite:///")) as database:
+        database.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(ROLLBACK, 'the disk is full'); END"
+        )
+    with pytest.raises(InputError, match="cannot be opened: the disk is full"):
+        store_report(SWEEP, settings, files)

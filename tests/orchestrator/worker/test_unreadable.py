@@ -1,6 +1,7 @@
 """Checkpoints that are what was written, and that the trainable cannot read: training goes back, and says so."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 
 from orchestrator.journal.file_names import digest_of
 from orchestrator.journal.folder import ReplicateFolder
-from orchestrator.worker.execute import execute
+from orchestrator.worker.execute import _train, execute
 from orchestrator.worker.unreadable import is_unreadable
 from tests.orchestrator.worker.cut_off import cut_off, go_on, reported, undisturbed
 from trainables.errors import InputError
@@ -119,6 +120,18 @@ def test_a_failure_that_was_there_before_the_checkpoint_was_read_is_no_fault_of_
     kept = folder.checkpoints()
     assert go_on(work)[-1]["state"] == "failed"
     assert folder.checkpoints() == kept
+
+
+@pytest.mark.parametrize("work", ["RuntimeError('shapes differ')"], indirect=True)
+def test_a_fault_beside_the_writer_is_not_hidden_by_what_was_set_aside_before(work):
+    """A checkpoint that could not be read was made again with the same bytes, and so under the same name."""
+    cut_off(work, after=4)
+    Path("own_fault").touch()
+    folder, trainable = ReplicateFolder(work.folder, {}), work.loaded()
+    newest = folder.newest()
+    shutil.copyfile(newest, newest.with_name(f"unreadable.{newest.name}"))
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        _train(work, trainable, work.typed_config(), folder, lambda _: None, is_writer=False)
 
 
 def test_an_evaluation_that_cannot_read_its_checkpoint_fails_in_other_words_than_torch(work):
