@@ -164,7 +164,8 @@ def unpack(archive: Archive, folder: Path) -> Path:
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder) as place:
         try:
             with tarfile.open(folder / archive.file_name) as tar:
-                tar.extractall(place, filter="data")
+                for member in tar:
+                    _unpack_member(tar, member, Path(place).resolve())
         except tarfile.TarError as error:
             raise InputError(f"{folder / archive.file_name} cannot be unpacked: {error}.") from None
         unpacked = Path(place) / "LibriSpeech" / archive.subset
@@ -174,3 +175,23 @@ def unpack(archive: Archive, folder: Path) -> Path:
         unpacked.rename(target)
     (folder / archive.file_name).unlink()
     return target
+
+
+def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
+    """Writes a plain file or a folder below `place`; `extractall` has a filter for that only from Python 3.11.4 on.
+
+    Raises:
+        tarfile.TarError: if it is something else, such as a link, or would lie elsewhere.
+    """
+    path = place / member.name
+    if not path.resolve().is_relative_to(place):
+        raise tarfile.TarError(f"{member.name!r} would lie outside the destination")
+    if member.isdir():
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    content = tar.extractfile(member) if member.isreg() else None
+    if content is None:
+        raise tarfile.TarError(f"{member.name!r} is neither a file nor a folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with content, path.open("wb") as file:
+        shutil.copyfileobj(content, file)

@@ -148,6 +148,26 @@ def test_an_archive_cannot_write_elsewhere(tmp_path):
     assert not (tmp_path.parent / "outside.txt").exists()
 
 
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+def test_an_archive_holds_plain_files_and_folders_alone(tmp_path, kind):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        member = tarfile.TarInfo("LibriSpeech/tiny/odd")
+        member.type, member.linkname = kind, "../../../outside.txt"
+        tar.addfile(member)
+    (tmp_path / "tiny.tar.gz").write_bytes(buffer.getvalue())
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        download.unpack(ARCHIVE, tmp_path)
+    assert not (tmp_path / "LibriSpeech").exists()
+
+
+@pytest.mark.parametrize("name", ["/etc/outside.txt", "LibriSpeech/../../outside.txt"])
+def test_an_archive_names_no_place_outside(tmp_path, name):
+    (tmp_path / "tiny.tar.gz").write_bytes(tar_of(name))
+    with pytest.raises(InputError, match="outside the destination"):
+        download.unpack(ARCHIVE, tmp_path)
+
+
 def test_corpora_and_subsets_are_chosen_by_name():
     assert [a.subset for a in download.choose("mini-librispeech", [])] == ["train-clean-5", "dev-clean-2"]
     assert [a.subset for a in download.choose("librispeech", ["train-other-500"])] == ["train-other-500"]
