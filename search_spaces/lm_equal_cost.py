@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
+from search_spaces.lm_conditions import OBJECTIVES
 from search_spaces.lm_sizes import SURPRISAL, base
 from search_spaces.size import Size, sized_name
-from search_spaces.sweep import Condition, Objective, Sweep
+from search_spaces.sweep import Condition, Sweep
 from trainables.lm.adaptation_config import Cache, DynamicEvaluation
 from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig
 from trainables.lm.cost import macs_per_token, training_macs_per_token
@@ -65,7 +66,7 @@ def equal_cost(size: Size = "full") -> Sweep:
         trainable="trainables.lm.train",
         base=config,
         conditions=conditions,
-        objectives=(Objective("perplexity"), Objective("macs_per_token")),
+        objectives=OBJECTIVES,
         seeds=(1,) if size == "smoke" else (1, 2, 3, 4, 5),
         reference="baseline",
     )

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
+from search_spaces.lm_conditions import BASELINE, OBJECTIVES
 from search_spaces.lm_sizes import SURPRISAL, Scale, base
 from search_spaces.size import Size, sized_name
-from search_spaces.sweep import Condition, Objective, Sweep, SweepFunction
+from search_spaces.sweep import Condition, Sweep, SweepFunction
 from trainables.lm.config import Evaluation
 from trainables.lm.gate_config import Chance, EntropyThreshold, Gate, Threshold
 from trainables.lm.step_config import FixedByLayer
@@ -42,8 +43,6 @@ LAYERS: Final[Mapping[str, FixedByLayer]] = {
     "c=0.3": FixedByLayer(h=(1, 1), c=(0.3, 0.3)),
 }
 """What is recoded alone, and what has a smaller step than the rest; layer 1 is the lower one of two."""
-
-BASELINE: Final = Condition("baseline", {"recoder": None})
 
 
 def gated(scale: Scale, size: Size = "full") -> Sweep:
@@ -87,7 +86,7 @@ def _sweep(name: str, scale: Scale, about: str, conditions: tuple[Condition, ...
         trainable="trainables.lm.train",
         base=base(scale, size),
         conditions=conditions,
-        objectives=(Objective("perplexity"), Objective("macs_per_token")),
+        objectives=OBJECTIVES,
         seeds=(1,) if size == "smoke" else (1, 2, 3, 4, 5),
         reference="baseline",
     )
