@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
@@ -314,6 +314,20 @@ class Sweep:
         """The sweep cut down to one replicate, of the condition of this name or of this name without its settings."""
         chosen = self.condition(condition_name)
         return replace(self, conditions=(chosen,), seeds=(seed,), sequential=None, reference=None)
+
+    def of_conditions(self, names: Collection[str]) -> Self:
+        """The sweep cut down to conditions of these names, or of these without their settings, in its own order.
+
+        It keeps its reference only where that is one of them.
+
+        Raises:
+            InputError: if there is none of a name, or if seeds by need ask about a reference that is none of them.
+        """
+        chosen = {self.condition(name).name for name in names}
+        if self.sequential and self.sequential.question == "reference" and self.reference not in chosen:
+            raise InputError(f"{self.name}: seeds by need ask about {self.reference!r}; add it to the conditions.")
+        conditions = tuple(c for c in self.conditions if c.name in chosen)
+        return replace(self, conditions=conditions, reference=self.reference if self.reference in chosen else None)
 
     def condition(self, name: str) -> Condition:
         """The listed condition of this name, or of this name without its settings.

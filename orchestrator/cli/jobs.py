@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from orchestrator.cli.options import AcceptCode, MaxDeviceHours, Resources, Retry, Seeds, Smoke, SweepName, Values, find
+from orchestrator.cli.options import (
+    AcceptCode,
+    Conditions,
+    MaxDeviceHours,
+    Resources,
+    Retry,
+    Seeds,
+    Smoke,
+    SweepName,
+    Values,
+    find,
+)
 from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
@@ -62,6 +73,7 @@ def submit(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
+    conditions: Conditions = None,
     resources: Resources = None,
     accept_code: AcceptCode = False,
     retry: Retry = None,
@@ -108,10 +120,10 @@ def submit(
 
         usable(address)  # before the sweep is loaded, which takes longer
     named, settings = named_variables(variables), read_settings()
-    sweep = find(name, smoke, values, seeds, resources)
+    sweep = find(name, smoke, values, seeds, resources, conditions)
     check_contract(sweep)
     place, module = place_in_upload(sweep)
-    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, retry)
+    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, retry, conditions)
     if is_for_slurm:
         from orchestrator.cli.slurm import submit_to_slurm
 

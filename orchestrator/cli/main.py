@@ -18,6 +18,7 @@ from orchestrator.cli.doctor import doctor
 from orchestrator.cli.jobs import jobs, logs, stop, submit
 from orchestrator.cli.options import (
     AcceptCode,
+    Conditions,
     MaxDeviceHours,
     Resources,
     Retry,
@@ -151,6 +152,7 @@ def run(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
+    conditions: Conditions = None,
     resources: Resources = None,
     cpus: Annotated[
         int | None, typer.Option(min=1, max=MOST_DEVICES, help="CPUs of a cluster made on this machine; default: all.")
@@ -175,7 +177,7 @@ def run(
     from orchestrator.scheduler.task_factory import TaskFactory
 
     refuse_malformed()
-    settings, sweep = read_settings(), find(name, smoke, values, seeds, resources)
+    settings, sweep = read_settings(), find(name, smoke, values, seeds, resources, conditions)
     factory = TaskFactory(sweep, settings, num_gpus=0)
     again = check_retry(sweep, settings, retry or ())
     if replicates := finished_replicates(factory, accept_code):

@@ -41,6 +41,14 @@ Seeds = Annotated[
         help="Seeds of each condition: 1 to N; or A for all, and up to B where the question needs more.",
     ),
 ]
+Conditions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--condition",
+        metavar="NAME",
+        help="Only this condition, as `ponderay show` lists them; may be repeated. Default: all.",
+    ),
+]
 AcceptCode = Annotated[
     bool,
     typer.Option(
@@ -109,12 +117,17 @@ ReferenceName = Annotated[
 
 
 def find(
-    name: str, smoke: bool, values: list[str] | None, seeds: str | None, resources: list[str] | None = None
+    name: str,
+    smoke: bool,
+    values: list[str] | None,
+    seeds: str | None,
+    resources: list[str] | None = None,
+    conditions: list[str] | None = None,
 ) -> "Sweep":
     """The sweep that the options mean.
 
     Raises:
-        InputError: if there is none of that name, or a value, number of seeds or resource is wrong.
+        InputError: if there is none of that name, or a value, number of seeds, resource or condition is wrong.
     """
     from search_spaces.find import find_sweep
 
@@ -123,7 +136,8 @@ def find(
     except InputError as error:
         raise _with_place(error, name) from None
     sweep = sweep.with_values(parse(values)).with_resources(_parse_resources(resources))
-    return _with_seeds(sweep, seeds) if seeds else sweep
+    sweep = _with_seeds(sweep, seeds) if seeds else sweep
+    return sweep.of_conditions(conditions) if conditions else sweep
 
 
 def _with_place(error: InputError, name: str) -> InputError:

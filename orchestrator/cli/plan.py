@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from orchestrator.cli.options import AcceptCode, Resources, Seeds, Smoke, SweepName, Values, find
+from orchestrator.cli.options import AcceptCode, Conditions, Resources, Seeds, Smoke, SweepName, Values, find
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 from search_spaces.bounds import MOST_DEVICES, MOST_TIMEOUT_S
 from trainables.errors import InputError, shown
@@ -62,6 +62,7 @@ def plan(
     smoke: Smoke = False,
     values: Values = None,
     seeds: Seeds = None,
+    conditions: Conditions = None,
     resources: Resources = None,
     cpus: Cpus = None,
     gpus: Gpus = 0,
@@ -82,7 +83,7 @@ def plan(
 
     settings, sweep, num_cpus = (
         read_settings(),
-        find(name, smoke, values, seeds, resources),
+        find(name, smoke, values, seeds, resources, conditions),
         cpus or os.cpu_count() or 1,
     )
     refuse_failed(check_places(settings))

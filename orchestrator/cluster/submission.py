@@ -51,6 +51,7 @@ def run_options(
     accept_code: bool,
     max_device_hours: float,
     retry: list[str] | None = None,
+    conditions: list[str] | None = None,
 ) -> list[str]:
     """The options of `ponderay run`, as they were given.
 
@@ -65,9 +66,10 @@ def run_options(
                     f"`{option} {path}` looks like a secret, and everyone who sees the cluster sees its jobs."
                 )
     options = [argument for option, given in named.items() for item in given or [] for argument in (option, item)]
-    again = [argument for condition in retry or [] for argument in ("--retry", condition)]
+    by_name = {"--condition": conditions, "--retry": retry}
+    named_ones = [argument for option, given in by_name.items() for one in given or [] for argument in (option, one)]
     hours = [] if math.isinf(max_device_hours) else ["--max-device-hours", str(max_device_hours)]
-    return [*(["--smoke"] if smoke else []), *options, *(["--accept-code"] if accept_code else []), *again, *hours]
+    return [*(["--smoke"] if smoke else []), *options, *(["--accept-code"] if accept_code else []), *named_ones, *hours]
 
 
 def entrypoint(name: str, options: list[str]) -> str:

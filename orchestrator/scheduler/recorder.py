@@ -240,11 +240,13 @@ class Recorder:
         self._tracking.describe(self._experiment, views | {NOTE: note} | self._declaration())
 
     def _declaration(self) -> dict[str, str]:
-        """Of the whole sweep, also where it is cut down to one replicate."""
+        """Of the whole sweep, also where it is cut down to some conditions or to one replicate."""
         sweep = self._factory.sweep
-        is_part = len(sweep.seeds) == 1 and len(sweep.conditions) == 1
-        if is_part and sweep.declared_at:
-            sweep = find_sweep(sweep.declared_at, size_of(sweep.name) == "smoke")
+        if sweep.conditions and sweep.declared_at:
+            whole = find_sweep(sweep.declared_at, size_of(sweep.name) == "smoke")
+            named, all_named = ({one.declared for one in part.conditions} for part in (sweep, whole))
+            if named < all_named or len(sweep.seeds) == len(sweep.conditions) == 1:
+                sweep = whole
         return {names.DECLARATION: declaration.text_of(sweep)}
 
     def _condition_run(self, condition: Condition) -> str:

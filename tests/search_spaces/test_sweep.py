@@ -264,3 +264,27 @@ def test_resources_are_given_to_conditions_with_their_own_too():
 def test_seeds_by_need_that_cannot_answer_are_refused(changes, rule):
     with pytest.raises(InputError, match=re.escape(rule)):
         replace(find_sweep("asr.demo"), seeds=(1, 2, 3, 4, 5), **changes)
+
+
+def test_some_conditions_keep_the_order_of_the_sweep_and_the_reference_where_it_is_one_of_them():
+    demo = find_sweep("asr.demo")
+    first, second, *_ = [one.name for one in demo.conditions]
+    for chosen in ([second, first], [second]):
+        part = demo.of_conditions(chosen)
+        assert [one.name for one in part.conditions] == sorted(chosen, key=[first, second].index)
+        assert part.reference == (demo.reference if demo.reference in chosen else None)
+        assert part.seeds == demo.seeds and part.config(part.conditions[0], 1) == demo.config(part.conditions[0], 1)
+    changed = demo.with_values({"training.num_epochs": 3})
+    assert changed.of_conditions([first]).conditions == changed.conditions[:1]
+
+
+def test_a_condition_that_is_not_there_and_a_reference_that_is_asked_about_are_named():
+    demo = find_sweep("asr.demo")
+    with pytest.raises(InputError, match=r"asr\.demo has no condition 'nobody'; it has"):
+        demo.of_conditions([demo.conditions[0].name, "nobody"])
+    with pytest.raises(InputError, match="it has none listed"):
+        find_sweep("lm.search_pareto").of_conditions(["any"])
+    by_need = replace(demo, seeds=(1, 2, 3), sequential=Sequential(), reference="random")
+    assert by_need.of_conditions(["random", "surprisal"]).reference == "random"
+    with pytest.raises(InputError, match="seeds by need ask about 'random'; add it to the conditions"):
+        by_need.of_conditions(["surprisal"])

@@ -316,3 +316,11 @@ def test_seeds_by_need_ask_about_the_reference_where_there_is_one(shipped):
 def test_other_seeds_are_refused(shipped, seeds):
     with pytest.raises(InputError):
         find(f"{HERE}.tiny.sweep", False, None, seeds)
+
+
+def test_a_plan_of_one_condition_counts_its_replicates_alone(shipped):
+    whole, part = (
+        json.loads(call(f"{HERE}.tiny.sweep", *chosen, "--format", "json")) for chosen in ([], ["--condition", "b"])
+    )
+    to_do = [{one["condition"]: one["to_do"] for one in report["conditions"]} for report in (whole, part)]
+    assert to_do == [{"a": 2, "b": 2}, {"b": 2}]

@@ -67,6 +67,8 @@ def test_what_has_its_default_is_not_said():
         *("--retry", "a"),
         *("--retry", "b c"),
     ]
+    chosen = run_options(False, None, None, None, False, math.inf, conditions=["a,b=1", "c d"])
+    assert chosen == ["--condition", "a,b=1", "--condition", "c d"]
     again = submit_again(entrypoint("asr.demo", given), {}, None)
     assert again == "ponderay submit asr.demo --accept-code --max-device-hours 2.5"
 

@@ -7,7 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
+from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.declaration import LIMIT, directions_of, sweep_of, text_of
+from orchestrator.tracking.load import load_declaration, load_study
 from orchestrator.worker import trainable
 from search_spaces.find import find_sweep, sweep_functions
 from tests.door import PLAIN
@@ -60,3 +62,19 @@ def test_queries_answer_where_the_code_is_gone_and_run_says_where_it_was(left):
     assert "width=4" in call("compare", "toy") and "toy.report.html" in call("report", "toy")
     with pytest.raises(InputError, match=r"toy was run as gone_by_then\.py:toy; its code is found by that name only"):
         CliRunner().invoke(app, ["run", "toy"], catch_exceptions=False)
+
+
+def test_a_part_records_what_the_whole_sweep_declares_and_the_rest_is_run_later(workplace):
+    (workplace / "in_parts.py").write_text(PLAIN)
+    whole = find_sweep("in_parts.py:toy")
+    first = run_quietly(whole.of_conditions(["width=4"]))
+    assert [(one.condition, one.state) for one in first.replicates] == [("width=4", "complete")] * 3
+    recorded = json.loads(load_declaration("toy", read_settings()))
+    assert recorded["reference"] == "width=8" and recorded["seeds"] == [1, 2, 3]
+    done = {one.key: one.metrics for one in first.replicates}
+    outcome = run_quietly(whole)
+    assert len(outcome.replicates) == 6 and done.items() <= {one.key: one.metrics for one in outcome.replicates}.items()
+    study = load_study("toy", read_settings())
+    assert sorted((one.condition, one.seed) for one in study.replicates) == [
+        (f"width={width}", seed) for width in (4, 8) for seed in (1, 2, 3)
+    ]
