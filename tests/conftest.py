@@ -1,5 +1,6 @@
 """What all tests share: one torch thread, checked tensor shapes, no folders of the user."""
 
+import gc
 import os
 import signal
 import sys
@@ -52,6 +53,12 @@ for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and a rich console 
     os.environ.pop(name, None)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background of a script; tests interrupt commands
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """The collector, which runs after every replicate, passes over thousands of tests and the modules they import."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

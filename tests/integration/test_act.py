@@ -54,6 +54,7 @@ def test_a_whole_sweep_has_a_front_of_error_against_updates(monkeypatch):
     assert "macs_per_sequence" in by_cost.stdout.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_rivals_of_act_are_tested_under_every_rule_and_on_harder_tasks_from_one_training():
     whole = find_sweep("act.halting_parity_laptop", smoke=True)
     rivals = tuple(one for one in whole.conditions if one.name in ("early_exit", "ponder_net,lambda_p=0.2"))
@@ -98,6 +99,7 @@ def test_a_text_of_ones_own_is_read_and_a_missing_one_refused(tmp_path):
     assert "bits_per_character@test" in done.output
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_a_network_learns_from_real_text_and_tells_spaces_from_letters(real_data):
     sweep = find_sweep("act.tau_text_laptop", smoke=True).only("tau=0.001", 1)

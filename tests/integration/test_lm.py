@@ -34,7 +34,7 @@ def invoke(*arguments):
         pytest.param("step_size", "surprisal,step=5", marks=pytest.mark.slow),
         ("samples", "mc_dropout,moments"),
         pytest.param("dynamic_step", "surprisal,lipschitz", marks=pytest.mark.slow),
-        ("signals", "ensemble,released"),
+        pytest.param("signals", "ensemble,released", marks=pytest.mark.slow),
         ("laptop", "eq44,step=1"),
     ],
 )
@@ -54,7 +54,8 @@ def test_a_replicate_of_every_sweep_leaves_metrics_tables_and_figures(sweep, con
 
 def test_what_adapts_is_tested_on_top_of_a_recoder_and_trains_nothing():
     """Each test of the one replicate costs more than that of the recoder alone, and tells what it chose."""
-    (replicate,) = run(find_sweep("lm.equal_cost", smoke=True).only("surprisal", 1))
+    few = {"data.num_validation_tokens": 200, "data.num_test_tokens": 200}
+    (replicate,) = run(find_sweep("lm.equal_cost", smoke=True).only("surprisal", 1).with_values(few))
     assert replicate.state == "complete", replicate.error
     metrics = replicate.metrics
     alone = metrics["macs_per_token@test"]
@@ -171,6 +172,7 @@ def test_classic_garden_paths_and_theorems_are_tables_with_a_figure(ablation, mo
         assert (ablation / "runs" / "figures" / f"lm.ablation.smoke.surprisal,fixed.{kind}.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_theorem_1_holds_up_to_its_bound_and_not_for_any_step(analysed):
     """L is estimated where the step begins; a few steps reach where the gradient changes faster (3 of 1,120 tokens in
     the documentation of Python 3.11.2, none in that of 3.11.7)."""

@@ -39,6 +39,8 @@ NOT_FOUND = (
 )
 """What MLflow 3.17 asks of a server without users, and of what is not served."""
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = "<script>alert(1)</script>"
 WAIT_MS = 60_000
 T_OF_2 = 4.302653

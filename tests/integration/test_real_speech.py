@@ -20,6 +20,7 @@ from trainables.asr.recogniser import load_ar
 from trainables.config import content_hash
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("task", [MINI_LIBRISPEECH, TIMIT], ids=lambda task: task.title)
 def test_the_converged_fit_reaches_its_targets_on_real_speech(tmp_path, real_data, task):

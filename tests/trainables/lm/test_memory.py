@@ -26,7 +26,8 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-@pytest.mark.parametrize("gradient", ["closed_form", pytest.param("second_order", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("gradient", ["closed_form", "second_order"])
 def test_windows_leave_nothing_behind(text, monkeypatch, gradient):
     recoder = Recoder(step=LearnedStep(start=0.5), gradient={"kind": gradient})
     cfg = config_for(text, recoder, batch_size=16, window=4).with_value("hidden_size", 32)
