@@ -16,6 +16,7 @@ from search_spaces.asr_conditions import (
 )
 from search_spaces.asr_sizes import laptop
 from search_spaces.distributions import Choice, Distribution, Real
+from search_spaces.laptop_claims import CLAIMS
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
 from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Learned, Random, Surprisal
@@ -140,7 +141,7 @@ def laptop_table2(size: Size = "full") -> Sweep:
     ]
     about = "Table 2 with small nets around a wide big one, 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
     conditions = (*routed, *ALWAYS, *rivals, *learned, *corpus)
-    return speech_sweep("laptop_table2", size, about, config, conditions, "random")
+    return replace(speech_sweep("laptop_table2", size, about, config, conditions, "random"), claims=CLAIMS)
 
 
 def laptop_search_learned(size: Size = "full") -> Sweep:

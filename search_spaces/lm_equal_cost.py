@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
+from search_spaces.laptop_claims import CLAIMS
 from search_spaces.lm_conditions import OBJECTIVES
 from search_spaces.lm_sizes import SURPRISAL, base
 from search_spaces.size import Size, sized_name
@@ -64,6 +65,7 @@ def equal_cost(size: Size = "full") -> Sweep:
         name=sized_name("lm.equal_cost", size),
         description="Surprisal against wider models, dynamic evaluation and a cache at equal cost, and on top.",
         trainable="trainables.lm.train",
+        claims=CLAIMS,
         base=config,
         conditions=conditions,
         objectives=OBJECTIVES,

@@ -1,0 +1,78 @@
+"""Main statements of the paper on surprisal and of the thesis on recoding, asked at a laptop's sizes.
+
+The sources say them of their own sizes and data; a verdict here speaks of the laptop's alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from search_spaces.asr_published_sizes import PAPER
+from search_spaces.claim import Claim, Place, Setting, Source, StatementClaim, sentence
+from search_spaces.lm_published_numbers import PAPER as THESIS
+
+CLAIMS: Final = "search_spaces.laptop_claims:claims"
+"""As a sweep names them."""
+
+TABLE_2: Final = "asr.laptop_table2"
+EQUAL_COST: Final = "lm.equal_cost"
+OURS: Final = Source("Ponderay", "asked of it here; no source compares the two")
+ADAPTED: Final = 0.95
+"""Of the perplexity; what dynamic evaluation must lower it to here."""
+
+SPEECH: Final = Setting(
+    "of Mini-LibriSpeech at a laptop's sizes",
+    {
+        "data.kind": "librispeech",
+        "data.train": "('train-clean-5',)",
+        "network.pre_hidden_size": "16",
+        "training.num_epochs": "20",
+    },
+)
+TEXT: Final = Setting(
+    "of 500,000 words of WikiText-2 at a laptop's sizes",
+    {"data.num_train_tokens": "500000", "training.num_epochs": "2"},
+)
+
+
+def claims() -> Iterator[Claim]:
+    """Of `asr.laptop_table2` and `lm.equal_cost`."""
+    yield from _of_speech()
+    yield from _of_text()
+
+
+def _of_speech() -> Iterator[StatementClaim]:
+    small, big, surprisal, random = (
+        Place(name, "per", "stochastic", scale=100) for name in ("always_small", "always_big", "surprisal", "random")
+    )
+    cost, of_big = (Place(name, "macs_per_frame", "stochastic") for name in ("surprisal", "always_big"))
+    wins, saves, fixed = (Source(PAPER, f"Table {table}, Mini-LibriSpeech") for table in (2, 2, 4))
+    text = "routing by surprisal errs less than random routing"
+    yield _statement("asr.laptop.wins", TABLE_2, text, surprisal, random, wins, SPEECH)
+    yield _statement(
+        "asr.laptop.saves", TABLE_2, "routing costs less than the big network", cost, of_big, saves, SPEECH
+    )
+    yield _statement(
+        "asr.laptop.big", TABLE_2, "the big network errs less than the small one", big, small, fixed, SPEECH
+    )
+
+
+def _of_text() -> Iterator[StatementClaim]:
+    thesis = Source(THESIS, "Table 5.1, surprisal")
+    recoded, baseline = (Place(name, "perplexity", "test") for name in ("surprisal", "baseline"))
+    text = "recoding by surprisal has a lower perplexity than the same model without"
+    yield _statement("lm.laptop.helps", EQUAL_COST, text, recoded, baseline, thesis, TEXT)
+    for cost in ("testing", "training"):
+        text = f"recoding by surprisal has a lower perplexity than a wider model that costs as much in {cost}"
+        wide = Place(f"wide,{cost}", "perplexity", "test")
+        yield _statement(f"lm.laptop.beats_wide_{cost}", EQUAL_COST, text, recoded, wide, OURS, TEXT)
+    adapted = replace(baseline, evaluation="dynamic_all", over=baseline)
+    text = "dynamic evaluation of all weights lowers the perplexity of the model without a recoder by 5 % or more"
+    yield _statement("lm.laptop.dynamic", EQUAL_COST, text, adapted, ADAPTED, OURS, TEXT)
+
+
+def _statement(
+    name: str, sweep: str, text: str, left: Place, right: Place | float, source: Source, setting: Setting
+) -> StatementClaim:
+    """That the left side is below the right one."""
+    return StatementClaim(name, (sweep,), sentence(text), left, "below", right, source, setting)
