@@ -107,7 +107,12 @@ class ProgressView:
             if key not in self._runs:
                 return
             run, now_s = self._runs[key], self._clock()
-            run.report(record, now_s - _age_s(record))
+            at_s = now_s - _age_s(record)
+            took_s = at_s - (at_s if run.result_s is None else run.result_s)
+            run.report(record, at_s)
+            if record["kind"] == "evaluation" and took_s >= SUMMARY_S:  # or nothing would be said for so long
+                name = record["id"].rpartition(".")[0]
+                self._event(f"{run.label}: evaluation {name} done, took {panel.duration_text(took_s)}")
             if record["kind"] == "metrics":
                 self._changed_s = now_s
                 self._unprinted[key] = None

@@ -39,6 +39,7 @@ class LiveRun:
         last: time and step of the last report since.
         metrics: the last value of each validation metric.
         has_started: whether its worker was heard of; before, it starts or waits for a place.
+        result_s: time of its last report or evaluation; None before.
     """
 
     label: str
@@ -51,6 +52,7 @@ class LiveRun:
     metrics: dict[str, float] = field(default_factory=dict)
     tries: str = ""
     has_started: bool = False
+    result_s: float | None = None
 
     def restart(self, now_s: float) -> None:
         """Forgets the pace: its worker starts only now."""
@@ -59,6 +61,8 @@ class LiveRun:
     def report(self, record: Record, now_s: float) -> None:
         """Takes in a record of any kind."""
         self.has_started = True
+        if record["kind"] in ("metrics", "evaluation"):
+            self.result_s = now_s
         if record["kind"] == "started":
             self.restart(now_s)
         if record["kind"] == "metrics":

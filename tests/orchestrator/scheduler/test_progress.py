@@ -81,6 +81,20 @@ def test_step_lines_have_rate_eta_and_validation_metrics_only():
     assert lines_of(file)[1] == "a: step 10/100  2.0 steps/s  ETA 0:45  valid_loss 1.235"
 
 
+def test_an_evaluation_has_a_line_where_it_took_a_minute():
+    file, clock, view = log_view()
+    with view:
+        view.begin("k", "a seed 1", 1, 0)
+        view.record("k", metrics(1))
+        for name, took_s in (("test", 59.0), ("dynamic.all", 432.0), ("cache", 60.0)):
+            clock.now_s += took_s
+            view.record("k", {"kind": "evaluation", "id": f"{name}.0123456789abcdef", "step": 1, "metrics": {}})
+    assert lines_of(file)[1:3] == [
+        "a seed 1: evaluation dynamic.all done, took 7:12",
+        "a seed 1: evaluation cache done, took 1:00",
+    ]
+
+
 def test_a_run_has_a_line_each_5_s_and_all_runs_together_one_a_second_in_turn():
     file, clock, view = log_view()
     with view:
