@@ -164,7 +164,10 @@ def _disk(study: Study, settings: "Settings") -> str:
     if settings.storage:
         num_away = 0 if used else len(study.replicates)
     else:
-        num_away = sum(not (folder / replicate.key).exists() for replicate in study.replicates)
+        reported = [
+            replicate for replicate in study.replicates if replicate.metrics
+        ]  # the others may have no folder yet
+        num_away = sum(not (folder / replicate.key).exists() for replicate in reported)
     if not num_away:
         return f"{used:,.1f} MB of checkpoints and journals"
     whose = f"{num_away:,} of {len(study.replicates):,} replicates"

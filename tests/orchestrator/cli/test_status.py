@@ -173,6 +173,12 @@ def test_what_lies_on_another_machine_is_not_called_nothing(store, printed):
     assert f"not in {Path('runs/replicates/asr.demo').absolute()}\n" in shown
 
 
+def test_what_was_stopped_before_its_first_report_lies_nowhere(store, printed):
+    store.write([replicate("a", 1), replicate("a", 2, state="stopped", metrics={})], revision=1)
+    Path("runs/replicates/asr.demo/a/1").mkdir(parents=True)
+    assert "elsewhere" not in printed(status)
+
+
 @pytest.mark.parametrize("width", [80, 60])
 def test_condition_state_and_error_are_readable_on_a_narrow_terminal(store, printed, monkeypatch, width):
     name = "surprisal,num_epochs=3,learning_rate=0.001"
