@@ -60,6 +60,8 @@ def test_every_rival_reads_one_stream_and_nothing_is_trained_twice(smoke):
     adapted = [one for one in found["baseline"].evaluations if isinstance(one, AdaptedEvaluation)]
     kinds = [getattr(one.adaptation, "weights", "cache") for one in adapted]
     assert kinds == ["bias", "decoder", "all", "cache"]
+    of_bias, *others = [one.adaptation.rates for one in adapted[:-1]]
+    assert min(of_bias) > max(map(max, others)), "a bias alone has to move further"
     assert len(find_sweep("lm.equal_cost", smoke=smoke).seeds) == (1 if smoke else 5)
 
 
