@@ -56,7 +56,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the backgrou
 
 
 def pytest_collection_finish() -> None:
-    """The collector, which runs after every replicate, passes over thousands of tests and the modules they import."""
+    """The garbage collector passes over thousands of tests and the modules that they import, which all stay."""
     gc.collect()
     gc.freeze()
 

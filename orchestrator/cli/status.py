@@ -164,10 +164,8 @@ def _disk(study: Study, settings: "Settings") -> str:
     if settings.storage:
         num_away = 0 if used else len(study.replicates)
     else:
-        reported = [
-            replicate for replicate in study.replicates if replicate.metrics
-        ]  # the others may have no folder yet
-        num_away = sum(not (folder / replicate.key).exists() for replicate in reported)
+        keys = [one.key for one in study.replicates if one.metrics]  # without a report there may be no folder yet
+        num_away = sum(not (folder / key).exists() for key in keys)
     if not num_away:
         return f"{used:,.1f} MB of checkpoints and journals"
     whose = f"{num_away:,} of {len(study.replicates):,} replicates"
