@@ -88,7 +88,7 @@ class Recorder:
 
     def changed(self, task: Task) -> None:
         """Logs what is new in its journal."""
-        self._queue.put(("run", task.work.key), partial(self._bring_up, task, "running", ""))
+        self._put_run(task, "running", "")
 
     def end(self, task: Task, traceback: str) -> None:
         """Closes the task's run, complete or failed, once all that its journal holds is in the store."""
@@ -154,7 +154,11 @@ class Recorder:
 
     def _close_run(self, task: Task, state: str, traceback: str) -> None:
         self._live.pop(task.work.key, None)
-        self._queue.put(("run", task.work.key), partial(self._bring_up, task, state, traceback))
+        self._put_run(task, state, traceback)
+
+    def _put_run(self, task: Task, state: str, traceback: str) -> None:
+        """Before the states that already wait to be written, each with the id of its run."""
+        self._queue.put(("run", task.work.key), partial(self._bring_up, task, state, traceback), keeps_place=True)
 
     def _write_state(self, condition: Condition, replicate: Replicate) -> None:
         with self._lock:

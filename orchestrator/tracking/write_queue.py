@@ -64,15 +64,19 @@ class WriteQueue:
         """Has several jobs, `most` at most, done within one block `together`; where it fails, one after the other."""
         self._together, self._most = together, most
 
-    def put(self, name: Hashable, job: Job) -> None:
-        """Has `job` done after all that waits already; it takes the place of one of the same name.
+    def put(self, name: Hashable, job: Job, keeps_place: bool = False) -> None:
+        """Has `job` done after all that waits already, and instead of one of the same name.
+
+        Args:
+            keeps_place: it is done where the other one waits, because what was put after that relies on it.
 
         Raises:
             InputError: if the store has refused what was written before, which trying again would not mend.
         """
         with self._changed:
             self._raise_error()
-            self._jobs.pop(name, None)
+            if not keeps_place:
+                self._jobs.pop(name, None)
             self._jobs[name] = job
             self._changed.notify_all()
 

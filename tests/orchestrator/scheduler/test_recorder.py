@@ -3,15 +3,18 @@
 import math
 import re
 import shutil
+from functools import partial
 from statistics import fmean, stdev
 
 import pytest
 from sqlalchemy.exc import OperationalError
 
 from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.scheduler.recorder import Recorder
+from orchestrator.tracking import write_queue
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.curves import read_curves
-from orchestrator.tracking.load import open_runs
+from orchestrator.tracking.load import load_study, open_runs
 from orchestrator.tracking.row_batch import RowBatch
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import DESCRIPTION, drive, driven, new_settings
@@ -45,6 +48,23 @@ def test_a_condition_has_the_mean_of_its_replicates_by_step():
     assert (total.condition, total.n, total.steps) == ("good", 3, (1, 2, 3, 4))
     assert total.means == pytest.approx([fmean(row[step] for row in rows) for step in total.steps])
     assert total.stds == pytest.approx([stdev(row[step] for row in rows) for step in total.steps])
+
+
+def test_a_replicate_that_ends_before_its_first_write_is_recorded_with_its_run(tmp_path, monkeypatch):
+    """The last state is there for the writer before the job that is to write it; an earlier job may take it along."""
+
+    def written_early(self, condition, replicate):
+        with self._lock:
+            self._unwritten.setdefault(condition.name, {})[replicate.seed] = replicate
+        if replicate.state == "complete":
+            assert self._queue.drain(30) == 0
+        self._queue.put(("condition", condition.name), partial(self._write_states, condition))
+
+    monkeypatch.setattr(Recorder, "_write_state", written_early)
+    monkeypatch.setattr(write_queue, "GATHER_S", 60.0)
+    study = drive(tiny({"a": {}}, seeds=(1,)), new_settings(tmp_path))
+    (replicate,) = load_study("tiny.sweep", study.settings).replicates
+    assert replicate.state == "complete" and study.client.get_run(replicate.run_id).data.tags
 
 
 def test_more_seeds_have_a_curve_of_their_own_and_the_same_again_adds_nothing(tmp_path):

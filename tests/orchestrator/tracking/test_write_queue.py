@@ -38,6 +38,17 @@ def test_jobs_are_done_in_order_and_the_last_of_a_name_only(queue):
     assert done == [0, 1, 2, 3, ("same", 4), 4]
 
 
+def test_a_job_may_keep_the_place_of_the_one_that_it_replaces(queue):
+    done, gate = [], threading.Event()
+    queue.put("gate", gate.wait)
+    for number in range(3):
+        queue.put("same", lambda number=number: done.append(("same", number)), keeps_place=True)
+        queue.put(number, lambda number=number: done.append(number))
+    gate.set()
+    assert queue.drain(5) == 0
+    assert done == [("same", 2), 0, 1, 2]
+
+
 def test_while_the_store_is_away_everything_waits_and_nothing_is_lost(queue, told):
     done, is_back = [], threading.Event()
 
