@@ -27,8 +27,8 @@ DECAYS: Final = (1e-4, 1e-3)
 
 Looked up on 4,000 words of the validation part, with a baseline (seed 11, no seed of the sweep) that has a perplexity
 of 141 where nothing moves: all weights have their lowest, 88, at 5e-4 (91 at 3e-4, 106 at 1e-3), the bias its lowest,
-99, at 1e-2 (107 at 5e-3, 273 at 3e-2). No decay is better than 1e-4 by 2 at
-most; .01 is worse than .001 at these rates.
+99, at 1e-2 (107 at 5e-3, 273 at 3e-2). No decay is better than 1e-4 by 2 at most; .01 is worse
+than .001 at these rates.
 """
 
 FEWER: Final[Mapping[str, int]] = {

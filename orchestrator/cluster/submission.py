@@ -65,11 +65,10 @@ def run_options(
                 raise InputError(
                     f"`{option} {path}` looks like a secret, and everyone who sees the cluster sees its jobs."
                 )
-    options = [argument for option, given in named.items() for item in given or [] for argument in (option, item)]
-    by_name = {"--condition": conditions, "--retry": retry}
-    named_ones = [argument for option, given in by_name.items() for one in given or [] for argument in (option, one)]
+    repeated = {**named, "--condition": conditions, "--retry": retry}
+    options = [argument for option, given in repeated.items() for item in given or [] for argument in (option, item)]
     hours = [] if math.isinf(max_device_hours) else ["--max-device-hours", str(max_device_hours)]
-    return [*(["--smoke"] if smoke else []), *options, *(["--accept-code"] if accept_code else []), *named_ones, *hours]
+    return [*(["--smoke"] if smoke else []), *options, *(["--accept-code"] if accept_code else []), *hours]
 
 
 def entrypoint(name: str, options: list[str]) -> str:

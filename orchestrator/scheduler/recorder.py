@@ -246,7 +246,7 @@ class Recorder:
     def _declaration(self) -> dict[str, str]:
         """Of the whole sweep, also where it is cut down to some conditions or to one replicate."""
         sweep = self._factory.sweep
-        if sweep.conditions and sweep.declared_at:
+        if sweep.conditions and sweep.declared_at and not sweep.reference:  # a part with its reference records the same
             whole = find_sweep(sweep.declared_at, size_of(sweep.name) == "smoke")
             named, all_named = ({one.declared for one in part.conditions} for part in (sweep, whole))
             if named < all_named or len(sweep.seeds) == len(sweep.conditions) == 1:
