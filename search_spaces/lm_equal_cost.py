@@ -32,11 +32,11 @@ than .001 at these rates.
 """
 
 FEWER: Final[Mapping[str, int]] = {
-    "data.num_validation_tokens": 20_000,
-    "data.num_test_tokens": 50_000,
+    "data.num_validation_tokens": 6_000,
+    "data.num_test_tokens": 20_000,
     "training.num_epochs": 2,
 }
-"""At the full size: what adapts reads one word after the other, some 700 in a second."""
+"""At the full size: what adapts reads one word after the other, 300 to 700 in a second."""
 
 
 def evaluations(size: Size) -> tuple[Evaluation, ...]:
@@ -54,7 +54,7 @@ def evaluations(size: Size) -> tuple[Evaluation, ...]:
 def _dynamic(weights: Moved, size: Size) -> DynamicEvaluation:
     if size == "smoke":
         return DynamicEvaluation(weights=weights, rates=RATES[weights][:2], decays=DECAYS[1:], num_tuning_tokens=200)
-    return DynamicEvaluation(weights=weights, rates=RATES[weights], decays=DECAYS, num_tuning_tokens=5_000)
+    return DynamicEvaluation(weights=weights, rates=RATES[weights], decays=DECAYS, num_tuning_tokens=2_500)
 
 
 def equal_cost(size: Size = "full") -> Sweep:
