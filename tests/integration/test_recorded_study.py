@@ -16,6 +16,7 @@ import pytest
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
+from orchestrator.machine.processes import process_space
 from orchestrator.pareto.front import front
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import StoreLease
@@ -26,6 +27,8 @@ from tests.integration.sweeps import run_quietly
 
 ARCHIVE = Path(__file__).with_name("recorded_study.zip")
 PLACE = "@RUNS@"
+RECORDED_ON = "1b0d1475-de5b-4a60-999a-589e67ac252e pid:[4026531836]"
+"""The processes among which the killed driver was; only there can be seen that it is gone."""
 CUT_OFF = "1c942f59513550c6"
 """The key of the replicate that was cut off behind step 30 of 60."""
 
@@ -42,7 +45,9 @@ def runs(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             file.write_bytes(content.replace(PLACE.encode(), bytes(folder)) if file.suffix == ".jsonl" else content)
     (folder / "mlflow.db").unlink(missing_ok=True)
     with sqlite3.connect(folder / "mlflow.db") as database:
-        database.executescript((workplace / "store.sql").read_text().replace(PLACE, str(folder)))
+        script = (workplace / "store.sql").read_text()
+        assert RECORDED_ON in script
+        database.executescript(script.replace(PLACE, str(folder)).replace(RECORDED_ON, process_space()))
     return folder
 
 
