@@ -28,7 +28,7 @@ from tests.integration.sweeps import run_quietly
 ARCHIVE = Path(__file__).with_name("recorded_study.zip")
 PLACE = "@RUNS@"
 RECORDED_ON = "1b0d1475-de5b-4a60-999a-589e67ac252e pid:[4026531836]"
-"""The processes among which the killed driver was; only there can be seen that it is gone."""
+"""The `process_space` of the killed driver. Only the same space can tell that it is gone."""
 CUT_OFF = "1c942f59513550c6"
 """The key of the replicate that was cut off behind step 30 of 60."""
 
