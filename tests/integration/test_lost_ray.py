@@ -157,19 +157,19 @@ class Head:
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
-        until(self._is_up)
-        found = re.search(rf"[0-9.]+:{self.port}", self._said())
-        assert found, self._said()
-        self.address = found[0]
+        until(lambda: self._address() != "")
+        self.address = self._address()
         self.processes = {name: process_of_ray(name, self._process.pid) for name in ("raylet", "gcs_server")}
         self._started = {pid: start_time(pid) for pid in self.processes.values()}
 
     def _said(self) -> str:
         return Path(self._log.name).read_text()
 
-    def _is_up(self) -> bool:
+    def _address(self) -> str:
+        """Empty until Ray has said it, which it does some lines after "Ray runtime started"."""
         assert self._process.poll() is None, self._said()
-        return "Ray runtime started" in self._said()
+        found = re.search(rf"[0-9.]+:{self.port}\b", self._said())
+        return found[0] if found else ""
 
     def end(self) -> None:
         self._process.kill()
