@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 
 from search_spaces.laptop_claims import CLAIMS
 from search_spaces.lm_conditions import OBJECTIVES
-from search_spaces.lm_sizes import SURPRISAL, base
+from search_spaces.lm_sizes import SURPRISAL, brief
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Sweep
 from trainables.lm.adaptation_config import Cache, DynamicEvaluation
@@ -30,13 +30,6 @@ of 141 where nothing moves: all weights have their lowest, 88, at 5e-4 (91 at 3e
 99, at 1e-2 (107 at 5e-3, 273 at 3e-2). No decay is better than 1e-4 by 2 at most; .01 is worse
 than .001 at these rates.
 """
-
-FEWER: Final[Mapping[str, int]] = {
-    "data.num_validation_tokens": 6_000,
-    "data.num_test_tokens": 20_000,
-    "training.num_epochs": 2,
-}
-"""At the full size: what adapts reads one word after the other, 300 to 700 in a second."""
 
 
 def evaluations(size: Size) -> tuple[Evaluation, ...]:
@@ -63,9 +56,7 @@ def equal_cost(size: Size = "full") -> Sweep:
     One wider baseline costs in testing what the recoding model does, the other in training. What adapts is tested on
     the weights of the baseline and on those of the recoding model, and trains nothing.
     """
-    config = base("laptop", size)
-    for path, value in FEWER.items() if size == "full" else ():
-        config = config.with_value(path, value)
+    config = brief(size)
     conditions = (
         Condition("baseline", {"recoder": None, "evaluations": evaluations(size)}),
         Condition("surprisal", {"recoder": SURPRISAL, "evaluations": evaluations(size)}),

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Final
 
 from search_spaces.lm_conditions import BASELINE, OBJECTIVES
-from search_spaces.lm_sizes import SURPRISAL, Scale, base
+from search_spaces.lm_sizes import SURPRISAL, Scale, base, brief
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Sweep, SweepFunction
-from trainables.lm.config import Evaluation
+from trainables.lm.config import Evaluation, LmConfig
 from trainables.lm.gate_config import Chance, EntropyThreshold, Gate, Threshold
 from trainables.lm.step_config import FixedByLayer
 
@@ -56,7 +56,8 @@ def gated(scale: Scale, size: Size = "full") -> Sweep:
         Condition(name, {"recoder": SURPRISAL.model_copy(update={"gate": gate})}) for name, gate in TRAINED.items()
     ]
     about = "Surprisal recoding of some tokens: by surprisal, by entropy, at random; against cost."
-    return _sweep("gated", scale, about, (BASELINE, always, *trained), size)
+    config = brief(size) if scale == "laptop" else base(scale, size)
+    return _sweep("gated", scale, about, (BASELINE, always, *trained), size, config)
 
 
 def layers(scale: Scale, size: Size = "full") -> Sweep:
@@ -66,7 +67,8 @@ def layers(scale: Scale, size: Size = "full") -> Sweep:
         Condition(name, {"recoder": SURPRISAL.model_copy(update={"step": step})}) for name, step in steps.items()
     ]
     about = "Section 7.1: surprisal recoding of some layers or activations, or with steps of their own."
-    return _sweep("layers", scale, about, (BASELINE, Condition("all", {"recoder": SURPRISAL}), *conditions), size)
+    whole = Condition("all", {"recoder": SURPRISAL})
+    return _sweep("layers", scale, about, (BASELINE, whole, *conditions), size, base(scale, size))
 
 
 def _gated_tests(size: Size) -> Iterator[Evaluation]:
@@ -78,13 +80,15 @@ def _gated_tests(size: Size) -> Iterator[Evaluation]:
         yield Evaluation(name=name, recoder=SURPRISAL.model_copy(update={"gate": gate}))
 
 
-def _sweep(name: str, scale: Scale, about: str, conditions: tuple[Condition, ...], size: Size) -> Sweep:
+def _sweep(
+    name: str, scale: Scale, about: str, conditions: tuple[Condition, ...], size: Size, config: LmConfig
+) -> Sweep:
     whole = f"lm.{name}" + ("_laptop" if scale == "laptop" else "")
     return Sweep(
         name=sized_name(whole, size),
         description=about + (" A small model on a part of WikiText-2." if scale == "laptop" else ""),
         trainable="trainables.lm.train",
-        base=base(scale, size),
+        base=config,
         conditions=conditions,
         objectives=OBJECTIVES,
         seeds=(1,) if size == "smoke" else (1, 2, 3, 4, 5),
