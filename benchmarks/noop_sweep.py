@@ -1,7 +1,8 @@
 """Sweeps whose replicates do nothing."""
 
 from benchmarks.noop import NoopConfig
-from search_spaces.sweep import Condition, Objective, Resources, Sweep
+from search_spaces.resources import Resources
+from search_spaces.sweep import Condition, Objective, Sweep
 
 
 def noops(name: str, num_conditions: int, num_seeds: int, num_workers: int) -> Sweep:

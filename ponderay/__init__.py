@@ -31,12 +31,12 @@ from typing import TYPE_CHECKING, Any
 
 import orchestrator  # noqa: F401  finds our own packages, whatever folders of the same names the user has
 from search_spaces.distributions import Choice, Exponential, Integer, Real
+from search_spaces.resources import Resources
 from search_spaces.sweep import (
     Condition,
     Constraint,
     Objective,
     Prerequisite,
-    Resources,
     Search,
     Sequential,
     Sweep,

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
+from search_spaces.resources import Resources
 from search_spaces.size import Size, sized_name
-from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Sweep
+from search_spaces.sweep import Condition, Objective, Prerequisite, Sweep
 from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Random, Surprisal
 from trainables.asr.macs import plain_width
 

@@ -17,7 +17,8 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Real
-from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
+from search_spaces.resources import Resources
+from search_spaces.sweep import Condition, Objective, Prerequisite, Search, Sweep
 from trainables.errors import InputError
 
 Kind = Literal["listed", "searched", "elastic", "small"]

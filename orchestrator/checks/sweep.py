@@ -20,8 +20,9 @@ from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import damage as tracking_damage
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.load import load_study
+from search_spaces.resources import Resources
 from search_spaces.size import size_of
-from search_spaces.sweep import Condition, Resources, Sweep
+from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 
 LEVEL: Final = 0.05

@@ -21,7 +21,7 @@ from orchestrator.cluster.address import names_cluster
 from orchestrator.cluster.ray_internals import DESCRIPTION
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.scheduler import Scheduler
-from search_spaces.sweep import ResolvedResources
+from search_spaces.resources import ResolvedResources
 
 LOOK_S: Final = 1.0
 JOIN_S: Final = 30.0

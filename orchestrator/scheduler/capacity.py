@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.scheduler.task import Task
-from search_spaces.sweep import ResolvedResources
+from search_spaces.resources import ResolvedResources
 
 
 @dataclass(frozen=True)

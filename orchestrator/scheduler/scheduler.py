@@ -22,7 +22,7 @@ from orchestrator.scheduler.task import Task, TaskList, folder_of
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import StoreLease
 from orchestrator.worker.work import Work
-from search_spaces.sweep import ResolvedResources
+from search_spaces.resources import ResolvedResources
 
 RESULTS: Final = ("metrics", "evaluation", "state")
 """Records that only a worker that gets on writes."""

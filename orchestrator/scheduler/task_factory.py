@@ -11,7 +11,8 @@ from orchestrator.worker.code_version import code_version
 from orchestrator.worker.contract import check_contract
 from orchestrator.worker.trainable import load
 from orchestrator.worker.work import Work, config_type, evaluation_ids
-from search_spaces.sweep import Condition, Prerequisite, ResolvedResources, Sweep
+from search_spaces.resources import ResolvedResources
+from search_spaces.sweep import Condition, Prerequisite, Sweep
 from trainables.config import AnyConfig, as_json, content_hash, with_value
 from trainables.importing import root_of
 

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict
 
 from orchestrator.worker.trainable import Trainable, load
-from search_spaces.sweep import ResolvedResources
+from search_spaces.resources import ResolvedResources
 from trainables.config import AnyConfig, content_hash, from_values
 from trainables.errors import InputError
 

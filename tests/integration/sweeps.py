@@ -12,7 +12,8 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.results.outcome import Outcome
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Real
-from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
+from search_spaces.resources import Resources
+from search_spaces.sweep import Condition, Objective, Prerequisite, Search, Sweep
 from tests.integration.tiny import TinyConfig
 
 REFUSED = 3

@@ -10,7 +10,8 @@ from scipy.stats import ttest_ind
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from search_spaces.sweep import Condition, Objective, Resources, Sweep
+from search_spaces.resources import Resources
+from search_spaces.sweep import Condition, Objective, Sweep
 from tests.integration.sweeps import run_quietly
 from tests.orchestrator.recorded import empty_store
 

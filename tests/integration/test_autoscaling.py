@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from orchestrator.scheduler.capacity import Capacity
-from search_spaces.sweep import ResolvedResources, Resources
+from search_spaces.resources import ResolvedResources, Resources
 from tests.waiting import until
 
 

@@ -23,7 +23,8 @@ from orchestrator.forecast.remaining_work import look
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.machine.network import free_port
 from orchestrator.scheduler.task_factory import TaskFactory
-from search_spaces.sweep import Condition, Resources
+from search_spaces.resources import Resources
+from search_spaces.sweep import Condition
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import statuses
 from tests.integration.tiny import TinyEvaluation

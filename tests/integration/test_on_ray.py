@@ -16,7 +16,8 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
-from search_spaces.sweep import Condition, Objective, Resources
+from search_spaces.resources import Resources
+from search_spaces.sweep import Condition, Objective
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_damaged_journals import stop_in_the_last_step
 from tests.integration.test_without_ray import starts, statuses

@@ -10,7 +10,8 @@ from mlflow import MlflowClient
 from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.client import Tracking
 from search_spaces.asr_conditions import AUTOREGRESSIVE, OBJECTIVES
-from search_spaces.sweep import Objective, Resources
+from search_spaces.resources import Resources
+from search_spaces.sweep import Objective
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_on_ray import run_with_ray
 from tests.integration.test_without_ray import starts

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.sweep import Condition, Resources
+from search_spaces.resources import Resources
+from search_spaces.sweep import Condition
 from tests.integration.sweeps import tiny
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,9 @@ import pytest
 from search_spaces.asr_laptop import demo
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
+from search_spaces.resources import ResolvedResources, Resources
 from search_spaces.settings import declared_name, name_with
-from search_spaces.sweep import Condition, ResolvedResources, Resources, Search, Sequential, grid
+from search_spaces.sweep import Condition, Search, Sequential, grid
 from trainables.asr.config import AsrConfig, Random, Surprisal
 from trainables.asr.data.config import LibriSpeech
 from trainables.errors import InputError

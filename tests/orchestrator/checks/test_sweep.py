@@ -18,7 +18,8 @@ from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import store
 from search_spaces.distributions import Integer, Real
-from search_spaces.sweep import Condition, Objective, Prerequisite, Resources, Search, Sweep
+from search_spaces.resources import Resources
+from search_spaces.sweep import Condition, Objective, Prerequisite, Search, Sweep
 from tests.integration import tiny as tiny_trainable
 from trainables.errors import InputError
 

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.cli.main import main
 from orchestrator.cli.options import parse
 from search_spaces.asr_laptop import demo
-from search_spaces.sweep import Resources
+from search_spaces.resources import Resources
 from trainables.errors import InputError
 
 

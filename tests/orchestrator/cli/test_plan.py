@@ -20,7 +20,8 @@ from orchestrator.forecast.summary import describe
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.worker.execute import execute
-from search_spaces.sweep import Objective, Resources, Sequential, Sweep
+from search_spaces.resources import Resources
+from search_spaces.sweep import Objective, Sequential, Sweep
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.tiny import TinyEvaluation
 from trainables.errors import InputError

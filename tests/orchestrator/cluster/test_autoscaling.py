@@ -8,7 +8,7 @@ import yaml
 from orchestrator.cluster.autoscaling import GrowingCapacity, addable, bundles, unplaced
 from orchestrator.console.errors import RefusedError
 from orchestrator.scheduler.capacity import Capacity, check_capacity
-from search_spaces.sweep import Resources
+from search_spaces.resources import Resources
 
 DESCRIPTION = {
     "max_workers": 4,

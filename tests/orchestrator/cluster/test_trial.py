@@ -10,7 +10,7 @@ import pytest
 from orchestrator.machine.shared_folder_check import ensure_mark
 from orchestrator.worker.code_version import code_version
 from orchestrator.worker.work import Work
-from search_spaces.sweep import Resources
+from search_spaces.resources import Resources
 from tests.trainables.processes import in_one_and_two, process_group
 
 TRAINABLE = "tests.integration.tiny"

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.scheduler.capacity import Capacity, check_capacity, fits
-from search_spaces.sweep import ResolvedResources, Resources
+from search_spaces.resources import ResolvedResources, Resources
 
 TWO_CPUS = Capacity(2, 0)
 
