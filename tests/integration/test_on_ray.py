@@ -35,6 +35,7 @@ def by_condition(outcome):
     return {(r.condition, r.seed): (r.state, dict(r.metrics)) for r in outcome.replicates}
 
 
+@pytest.mark.slow
 def test_trial_train_workers_and_no_ray_give_the_same_digits():
     conditions = (
         Condition("in the trial", {"first.level": 0.5}),

@@ -134,7 +134,9 @@ INTERRUPTIONS = {
 }
 
 
-@pytest.mark.parametrize("point", INTERRUPTIONS)
+@pytest.mark.parametrize(
+    "point", [pytest.param(one, marks=() if one == "after_a_decision" else pytest.mark.slow) for one in INTERRUPTIONS]
+)
 def test_an_interrupted_search_ends_as_one_that_was_not(workplace, monkeypatch, point):
     """At every call of the method the driver is killed, with nothing more written into MLflow, and another goes on.
 
