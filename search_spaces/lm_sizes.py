@@ -37,7 +37,7 @@ BRIEF: Final[Mapping[str, int]] = {
     "data.num_test_tokens": 20_000,
     "training.num_epochs": 2,
 }
-"""A test that reads one word after the other takes 300 to 700 in a second."""
+"""Of `brief`: a test that adapts reads one word after the other, 300 to 700 in a second."""
 
 DROPOUT: Final = {"baseline": 0.2, "surprisal": 0.169, "others": 0.155}
 """Of the released models."""

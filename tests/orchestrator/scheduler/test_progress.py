@@ -2,16 +2,9 @@
 
 import re
 
-import pytest
-
 from orchestrator.scheduler.progress import ProgressView
 from tests.orchestrator.scheduler.progress_parts import Clock, lines_of, log_view, metrics, shown_on_screen, terminal
 from tests.waiting import until
-
-
-@pytest.fixture(autouse=True)
-def only_tests_tick(monkeypatch):
-    monkeypatch.setattr("orchestrator.scheduler.progress.REFRESH_S", 3600.0)
 
 
 def test_a_log_tells_start_retry_note_and_end_with_error_and_duration():

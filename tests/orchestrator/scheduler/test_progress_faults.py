@@ -10,11 +10,6 @@ from orchestrator.scheduler.progress import ProgressView
 from tests.orchestrator.scheduler.progress_parts import Clock, lines_of, log_view, metrics, shown_on_screen, terminal
 
 
-@pytest.fixture(autouse=True)
-def only_tests_tick(monkeypatch):
-    monkeypatch.setattr("orchestrator.scheduler.progress.REFRESH_S", 3600.0)
-
-
 def test_a_signal_handler_may_add_a_note_while_its_thread_is_in_the_view():
     file, clock = io.StringIO(), Clock()
 
