@@ -71,8 +71,8 @@ def _fixed_updates(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
 def _halting(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
     """ACT, PonderNet, fixed numbers of updates and exit by confidence, each with the same network."""
     base = _extrapolating(task.base(scale, size))
-    if size == "full" and scale == "laptop" and isinstance(base.data, Parity):
-        for path, value in GRU.items():
+    if size == "full" and scale == "laptop":
+        for path, value in (GRU if isinstance(base.data, Parity) else _half_as_long(base)).items():
             base = base.with_value(path, value)
     tests, most = base.evaluations, MOST_UPDATES[scale]
     taus, lambdas, counts = ((1e-3,), (0.2,), (1, 2)) if size == "smoke" else ((1e-3, 1e-2), (0.2, 0.4), (1, 2, 5, 10))
@@ -93,6 +93,11 @@ def _halting(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
     error, updates = task.objectives()
     # an update costs more where each is read out, so the cost is not their number
     return _sweep(name, about, task, size, base, conditions, (error, Objective("macs_per_sequence"), updates))
+
+
+def _half_as_long(base: ActConfig) -> Mapping[str, object]:
+    """Nine ways of halting, most of them with ten updates a step, take half of the iterations of the time penalties."""
+    return {f"training.{name}": getattr(base.training, name) // 2 for name in ("num_iterations", "report_every")}
 
 
 def _extrapolating(base: ActConfig) -> ActConfig:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from routed_bytes.byte_model import NUM_BYTES
-from routed_bytes.config import ByRate, Learned, RoutedBytes, TopK
+from routed_bytes.config import Always, ByRate, Learned, RoutedBytes, TopK
 from trainables.conditional.top_k import router_macs
 from trainables.cost import causal_attention_macs, linear_macs
 
@@ -47,6 +47,13 @@ def training_macs_per_token(config: RoutedBytes, big_share: float) -> float:
         one = costs(config)
         return one.fixed + config.model.num_layers * (one.big + one.small)
     return macs_per_token(config, big_share)
+
+
+def plain_width(config: RoutedBytes, rate: float) -> int:
+    """Hidden units of one network for all bytes that costs what `config` does where `rate` of its choices are big."""
+    plain = costs(config.model_copy(update={"controller": Always(kind="always_big")}))
+    one_unit = config.model.num_layers * 2 * linear_macs(config.model.width, 1)
+    return round((macs_per_token(config, rate) - plain.fixed) / one_unit)
 
 
 def asks_byte_model(config: RoutedBytes) -> bool:

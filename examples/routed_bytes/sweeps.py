@@ -4,6 +4,7 @@ ponderay run routed_bytes.sweeps:laptop
 """
 
 from ponderay import Condition, Objective, Prerequisite, Sweep
+from routed_bytes import cost
 from routed_bytes.config import (
     Always,
     ByRate,
@@ -47,7 +48,10 @@ def _sweep(name: str, base: RoutedBytes, size: str) -> Sweep:
         description="Bytes that take a big feed-forward network: by surprisal, entropy, gate, top-k or at random.",
         trainable="routed_bytes.train",
         base=base,
-        conditions=tuple(Condition(name, {"controller": one}) for name, one in _controllers(size).items()),
+        conditions=(
+            *(Condition(name, {"controller": one}) for name, one in _controllers(size).items()),
+            *(_plain(base, rate) for rate in _rates(size)),
+        ),
         objectives=(Objective("bits_per_byte"), Objective("macs_per_token")),
         seeds=(1, 2) if size == "smoke" else (1, 2, 3, 4, 5),
         reference="random_25",
@@ -58,8 +62,19 @@ def _sweep(name: str, base: RoutedBytes, size: str) -> Sweep:
 def _controllers(size: str) -> dict[str, Controller]:
     """By name; the number is the rate in percent."""
     found: dict[str, Controller] = {kind: Always(kind=kind) for kind in ("always_small", "always_big")}
-    for rate in (0.25,) if size == "smoke" else (0.25, 0.5):
+    for rate in _rates(size):
         percent = f"{100 * rate:.0f}"
         found |= {f"{kind}_{percent}": ByRate(kind=kind, rate=rate) for kind in ("random", "surprisal", "entropy")}
         found |= {f"learned_{percent}": Learned(rate=rate), f"top_k_{percent}": TopK(rate=rate)}
     return found
+
+
+def _rates(size: str) -> tuple[float, ...]:
+    return (0.25,) if size == "smoke" else (0.25, 0.5)
+
+
+def _plain(base: RoutedBytes, rate: float) -> Condition:
+    """One network for all bytes, of the width with which it costs what routing by surprisal does."""
+    routed = base.model_copy(update={"controller": ByRate(kind="surprisal", rate=rate)})
+    width = cost.plain_width(routed, rate)
+    return Condition(f"plain_{100 * rate:.0f}", {"controller": Always(kind="always_big"), "model.big_width": width})

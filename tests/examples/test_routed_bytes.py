@@ -37,7 +37,16 @@ def predicted(model, read):
 
 
 def test_all_ways_of_choosing_are_there():
-    kinds = ["always_small", "always_big", "random_25", "surprisal_25", "entropy_25", "learned_25", "top_k_25"]
+    kinds = [
+        "always_small",
+        "always_big",
+        "random_25",
+        "surprisal_25",
+        "entropy_25",
+        "learned_25",
+        "top_k_25",
+        "plain_25",
+    ]
     assert kinds == CONDITIONS
     for sweep in (SMOKE, laptop("full"), gpu("smoke"), gpu("full")):
         check_contract(sweep)
@@ -45,7 +54,8 @@ def test_all_ways_of_choosing_are_there():
         by_rate = {
             f"{kind}_{rate}" for kind in ("random", "surprisal", "entropy", "learned", "top_k") for rate in (25, 50)
         }
-        assert {one.name for one in sweep.conditions} == {"always_small", "always_big"} | by_rate
+        fixed = {"always_small", "always_big", "plain_25", "plain_50"}
+        assert {one.name for one in sweep.conditions} == fixed | by_rate
         assert [one.metric for one in sweep.objectives] == ["bits_per_byte", "macs_per_token"]
         assert len(sweep.seeds) == 5
 
@@ -74,8 +84,25 @@ def test_counted_is_what_ran(name, is_training):
     later = config.model.num_layers * config.model.width * (config.model.context - 1)
     counted = cost.training_macs_per_token if is_training else cost.macs_per_token
     assert macs.total == pytest.approx(read.numel() * (counted(config, big_share) + later), rel=1e-12)
-    if not name.startswith("always"):
+    if not name.startswith(("always", "plain")):
         assert 0 < big_share < 1
+
+
+@pytest.mark.parametrize("sweep", [SMOKE, laptop("full"), gpu("full")])
+def test_a_plain_network_costs_what_surprisal_does_at_its_rate(sweep):
+    plain = {one.name.removeprefix("plain_"): one for one in sweep.conditions if one.name.startswith("plain")}
+    assert plain
+    for percent, condition in plain.items():
+        routed = sweep.config(sweep.condition(f"surprisal_{percent}"), 1)
+        there = cost.macs_per_token(sweep.config(condition, 1), 1.0)
+        assert there == pytest.approx(cost.macs_per_token(routed, int(percent) / 100), rel=0.01)
+
+
+def test_what_is_passed_straight_through_trains_gates_alone():
+    _, model, read = built("learned_25")
+    predicted(model, read).penalty.backward()
+    trained = {part for part, one in model.named_parameters() if one.grad is not None and one.grad.any()}
+    assert trained == {f"layers.{i}.feed_forward.gate.{part}" for i in range(2) for part in ("weight", "bias")}
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
@@ -186,7 +213,8 @@ def test_all_conditions_of_a_seed_begin_with_equal_weights_and_read_equal_batche
     for name, (weights, read) in found.items():
         assert torch.equal(read, batches), name
         for part, one in shared.items():
-            assert part == "threshold" or torch.equal(weights[part], one), (name, part)
+            own = part == "threshold" or (name == "plain_25" and ".big." in part)
+            assert own or torch.equal(weights[part], one), (name, part)
 
 
 @pytest.mark.parametrize("name", ["random_25", "surprisal_25", "learned_25", "top_k_25"])

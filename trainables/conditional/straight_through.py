@@ -1,5 +1,7 @@
 """A gate that decides hard and learns by a straight-through gradient, and penalties that hold its usage.
 
+What is passed straight through is no gradient of the loss: detach what the gate reads, and it trains the gate alone.
+
 >>> import torch
 >>> from torch import nn
 >>> from trainables.conditional.route import mix
