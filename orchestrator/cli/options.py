@@ -11,7 +11,10 @@ from search_spaces.bounds import MOST_SEEDS
 from trainables.errors import InputError, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from orchestrator.environment.settings import Settings
+    from orchestrator.report.bundle.join import Part
     from orchestrator.results.question import Question
     from orchestrator.results.study import Study
     from search_spaces.sweep import Sweep
@@ -188,19 +191,33 @@ def load_shown(sweep: "Sweep", settings: "Settings", where: list[str] | None) ->
 
 
 def ask(
-    sweep: "Sweep", settings: "Settings", where: list[str] | None, reference: str | None
+    sweep: "Sweep",
+    settings: "Settings",
+    where: list[str] | None,
+    reference: str | None,
+    parts: "Sequence[Part]" = (),
 ) -> "tuple[Study, Question]":
-    """What is shown of the sweep's study, and what the sweep asks of it.
+    """What is shown of the sweep's study, with what ran elsewhere, and what the sweep asks of it.
 
     Raises:
-        InputError: as `load_shown`, or if `reference` is no condition that is shown.
+        InputError: as `load_shown`, if `reference` is no condition that is shown, or for filters of parts.
     """
     from orchestrator.results.question import Question
     from orchestrator.tracking.load import load_configs_if_run
 
-    study, shown_note = load_shown(sweep, settings, where)
-    question = Question.of_study(sweep, study, lambda: load_configs_if_run(sweep.name, settings), reference)
-    return study, replace(question, shown_note=shown_note)
+    if parts and where:
+        raise InputError("--where filters what this store holds; leave it out, or leave --with out.")
+
+    def question_of(study: "Study") -> Question:
+        return Question.of_study(sweep, study, lambda: load_configs_if_run(sweep.name, settings), reference)
+
+    own, note = load_shown(sweep, settings, where)
+    if not parts:
+        return own, replace(question_of(own), shown_note=note)
+    from orchestrator.report.bundle.join import join_questions, join_studies
+
+    study, note = join_studies(own, parts)
+    return study, replace(join_questions(question_of(study), own, parts), shown_note=note)
 
 
 def _parse_resources(resources: list[str] | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
     from orchestrator.report.analysis_figures import AnalysisFigure
     from orchestrator.report.answers import Answers
+    from orchestrator.report.bundle.join import Part
     from orchestrator.results.importance import Importance
     from orchestrator.results.provenance import StudyProvenance
     from orchestrator.results.study import Study
@@ -39,6 +40,14 @@ def report(
     output: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="The folder for the files; default: runs/reports/SWEEP.")
     ] = None,
+    with_bundles: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--with",
+            metavar="FILE",
+            help="Also the replicates of this bundle of the same sweep, which ran elsewhere; may be repeated.",
+        ),
+    ] = None,
     bundle: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write one zip with all raw values, which `ponderay verify` checks."),
@@ -55,6 +64,7 @@ def report(
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.answer_tables import tables
+    from orchestrator.report.bundle.join import read_part
     from orchestrator.report.bundle.write import write_bundle, write_files
     from orchestrator.report.importance_table import importance_table
     from orchestrator.tracking.sweep_run import store_report
@@ -62,9 +72,10 @@ def report(
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     folder = output or settings.reports(sweep.name)
     _check_places(output, bundle)
-    answers = _answers(sweep, settings, where, reference)
+    parts = [read_part(file, sweep) for file in with_bundles or ()]
+    answers = _answers(sweep, settings, where, reference, parts)
     importance = _importance(sweep, settings)
-    page, provenance = _page(answers, importance, settings)
+    page, provenance = _page(answers, importance, settings, parts)
     with spinner("Writing page and tables"), _writing(folder):
         found = tables(answers)
         more = (importance_table(importance),) if importance and importance.parameters else ()
@@ -93,11 +104,13 @@ def _check_places(output: Path | None, bundle: Path | None) -> None:
             raise InputError(f"--bundle must be a file, but {bundle} is a folder; name a file in it, such as it.zip.")
 
 
-def _answers(sweep: "Sweep", settings: "Settings", where: list[str] | None, reference: str | None) -> "Answers":
+def _answers(
+    sweep: "Sweep", settings: "Settings", where: list[str] | None, reference: str | None, parts: "Sequence[Part]"
+) -> "Answers":
     with spinner(f"Reading {sweep.name}"):
         from orchestrator.report.answers import answer
 
-        recorded, question = ask(sweep, settings, where, reference)
+        recorded, question = ask(sweep, settings, where, reference, parts)
         study = _redacted(recorded)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
@@ -124,7 +137,10 @@ def _importance(sweep: "Sweep", settings: "Settings") -> "Importance | None":
         return importance(sweep.name, [objective.metric for objective in sweep.objectives], settings)
 
 
-def _page(answers: "Answers", importance: "Importance | None", settings: "Settings") -> tuple[str, "StudyProvenance"]:
+def _page(
+    answers: "Answers", importance: "Importance | None", settings: "Settings", parts: "Sequence[Part]"
+) -> tuple[str, "StudyProvenance"]:
+    from orchestrator.report.bundle.join import join_provenance
     from orchestrator.report.page import render
     from orchestrator.report.shown import curve_conditions, shown_points
     from orchestrator.results.provenance import with_short_diffs
@@ -137,7 +153,7 @@ def _page(answers: "Answers", importance: "Importance | None", settings: "Settin
         points = answers.front.points
         shown = [points[i].condition for i in shown_points(answers.front)]
         curves = read_curves(runs, curve_conditions(answers.front))
-        provenance = read_provenance(runs, answers.study, shown)
+        provenance = join_provenance(read_provenance(runs, answers.study, shown), parts)
     with spinner("Drawing"):
         figures = _analysis_figures(answers.study.sweep, runs, settings)
         page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance, figures)

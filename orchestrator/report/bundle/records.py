@@ -5,6 +5,7 @@ Numbers that JSON does not know are the texts "NaN", "Infinity" and "-Infinity".
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final, TypeVar
 
@@ -58,6 +59,18 @@ def provenance_json(provenance: StudyProvenance) -> bytes:
     content = asdict(provenance)
     del content["diffs"]
     return (_text(content, indent=1) + "\n").encode()
+
+
+def read_provenance(content: bytes, diffs: Mapping[str, str]) -> StudyProvenance:
+    """The provenance that `provenance_json` was given, with its diffs.
+
+    Raises:
+        InputError: if it is none.
+    """
+    parsed = parse(content, "provenance.json")
+    if not isinstance(parsed, dict):
+        raise InputError("provenance.json must be an object.")
+    return validated(StudyProvenance, {**parsed, "diffs": diffs}, "provenance.json")
 
 
 def parse(content: bytes, name: str) -> Any:

@@ -90,7 +90,7 @@ def verify(file: Path) -> Verification:
         claims = table_member(claim_table(question.sweep, ()))
         made = {name: table for name, table in made.items() if name != claims}
         written = {name: content for name, content in written.items() if name != claims}
-    found = [*_changed_members(manifest, members), *_differences(made, written)]
+    found = [*changed_members(manifest, members), *_differences(made, written)]
     differences = [one for one in found if one.column not in PROSE]
     here = versions()
     others = {name: (there, here.get(name, "none")) for name, there in manifest.written_by.items()}
@@ -130,7 +130,8 @@ def _check_names(file: Path, manifest: Manifest, study: Study, question: Questio
         raise InputError(f"{file} must have names that can be printed, but has {strange[0]!r}.")
 
 
-def _changed_members(manifest: Manifest, members: Mapping[str, bytes]) -> Iterator[Difference]:
+def changed_members(manifest: Manifest, members: Mapping[str, bytes]) -> Iterator[Difference]:
+    """Members that are not as the manifest says."""
     for name, content in sorted(members.items()):
         written, found = manifest.members[name], member_of(content)
         if written != found:

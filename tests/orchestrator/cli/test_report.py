@@ -56,10 +56,14 @@ def stored(recorded, monkeypatch):
 
 def call(*arguments):
     """The outcome of a command line, as a user types it."""
+    return CliRunner().invoke(_app(), [str(argument) for argument in arguments])
+
+
+def _app():
     app = typer.Typer()
     app.command()(report)
     app.command()(verify)
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return app
 
 
 def test_analyses_that_were_drawn_elsewhere_are_shown_from_the_store(recorded, tmp_path):
@@ -339,3 +343,21 @@ def test_conditions_that_were_run_with_other_settings_are_asked_for_as_they_were
         assert {row["b"] for row in found["comparisons"]} == {"random,training.num_epochs=3"}
     other = json.loads(call("report", "asr.demo", "--set", "training.num_epochs=4", "--format", "json").stdout)
     assert other["comparisons"] == []
+
+
+def test_replicates_of_another_machine_are_reported_with_ours(stored, monkeypatch, tmp_path):
+    there, joined = tmp_path / "there.zip", tmp_path / "joined.zip"
+    assert call("report", "asr.demo", "--bundle", there).exit_code == 0
+    monkeypatch.setenv("PONDERAY_RUNS", str(tmp_path / "elsewhere"))
+    here = Store(tmp_path / "elsewhere" / "mlflow.db")
+    metrics = small_study().of("random")[0].metrics
+    for revision, (condition, seed) in enumerate([("random", 4), ("always_small", 1)], 1):
+        here.write([replicate(condition, seed, metrics=metrics)], revision)
+    found = call("report", "asr.demo", "--with", there, "--bundle", joined)
+    assert found.exit_code == 0, found
+    assert "Replicates from there.zip: 9." in found.stdout
+    raw = json.loads(zipfile.ZipFile(joined).read("study.json"))["replicates"]
+    assert len({(one["condition"], one["seed"]) for one in raw}) == len(raw) == 11
+    assert call("verify", joined).exit_code == 0
+    refused = call("report", "asr.demo", "--with", there, "--where", "seed=1")
+    assert isinstance(refused.exception, InputError) and "--where filters" in str(refused.exception)

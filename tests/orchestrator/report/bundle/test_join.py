@@ -1,0 +1,125 @@
+"""Bundles beside a study: each replicate once, the complete one first, and nothing of another sweep or setting."""
+
+import json
+import zipfile
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.report.answer_tables import tables
+from orchestrator.report.answers import answer
+from orchestrator.report.bundle.join import join_provenance, join_questions, join_studies, read_part
+from orchestrator.report.bundle.write import write_bundle
+from orchestrator.report.table import to_csv
+from orchestrator.results.question import Question
+from orchestrator.results.study import Study
+from search_spaces.find import find_sweep
+from tests.orchestrator.recorded import replicate
+from tests.orchestrator.report.studies import PROVENANCE
+from trainables.errors import InputError
+
+SWEEP = find_sweep("asr.demo", False)
+QUESTION = Question.of(SWEEP)
+
+
+def bundle(folder, replicates, question=QUESTION, provenance=PROVENANCE, name="there.zip"):
+    answers = answer(Study(question.sweep, tuple(replicates)), question)
+    write_bundle(folder / name, answers, tables(answers), provenance, "<html></html>")
+    return folder / name
+
+
+def part(folder, replicates, **changes):
+    return read_part(bundle(folder, replicates, **changes), SWEEP)
+
+
+def runs(study):
+    return {(one.condition, one.seed): (one.state, one.metrics.get("per@e")) for one in study.replicates}
+
+
+def one(condition, seed, per=0.25, **changes):
+    return replicate(condition, seed, metrics={"per@e": per, "macs_per_frame@e": 1e6}, **changes)
+
+
+def test_replicates_of_all_stand_once_in_the_order_of_the_sweep(tmp_path):
+    here = Study("asr.demo", (one("random", 1, 0.5), one("always_big", 1, 0.2)))
+    there = part(tmp_path, [one("surprisal", 1, 0.3), one("random", 2, 0.4)])
+    found, note = join_studies(here, [there])
+    expected = [("surprisal", 1), ("random", 1), ("random", 2), ("always_big", 1)]
+    assert [(one.condition, one.seed) for one in found.replicates] == expected
+    assert note == "Replicates from there.zip: 2."
+
+
+def test_a_complete_replicate_counts_and_of_two_the_one_that_was_here(tmp_path):
+    unfinished = [replace(one("random", seed), state="stopped", metrics={}) for seed in (1, 2)]
+    here = Study("asr.demo", (one("random", 1, 0.5), unfinished[1], one("random", 3, 0.4), one("random", 4, 0.3)))
+    there = part(tmp_path, [unfinished[0], one("random", 2, 0.6), one("random", 3, 0.7), one("random", 4, 0.3)])
+    found, note = join_studies(here, [there])
+    values = {("random", i + 1): ("complete", per) for i, per in enumerate((0.5, 0.6, 0.4, 0.3))}
+    assert runs(found) == values
+    assert note == "Replicates from there.zip: 1; 3 are known already, 2 of them with other values."
+
+
+def test_the_first_of_two_bundles_counts(tmp_path):
+    first = part(tmp_path, [one("random", 1, 0.1)], name="a.zip")
+    second = part(tmp_path, [one("random", 1, 0.2), one("surprisal", 1, 0.3)], name="b.zip")
+    found, note = join_studies(Study("asr.demo", ()), [first, second])
+    assert runs(found) == {("random", 1): ("complete", 0.1), ("surprisal", 1): ("complete", 0.3)}
+    told = "Replicates from a.zip: 1. Replicates from b.zip: 1; 1 are known already, 1 of them with other values."
+    assert note == told
+
+
+def test_answers_of_what_is_put_together_are_those_of_the_whole(tmp_path):
+    """The oracle is the study that was never apart."""
+    whole = [one(name, seed, 0.1 * seed + i) for i, name in enumerate(QUESTION.configs) for seed in (1, 2, 3)]
+    here, there = Study("asr.demo", tuple(whole[:5])), part(tmp_path, whole[5:])
+    joined, _ = join_studies(here, [there])
+    question = join_questions(Question.of_study(SWEEP, joined, dict), here, [there])
+    expected = tables(answer(Study("asr.demo", tuple(whole)), QUESTION))
+    assert [to_csv(table) for table in tables(answer(joined, question))] == [to_csv(table) for table in expected]
+
+
+def test_what_is_known_of_the_origin_of_all_is_kept(tmp_path):
+    other = replace(PROVENANCE, commits=("beef",), hosts=("host2",), configs={"surprisal": {"lr": "1"}})
+    there = part(tmp_path, [one("random", 1)], provenance=other)
+    found = join_provenance(PROVENANCE, [there])
+    assert (found.commits, found.hosts, found.devices) == (("c0ffee+", "beef"), ("host1", "host2"), ("cpu",))
+    assert found.configs == {"random": {"lr": "0.1"}, "surprisal": {"lr": "1"}}
+    assert found.diffs == PROVENANCE.diffs
+
+
+def test_conditions_that_only_a_bundle_has_keep_its_configs(tmp_path):
+    changed = {name: {**config, "data.root": "/there"} for name, config in QUESTION.configs.items()}
+    there = part(tmp_path, [one("surprisal", 1)], question=replace(QUESTION, configs=changed))
+    found = join_questions(QUESTION, Study("asr.demo", (one("random", 1),)), [there])
+    assert found.configs["surprisal"]["data.root"] == "/there"
+    assert found.configs["random"] == QUESTION.configs["random"]
+
+
+def test_other_settings_of_what_is_learnt_are_refused(tmp_path):
+    configs = {**QUESTION.configs, "random": {**QUESTION.configs["random"], "training.learning_rate": "7.0"}}
+    file = bundle(tmp_path, [one("random", 1)], replace(QUESTION, configs=configs))
+    here = QUESTION.configs["random"]["training.learning_rate"]
+    with pytest.raises(InputError, match=rf"in its condition 'random' `training.learning_rate` is 7.0, not {here}"):
+        read_part(file, SWEEP)
+
+
+def test_another_sweep_and_a_search_are_refused(tmp_path):
+    file = bundle(tmp_path, [one("random", 1)])
+    with pytest.raises(InputError, match=r"must be a bundle of asr\.demo\.smoke, but is one of asr\.demo\."):
+        read_part(file, find_sweep("asr.demo", True))
+    with pytest.raises(InputError, match="must have listed conditions"):
+        read_part(file, find_sweep("asr.laptop_search_learned", False))
+
+
+def test_what_is_not_as_the_manifest_says_is_refused(tmp_path):
+    file = bundle(tmp_path, [one("random", 1)])
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    study = json.loads(members["study.json"])
+    study["replicates"][0]["metrics"]["per@e"] = 0.01
+    members["study.json"] = json.dumps(study).encode()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(InputError, match=r"must be as its manifest says, but study\.json differs"):
+        read_part(file, SWEEP)
