@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
+import pytest
+
 from orchestrator.scheduler.capacity import Capacity
 from search_spaces.resources import ResolvedResources, Resources
 from tests.waiting import until
@@ -46,6 +48,7 @@ def groups() -> list[tuple[str, float]]:
     return sorted((group["state"], group["bundles"][0]["CPU"]) for group in found)
 
 
+@pytest.mark.slow
 def test_what_waits_is_reserved_until_it_has_its_place_and_nothing_is_left(ray_instance):
     from orchestrator.cluster.autoscaling import Demand
 

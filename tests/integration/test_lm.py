@@ -54,7 +54,7 @@ def test_a_replicate_of_every_sweep_leaves_metrics_tables_and_figures(sweep, con
 
 def test_what_adapts_is_tested_on_top_of_a_recoder_and_trains_nothing():
     """Each test of the one replicate costs more than that of the recoder alone, and tells what it chose."""
-    few = {"data.num_validation_tokens": 200, "data.num_test_tokens": 200}
+    few = {f"data.num_{part}_tokens": 1000 if part == "train" else 200 for part in ("train", "validation", "test")}
     (replicate,) = run(find_sweep("lm.equal_cost", smoke=True).only("surprisal", 1).with_values(few))
     assert replicate.state == "complete", replicate.error
     metrics = replicate.metrics
@@ -111,6 +111,7 @@ def analysed(ablation, monkeypatch):
     return analyse
 
 
+@pytest.mark.slow
 def test_the_ablation_evaluates_what_was_trained_otherwise(ablation, monkeypatch):
     monkeypatch.chdir(ablation)
     shown = invoke("pareto", "lm.ablation", "--smoke", "--format", "json")
@@ -133,6 +134,7 @@ def test_a_trained_recoder_is_tested_on_one_baseline_that_was_trained_before(abl
         assert one.metrics["macs_per_token@added"] > one.metrics["macs_per_token@baseline"]
 
 
+@pytest.mark.slow
 def test_sentences_are_read_by_every_replicate(analysed, tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("The value of the *expression is qwertz .\nif x is None :\n")
@@ -147,6 +149,7 @@ def test_sentences_are_read_by_every_replicate(analysed, tmp_path):
     assert rows[1]["bits_before"] != pytest.approx(rows[1]["bits_without"], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_recoding_at_one_word_alone_changes_the_words_behind_it_alone(analysed, tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("The value of the expression is x .\n")
@@ -156,6 +159,7 @@ def test_recoding_at_one_word_alone_changes_the_words_behind_it_alone(analysed, 
     assert [row["bits_after"] < row["bits_before"] - 1e-6 for row in rows] == [i == 2 for i in range(8)]
 
 
+@pytest.mark.slow
 def test_another_condition_stands_beside(analysed, tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("The value of it .\n")
@@ -235,6 +239,7 @@ def test_a_model_is_read_with_the_text_and_the_settings_it_was_trained_with(tmp_
         (["theorems", "--evaluation", "without"], "The theorems are about a recoder; choose a condition or an"),
     ],
 )
+@pytest.mark.slow
 def test_a_wrong_question_is_told_what_is_right(ablation, monkeypatch, options, message):
     monkeypatch.chdir(ablation)
     done = invoke("analyse", "lm.ablation", "surprisal,fixed", *options, "--smoke")
@@ -277,6 +282,7 @@ def test_a_probe_that_is_told_the_number_moves_the_verb_its_way(tmp_path):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_minimal_pairs_and_agreement_on_real_files(analysed, real_data):
     suites = [str(real_data / "syntaxgym" / f"{name}.csv") for name in ("mvrr", "npz_obj")]
     rows = analysed("suite", "--option", f"file={suites[0]}", "--option", f"file={suites[1]}")

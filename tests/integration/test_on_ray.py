@@ -94,6 +94,7 @@ def check_faults(resources):
     assert "RUNNING" not in statuses("tiny.sweep").values()
 
 
+@pytest.mark.slow
 def test_faults_fail_their_replicate_only_and_a_killed_worker_is_replaced():
     check_faults(Resources(num_workers=0))
 

@@ -72,6 +72,7 @@ def test_strangers_learn_that_it_lives_and_nothing_else(tracking_server):
     assert tracking_server.ask("GET", "/health")[0] == 200
 
 
+@pytest.mark.slow
 def test_of_all_routes_of_mlflow_a_stranger_is_let_in_to_none(tracking_server, tmp_path):
     """What a later MLflow adds is asked too."""
     command = [sys.executable, "-c", ALL_ROUTES, str(tmp_path)]
