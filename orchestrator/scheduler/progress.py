@@ -57,6 +57,7 @@ class ProgressView:
         self._first_run_s: float | None = None
         self._changed_s = self._opened_s
         self._finished = 0.0
+        self._whole_s = self._training_s = 0.0  # of the complete runs
         self._unprinted: dict[str, None] = {}
         self._line_s: dict[str, float] = {}
         self._last_step_line_s = self._opened_s - STEP_QUIET_S
@@ -175,8 +176,13 @@ class ProgressView:
         """The run of `key`, no longer in progress, or None; what it did counts as work done."""
         run = self._runs.pop(key, None)
         if run:
-            self._finished += run.gain() + (1 - run.fraction() if is_complete else 0)
-            self._changed_s = self._clock()
+            now_s = self._clock()
+            if is_complete and run.last:
+                self._whole_s += now_s - run.start[0]
+                self._training_s += run.last[0] - run.start[0]
+            done = run.gain() + 1 - run.fraction() if is_complete else self._training_share() * run.gain()
+            self._finished += done
+            self._changed_s = now_s
         self._unprinted.pop(key, None)
         self._line_s.pop(key, None)
         return run
@@ -210,7 +216,12 @@ class ProgressView:
         if self._first_run_s is None:
             return None
         num_waiting, elapsed_s = panel.count(self._states).waiting, self._changed_s - self._first_run_s
-        return panel.sweep_eta_s(num_waiting, list(self._runs.values()), self._finished, elapsed_s, self._clock())
+        runs, share = list(self._runs.values()), self._training_share()
+        return panel.sweep_eta_s(num_waiting, runs, self._finished, elapsed_s, self._clock(), share)
+
+    def _training_share(self) -> float:
+        """Of a run's time, what its steps take; as far as is known, all of it."""
+        return self._training_s / self._whole_s if self._whole_s else 1.0
 
     def _step_text(self, run: LiveRun, metrics: Mapping[str, float]) -> str:
         eta_s = run.eta_s(self._clock())

@@ -163,7 +163,12 @@ def count(states: States) -> Count:
 
 
 def sweep_eta_s(
-    num_waiting: int, runs: Sequence[LiveRun], finished: float, elapsed_s: float, now_s: float
+    num_waiting: int,
+    runs: Sequence[LiveRun],
+    finished: float,
+    elapsed_s: float,
+    now_s: float,
+    training_share: float = 1.0,
 ) -> float | None:
     """Seconds until all is done, a replicate being one unit of work; None before any work was done.
 
@@ -172,9 +177,10 @@ def sweep_eta_s(
     Args:
         finished: units done in runs that have ended.
         elapsed_s: time in which they and what is done of `runs` were done.
+        training_share: of a unit, what its steps are; the rest are evaluations.
     """
-    done = finished + sum(run.gain() for run in runs)
-    left = num_waiting + sum(1 - run.fraction() for run in runs)
+    done = finished + training_share * sum(run.gain() for run in runs)
+    left = num_waiting + sum(1 - training_share * run.fraction() for run in runs)
     if done <= 0 or elapsed_s <= 0:
         return None
     return max([left * elapsed_s / done, *(eta for run in runs if (eta := run.eta_s(now_s)) is not None)])

@@ -69,6 +69,8 @@ def test_the_eta_of_a_sweep_by_hand():
     assert sweep_eta_s(0, [resumed], 0.0, 10.0, 10.0) == pytest.approx(10.0), "a tenth done here, a tenth left"
     slow = a_run(reports=[(0.0, 1), (1000.0, 2)])
     assert sweep_eta_s(0, [slow], 99.0, 1000.0, 1000.0) == 98_000.0, "no sooner than its slowest run"
+    trained = a_run(reports=[(1.0, 50), (51.0, 100)])
+    assert sweep_eta_s(1, [trained], 1.0, 100.0, 51.0, 0.5) == 100.0, "half of it is its tests: 1.5 done, 1.5 left"
 
 
 def test_the_panel_shows_conditions_runs_front_failures_and_notes():
