@@ -52,8 +52,9 @@ class RoutedFeedForward(nn.Module):
         return route(x.flatten(0, 1), chosen.flatten(), self.small, self.big).view_as(x)
 
     def _gated(self, x: Float[Tensor, "B T H"], learned: Learned) -> Routed:
-        # what is passed straight through trains the gate alone: it is no gradient of what the gate reads
-        used = threshold(self.gate(x.detach())[..., 0])
+        # what is passed straight through trains the gate alone, for it is no gradient of what the gate reads, and by a
+        # probability, whose gradient fades where the gate is sure
+        used = threshold(self.gate(x.detach())[..., 0].sigmoid() - 0.5)
         chosen = used > 0
         if not self.training:
             return Routed(self._routed(x, chosen), chosen, x.new_zeros(()))

@@ -35,7 +35,8 @@ class _Threshold(torch.autograd.Function):
 def threshold(logits: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
     """1 where a logit is positive, else 0; its gradient is passed straight through to the logit.
 
-    The estimator of Bengio, Leonard and Courville (2013, arXiv:1308.3432), d threshold(z) / dz := 1.
+    The estimator of Bengio, Leonard and Courville (2013, arXiv:1308.3432), d threshold(z) / dz := 1. Of the logit's
+    `sigmoid() - 0.5` it decides alike, and its gradient fades where the gate is sure.
     """
     thresholded: Tensor = _Threshold.apply(logits)  # type: ignore[no-untyped-call]
     return thresholded

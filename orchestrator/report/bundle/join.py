@@ -59,10 +59,10 @@ def join_studies(study: Study, parts: Sequence[Part]) -> tuple[Study, str]:
     for part in parts:
         taken = [one for one in part.study.replicates if _counts(one, found.get((one.condition, one.seed)))]
         others = [one for one in part.study.replicates if one not in taken]
-        num_other = sum(one.metrics != found[one.condition, one.seed].metrics for one in others)
+        num_other = sum(_differs(one, found[one.condition, one.seed], part.question) for one in others)
         found |= {(one.condition, one.seed): one for one in taken}
         settings |= part.question.settings
-        said.append(_said(part, len(taken), len(others), num_other))
+        said.append(_said(part.file.name, len(taken), len(others), num_other))
     order = {name: i for i, name in enumerate(dict.fromkeys(name for part in parts for name in part.question.configs))}
     known = sorted(found.values(), key=lambda one: (order.get(one.condition, len(order)), one.condition, one.seed))
     return replace(study, replicates=tuple(known), settings=settings), " ".join(said)
@@ -87,9 +87,18 @@ def _counts(new: Replicate, known: Replicate | None) -> bool:
     return known is None or RANK[new.state] < RANK[known.state]
 
 
-def _said(part: Part, num_taken: int, num_left: int, num_other: int) -> str:
-    left = f"; {num_left:,} are known already, {num_other:,} of them with other values" if num_left else ""
-    return f"Replicates from {part.file.name}: {num_taken:,}{left}."
+def _differs(new: Replicate, known: Replicate, question: Question) -> bool:
+    """Whether two complete ones have other values of an objective; speeds always differ."""
+    names = [objective.metric for objective in question.objectives]
+    mine, other = (
+        {name: value for name, value in one.metrics.items() if name.partition("@")[0] in names} for one in (new, known)
+    )
+    return new.state == known.state == "complete" and mine != other
+
+
+def _said(name: str, num_taken: int, num_left: int, num_other: int) -> str:
+    left = f"; {num_left:,} are known already, {num_other:,} of them with other values of an objective"
+    return f"Replicates from {name}: {num_taken:,}{left if num_left else ''}."
 
 
 def _both(one: StudyProvenance, other: StudyProvenance, field: str) -> Any:

@@ -37,7 +37,7 @@ def runs(study):
 
 
 def one(condition, seed, per=0.25, **changes):
-    return replicate(condition, seed, metrics={"per@e": per, "macs_per_frame@e": 1e6}, **changes)
+    return replicate(condition, seed, **{"metrics": {"per@e": per, "macs_per_frame@e": 1e6}} | changes)
 
 
 def test_replicates_of_all_stand_once_in_the_order_of_the_sweep(tmp_path):
@@ -53,10 +53,12 @@ def test_a_complete_replicate_counts_and_of_two_the_one_that_was_here(tmp_path):
     unfinished = [replace(one("random", seed), state="stopped", metrics={}) for seed in (1, 2)]
     here = Study("asr.demo", (one("random", 1, 0.5), unfinished[1], one("random", 3, 0.4), one("random", 4, 0.3)))
     there = part(tmp_path, [unfinished[0], one("random", 2, 0.6), one("random", 3, 0.7), one("random", 4, 0.3)])
+    slower = {**here.replicates[3].metrics, "frames_per_s@e": 7.0}
+    there = replace(there, study=Study("asr.demo", (*there.study.replicates[:3], one("random", 4, metrics=slower))))
     found, note = join_studies(here, [there])
     values = {("random", i + 1): ("complete", per) for i, per in enumerate((0.5, 0.6, 0.4, 0.3))}
     assert runs(found) == values
-    assert note == "Replicates from there.zip: 1; 3 are known already, 2 of them with other values."
+    assert note == "Replicates from there.zip: 1; 3 are known already, 1 of them with other values of an objective."
 
 
 def test_the_first_of_two_bundles_counts(tmp_path):
@@ -64,8 +66,8 @@ def test_the_first_of_two_bundles_counts(tmp_path):
     second = part(tmp_path, [one("random", 1, 0.2), one("surprisal", 1, 0.3)], name="b.zip")
     found, note = join_studies(Study("asr.demo", ()), [first, second])
     assert runs(found) == {("random", 1): ("complete", 0.1), ("surprisal", 1): ("complete", 0.3)}
-    told = "Replicates from a.zip: 1. Replicates from b.zip: 1; 1 are known already, 1 of them with other values."
-    assert note == told
+    told = "Replicates from b.zip: 1; 1 are known already, 1 of them with other values of an objective."
+    assert note == f"Replicates from a.zip: 1. {told}"
 
 
 def test_answers_of_what_is_put_together_are_those_of_the_whole(tmp_path):
