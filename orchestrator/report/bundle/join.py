@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import read_provenance, read_question, read_study
-from orchestrator.report.bundle.verify import changed_members
+from orchestrator.report.bundle.verify import changed_members, check_names
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
@@ -40,13 +40,16 @@ def read_part(file: Path, sweep: Sweep) -> Part:
     manifest, members = read_bundle(file)
     if changed := list(changed_members(manifest, members)):
         raise InputError(f"{file} must be as its manifest says, but {changed[0].member} differs; `ponderay verify` it.")
-    question = read_question(members["question.json"])
+    study, question = read_study(members["study.json"]), read_question(members["question.json"])
+    check_names(file, manifest, study, question)
     if question.sweep != sweep.name:
         raise InputError(f"{file} must be a bundle of {sweep.name}, but is one of {question.sweep}.")
     _check_settings(file, question, sweep)
-    diffs = {Path(name).stem: text.decode() for name, text in members.items() if name.startswith("diffs/")}
+    diffs = {
+        Path(name).stem: text.decode(errors="replace") for name, text in members.items() if name.startswith("diffs/")
+    }
     provenance = read_provenance(members["provenance.json"], diffs)
-    return Part(file, read_study(members["study.json"]), question, provenance)
+    return Part(file, study, question, provenance)
 
 
 def join_studies(study: Study, parts: Sequence[Part]) -> tuple[Study, str]:
@@ -54,15 +57,15 @@ def join_studies(study: Study, parts: Sequence[Part]) -> tuple[Study, str]:
 
     A complete replicate counts before one that is not, then that of `study`, then that of an earlier part.
     """
-    found = {(one.condition, one.seed): one for one in study.replicates}
+    found = _by_name(study)
     settings, said = dict(study.settings), []
     for part in parts:
-        taken = [one for one in part.study.replicates if _counts(one, found.get((one.condition, one.seed)))]
-        others = [one for one in part.study.replicates if one not in taken]
-        num_other = sum(_differs(one, found[one.condition, one.seed], part.question) for one in others)
-        found |= {(one.condition, one.seed): one for one in taken}
+        theirs = _by_name(part.study)
+        taken = {name: one for name, one in theirs.items() if _counts(one, found.get(name))}
+        num_other = sum(_differs(theirs[name], found[name], part.question) for name in theirs.keys() - taken.keys())
+        found |= taken
         settings |= part.question.settings
-        said.append(_said(part.file.name, len(taken), len(others), num_other))
+        said.append(_said(part.file.name, len(taken), len(theirs) - len(taken), num_other))
     order = {name: i for i, name in enumerate(dict.fromkeys(name for part in parts for name in part.question.configs))}
     known = sorted(found.values(), key=lambda one: (order.get(one.condition, len(order)), one.condition, one.seed))
     return replace(study, replicates=tuple(known), settings=settings), " ".join(said)
@@ -81,6 +84,10 @@ def join_provenance(provenance: StudyProvenance, parts: Iterable[Part]) -> Study
         both = {field.name: _both(provenance, part.provenance, field.name) for field in fields(StudyProvenance)}
         provenance = StudyProvenance(**both)
     return provenance
+
+
+def _by_name(study: Study) -> dict[tuple[str, int], Replicate]:
+    return {(one.condition, one.seed): one for one in study.replicates}
 
 
 def _counts(new: Replicate, known: Replicate | None) -> bool:

@@ -83,7 +83,7 @@ def verify(file: Path) -> Verification:
     """
     manifest, members = read_bundle(file)
     study, question = read_study(members["study.json"]), read_question(members["question.json"])
-    _check_names(file, manifest, study, question)
+    check_names(file, manifest, study, question)
     made = {table_member(table): table for table in tables(answer(study, question))}
     written = {name: content for name, content in members.items() if name.startswith("tables/")}
     if manifest.format < WITH_CLAIMS:
@@ -106,8 +106,12 @@ def verify(file: Path) -> Verification:
     )
 
 
-def _check_names(file: Path, manifest: Manifest, study: Study, question: Question) -> None:
-    """Raises InputError where members are of several sweeps, or a name would do things to a terminal."""
+def check_names(file: Path, manifest: Manifest, study: Study, question: Question) -> None:
+    """Checks that all members are of one sweep, and that no name would do things to a terminal.
+
+    Raises:
+        InputError: where it is not so, or a condition has a seed twice.
+    """
     if not study.sweep == question.sweep == manifest.sweep:
         raise InputError(
             f"{file} must be about one sweep, but its members name {manifest.sweep!r}, {question.sweep!r} and "

@@ -125,3 +125,9 @@ def test_what_is_not_as_the_manifest_says_is_refused(tmp_path):
             archive.writestr(name, content)
     with pytest.raises(InputError, match=r"must be as its manifest says, but study\.json differs"):
         read_part(file, SWEEP)
+
+
+def test_names_that_would_do_things_to_a_terminal_are_refused(tmp_path):
+    file = bundle(tmp_path, [one("random", 1), one("\x1b[31m", 1)])
+    with pytest.raises(InputError, match="must have names that can be printed"):
+        read_part(file, SWEEP)
