@@ -1,8 +1,10 @@
-"""Tables that a note asks for: further metrics of each condition, and differences within the same replicates."""
+"""Tables that a note asks for: further metrics, differences within the same replicates, and analyses of replicates."""
 
+import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from orchestrator.report.numerals import between, decimals, estimate, fixed, signed, with_interval
@@ -12,16 +14,18 @@ from orchestrator.statistics.intervals import mean_interval
 from orchestrator.statistics.summary import summarise
 from trainables.errors import InputError
 
-ASKED: Final = re.compile(r"^\{(metrics|differences) (.+)\}$", re.MULTILINE)
-"""`{metrics NAME NAME}`, or `{differences CONDITION NAME against CONDITION NAME; ...}`, in a line of its own."""
+ASKED: Final = re.compile(r"^\{(metrics|differences|analysis) (.+)\}$", re.MULTILINE)
+"""`{metrics NAME NAME}`, `{differences CONDITION NAME against CONDITION NAME; ...}` or `{analysis FILE}`, in a line."""
 
 
-def asked_table(study: Study, kind: str, asked: str) -> Table:
-    """What a line of a note asks for.
+def asked_table(study: Study, kind: str, asked: str, folder: Path) -> Table:
+    """What a line of a note in `folder` asks for.
 
     Raises:
         InputError: if no complete replicate has one of the metrics.
     """
+    if kind == "analysis":
+        return analysis_table(folder / asked)
     return metric_table(study, asked.split()) if kind == "metrics" else difference_table(study, asked.split("; "))
 
 
@@ -49,6 +53,24 @@ def difference_table(study: Study, pairs: Sequence[str]) -> Table:
     headings = ("what", "against", "difference", INTERVAL, "least to most, %", "n")
     columns = [Column(heading, texts, heading, i > 1) for i, (heading, texts) in enumerate(_by_column(headings, rows))]
     return _printed(f"{study.sweep}: differences, paired by seed", columns)
+
+
+def analysis_table(file: Path) -> Table:
+    """Mean, standard deviation and 95 % interval over seeds of what `ponderay analyse --each --format csv` wrote.
+
+    The columns before `seed` name a row; those behind it are measures.
+    """
+    with file.open(encoding="utf-8", newline="") as stream:
+        heading, *lines = csv.reader(stream)
+    at = heading.index("seed")
+    rows: dict[tuple[str, ...], list[list[str]]] = {}
+    for line in lines:
+        rows.setdefault(tuple(line[:at]), []).append(line)
+    columns = [Column(name, tuple(row[i] for row in rows), name, False) for i, name in enumerate(heading[:at])]
+    for place, measure in enumerate(heading[at + 1 :], at + 1):
+        columns += _metric_columns(measure, [[float(one[place]) for one in found] for found in rows.values()])
+    columns.append(Column("n", tuple(str(len(found)) for found in rows.values()), "n"))
+    return _printed(f"{file.stem}: of each replicate, over seeds", columns)
 
 
 def _counts(numbers: Sequence[int]) -> str:

@@ -130,13 +130,16 @@ def test_of_nothing_there_is_no_share():
 
 
 @pytest.mark.parametrize("asked", ["metrics err0r", "differences a error against a err0r"])
-def test_a_metric_that_is_not_there_is_told(asked):
+def test_a_metric_that_is_not_there_is_told(asked, tmp_path):
     study = of_seeds({1: {"error": 1.0}})
     with pytest.raises(InputError, match="err0r"):
-        asked_table(study, *asked.split(" ", 1))
+        asked_table(study, *asked.split(" ", 1), tmp_path)
 
 
 def test_a_note_asks_for_tables(evidence, workplace, monkeypatch):
-    (evidence / "one.md").write_text(NOTE + "\n{metrics per@greedy}\n")
+    (evidence / "one.md").write_text(NOTE + "\n{metrics per@greedy}\n\n{analysis one.bits.csv}\n")
+    (evidence / "one.bits.csv").write_text("bits,seed,updates\n1,1,1.0\n1,2,2.0\n1,3,3.0\n2,1,5.0\n")
     make(monkeypatch)
-    assert "asr.demo: per@greedy" in (workplace / "RESULTS.md").read_text()
+    page = (workplace / "RESULTS.md").read_text()
+    assert "asr.demo: per@greedy" in page
+    assert f"| 1 | 2.0 ± 1.0 | {MINUS}0.5 to 4.5 | 3 |" in page and "| 2 | 5.0 |  | 1 |" in page

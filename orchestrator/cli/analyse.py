@@ -32,6 +32,9 @@ def analyse(
     evaluation: Annotated[
         str | None, typer.Option(help="The evaluation under which each replicate is asked; default: the first one.")
     ] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="Each replicate's own numbers, by seed, in place of mean and spread.")
+    ] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="Use the small size of the sweep, SWEEP.smoke.")] = False,
     format: OutputFormat = Format.table,
 ) -> None:
@@ -42,12 +45,18 @@ def analyse(
     an option is answered with those that there are.
     """
     from orchestrator.environment.settings import read_settings
-    from orchestrator.report.analysis import Question, answer
+    from orchestrator.report.analysis import Question, answer, answer_of_each
     from orchestrator.tracking.load import load_study
 
     settings, sweep = read_settings(), find(name, smoke, None, None)
     load_study(sweep.name, settings)  # whether it has run is known before its analyses, which load torch
     question = Question.of(sweep, analysis, _parse(option))
+    if each:
+        if against:
+            raise InputError("--each gives the numbers of one condition; ask for the other one's by themselves.")
+        rows = answer_of_each(question, sweep, condition, evaluation, settings)
+        print_rows(rows, format, f"{sweep.name}, {condition}: {question.name}")
+        return
     rows = answer(question, sweep, condition, against, evaluation, settings)
     if format is not Format.table:
         print_rows(rows, format, title="")

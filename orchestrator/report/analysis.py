@@ -83,12 +83,9 @@ def answer(
     Raises:
         InputError: if the sweep has no such condition, or nothing of it is complete.
     """
-    values, other = (
-        _over_replicates(question, sweep, name, chosen, settings) if name else None
-        for name, chosen in ((condition, evaluation), (against, None))
-    )
-    assert values is not None
-    names, measures = (list(dict.fromkeys(part)) for part in ((c[:-1] for c in values), (c[-1] for c in values)))
+    _, values = _over_replicates(question, sweep, condition, evaluation, settings)
+    other = _over_replicates(question, sweep, against, None, settings)[1] if against else None
+    names, measures = _names_and_measures(values)
     tested = question.analysis.pair(question.options)
     rows, p_values = [], []
     for name in names:
@@ -108,10 +105,33 @@ def answer(
     return rows
 
 
+def answer_of_each(
+    question: Question, sweep: Sweep, condition: str, evaluation: str | None, settings: Settings
+) -> list[dict[str, Any]]:
+    """One flat record a row and replicate: the row's name, the seed, and each measure.
+
+    Raises:
+        InputError: as `answer`.
+    """
+    seeds, values = _over_replicates(question, sweep, condition, evaluation, settings)
+    names, measures = _names_and_measures(values)
+    return [
+        dict(zip(question.analysis.columns, name, strict=True))
+        | {"seed": seed}
+        | {measure: values[*name, measure][i] for measure in measures}
+        for name in names
+        for i, seed in enumerate(seeds)
+    ]
+
+
+def _names_and_measures(values: Values) -> tuple[list[tuple[Any, ...]], list[str]]:
+    return list(dict.fromkeys(cell[:-1] for cell in values)), list(dict.fromkeys(cell[-1] for cell in values))
+
+
 def _over_replicates(
     question: Question, sweep: Sweep, condition: str, evaluation: str | None, settings: Settings
-) -> Values:
-    """Every cell's numbers over the complete replicates, by seed.
+) -> tuple[list[int], Values]:
+    """The seeds of the complete replicates, and every cell's numbers over them.
 
     Raises:
         InputError: also if the replicates do not have the same cells, each with a name as the analysis says.
@@ -124,7 +144,7 @@ def _over_replicates(
         for cell, value in cells.items():
             values.setdefault(cell, []).append(value)
         _check(question, condition, seeds, values)
-    return values
+    return seeds, values
 
 
 def _check(question: Question, condition: str, seeds: Sequence[int], values: Values) -> None:
@@ -133,7 +153,7 @@ def _check(question: Question, condition: str, seeds: Sequence[int], values: Val
     wrong = next((cell for cell in values if len(cell) != len(columns) + 1), None)
     if wrong:
         raise InputError(f"{where} must name each number by {', '.join(columns)} and a measure, but has {wrong!r}.")
-    names, measures = (dict.fromkeys(part) for part in ((c[:-1] for c in values), (c[-1] for c in values)))
+    names, measures = _names_and_measures(values)
     if not values or len(values) < len(names) * len(measures):
         raise InputError(f"{where} must give each measure for each row, but some are missing.")
     if any(len(one) != len(seeds) for one in values.values()):

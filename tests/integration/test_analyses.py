@@ -166,6 +166,18 @@ def test_options_an_evaluation_and_another_condition_go_into_the_answer(analyse)
     assert found[1]["p"] == pytest.approx(expected)
 
 
+def test_each_replicate_has_rows_of_its_own(analyse):
+    found = rows(analyse("narrow", "bars", "--each", "--format", "json"))
+    assert [(row["word"], row["seed"], row["before"]) for row in found] == [
+        (word, seed, len(word) * weight)
+        for word in ("a", "bcd")
+        for seed, weight in zip(SEEDS, WEIGHTS["narrow"], strict=True)
+    ]
+    assert list(found[0]) == ["word", "is_long", "seed", "before", "after"]
+    refused = analyse("narrow", "bars", "--each", "--against", "wide")
+    assert "--each gives the numbers of one condition" in str(refused.exception)
+
+
 def test_without_measures_to_compare_there_is_no_test(analyse):
     assert all("p" not in row for row in rows(analyse("wide", "bars", "--format", "json")))
 
