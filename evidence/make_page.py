@@ -22,6 +22,7 @@ from orchestrator.report.bundle.verify import verify
 from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table
 from orchestrator.report.condition_table import condition_table
+from orchestrator.report.equal_cost_table import equal_cost_table
 from orchestrator.report.front_files import draw_front
 from orchestrator.report.table import INTERVAL, Table, to_markdown
 
@@ -30,11 +31,16 @@ PAGE = HERE.parent / "RESULTS.md"
 ANSWERS = "{answers}"
 COMPARED = {"condition", "against", "metric", "difference", INTERVAL, "p (Holm)", "answer", "n needed", "warnings"}
 CLAIMED = {"claim", "verdict", "published", "ours", "difference", INTERVAL, "margin", "p", "reason", "source"}
+NOT_AGAIN = ("Mean ± sample", "Bold:", "Smallest shown:", "Of conditions that do not cost the same")
+"""How notes begin that every table of a kind has."""
+
 HEAD = """\
 # Results
 
 Also those that one hoped to be better. `make results` makes this page from the bundles of raw replicates in
 [evidence/](evidence) and the notes beside them; `ponderay verify evidence/NAME.zip` makes the tables of a bundle again.
+Where conditions do not cost the same, "front there" is what the interpolated front of the others has at the condition's own
+cost, and P(better) that it is better than that front ([docs/statistics.md](docs/statistics.md#two-conditions)).
 """
 
 
@@ -73,7 +79,7 @@ def study(name: str) -> str:
 
 def entry(name: str, members: Mapping[str, bytes], found: Answers) -> str:
     """What a bundle says: how it was made, its front, comparisons and verdicts."""
-    shown = [condition_table(found), _narrow(comparison_table(found), COMPARED)]
+    shown = [condition_table(found), _narrow(comparison_table(found), COMPARED), equal_cost_table(found)]
     parts = [_made(name, members, found), f'<img src="evidence/{name}.png" width="640" alt="The front of {name}">\n']
     parts += [_short(to_markdown(table)) for table in shown if table.rows]
     return "\n".join([*parts, *_verdicts(found)]).rstrip()
@@ -113,7 +119,7 @@ def _narrow(table: Table, headings: Collection[str]) -> Table:
 
 def _short(text: str) -> str:
     """Without the notes that every table has."""
-    kept = [line for line in text.splitlines() if not line.startswith(("Mean ± sample", "Bold:", "Smallest shown:"))]
+    kept = [line for line in text.splitlines() if not line.startswith(NOT_AGAIN)]
     return "\n".join(line for line, after in zip(kept, [*kept[1:], ""], strict=True) if line or after) + "\n"
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -178,12 +179,14 @@ def _show(
     from orchestrator.pareto.membership import UncertainFront
     from orchestrator.report.answers import Answers
     from orchestrator.report.comparison_table import comparison_table
+    from orchestrator.report.equal_cost_table import equal_cost_sentence
     from orchestrator.report.table import to_csv
 
     no_front = UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
-    table = comparison_table(Answers(question, study, no_front, found, (), unequal))
+    table = comparison_table(Answers(question, study, no_front, found, ()))
     if format is Format.table:
-        _show_to_people(table, found)
+        sentences = tuple(map(equal_cost_sentence, unequal))
+        _show_to_people(replace(table, notes=(*sentences, *table.notes)), found)
     elif format is Format.csv:
         print(to_csv(table), end="")
     else:

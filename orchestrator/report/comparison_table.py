@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 
-from orchestrator.pareto.equal_cost import EqualCost
 from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, probability, signed, with_interval
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
@@ -110,22 +109,5 @@ def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:
         "difference seen with power 0.8. Effect g: Hedges' g. ASO ε: almost stochastic order, a bound "
         "near 0 for the better one (with so few seeds a fifth of equal conditions is below 0.5). P(better): that a "
         "replicate beats one of the reference.",
-        *map(_unequal, answers.unequal_costs),
         *(f"Warning {i}: {warning}" for i, warning in enumerate(warnings, 1)),
     )
-
-
-def _unequal(found: EqualCost) -> str:
-    """That a pair does not cost the same, and how the first stands at its own cost."""
-    share = abs(found.cost_a / found.cost_b - 1) if found.cost_b else math.inf
-    more = f"{'' if math.isinf(share) else f'{share:.1%} '}{'more' if found.cost_a > found.cost_b else 'less'}"
-    costs = f"{found.cost_metric} {found.cost_a:,.6g} against {found.cost_b:,.6g}"
-    said = f"Unequal cost: {found.a} costs {more} than {found.b} ({costs})."
-    if math.isinf(found.line):
-        none = "None of the other points costs as little" if found.num_others else "There is no other point to compare"
-        return f"{said} {none}, so there is no front at its cost."
-    at = f"the interpolated front of the other points has {found.error_metric} {found.line:.4g}"
-    chance = f"P(better than that front) = {probability(found.better)} over seeds"
-    if math.isnan(found.better):
-        chance = "over seeds it mostly costs less than all of them, so there is no P(better than that front)"
-    return f"{said} At its cost {at}, and it has {found.error:.4g}: {chance}."

@@ -12,6 +12,7 @@ from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table
 from orchestrator.report.condition_table import condition_table, reference_names
+from orchestrator.report.equal_cost_table import equal_cost_table
 from orchestrator.report.figure.curves import AREA, curve_figures, curve_metrics
 from orchestrator.report.figure.front import chance_class, front_figure
 from orchestrator.report.figure.varied import AREA as VARIED_AREA
@@ -103,6 +104,7 @@ def _front(answers: Answers) -> dict[str, Any]:
         "conditions": page_table(replace(table, notes=own_notes), "condition", rows),
         "references": reference_names(answers),
         "comparisons": page_table(comparisons, "comparison", compared),
+        "equal_cost": page_table(equal_cost_table(answers), "equal-cost"),
         "chances": [membership.on_front for membership in answers.front.memberships],
         "chance_class": chance_class,
     }

@@ -12,8 +12,7 @@ from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
 from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import read_question, read_study
-from orchestrator.report.bundle.write import Manifest, member_of, table_member, versions
-from orchestrator.report.claim_table import claim_table
+from orchestrator.report.bundle.write import Manifest, member_of, safe_name, table_member, versions
 from orchestrator.report.table import Table, to_csv
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
@@ -25,8 +24,8 @@ TOLERANCE: Final = 1e-9
 PROSE: Final = ("reason", "note", "warnings")
 """Columns of sentences: other code may word them differently without another result."""
 
-WITH_CLAIMS: Final = 3
-"""The format from which on a bundle holds all that its table of claims is made of."""
+SINCE: Final = {"claims": 3, "equal_cost": 4}
+"""The format from which on a bundle has a table, or all that it is made of."""
 
 Rows = Sequence[Sequence[str]]
 
@@ -76,7 +75,7 @@ def verify(file: Path) -> Verification:
     """What differs between the tables in a bundle and those that its raw values give with the installed code.
 
     Bundles of formats 1 and 2 do not hold the claims, or not which numbers are computed; their table of claims is
-    compared with the manifest alone.
+    compared with the manifest alone. Those of formats up to 3 have no table at equal cost.
 
     Raises:
         InputError: if it is no bundle, or its raw values cannot be read.
@@ -86,10 +85,9 @@ def verify(file: Path) -> Verification:
     check_names(file, manifest, study, question)
     made = {table_member(table): table for table in tables(answer(study, question))}
     written = {name: content for name, content in members.items() if name.startswith("tables/")}
-    if manifest.format < WITH_CLAIMS:
-        claims = table_member(claim_table(question.sweep, ()))
-        made = {name: table for name, table in made.items() if name != claims}
-        written = {name: content for name, content in written.items() if name != claims}
+    for name in (_table_name(question.sweep, kind) for kind, since in SINCE.items() if manifest.format < since):
+        made.pop(name, None)
+        written.pop(name, None)
     found = [*changed_members(manifest, members), *_differences(made, written)]
     differences = [one for one in found if one.column not in PROSE]
     here = versions()
@@ -104,6 +102,10 @@ def verify(file: Path) -> Verification:
         differences=tuple(differences),
         other_versions={name: pair for name, pair in others.items() if pair[0] != pair[1]},
     )
+
+
+def _table_name(sweep: str, kind: str) -> str:
+    return f"tables/{safe_name(f'{sweep}.{kind}')}.csv"
 
 
 def check_names(file: Path, manifest: Manifest, study: Study, question: Question) -> None:

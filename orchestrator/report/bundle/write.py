@@ -21,7 +21,7 @@ from orchestrator.results.provenance import StudyProvenance
 from orchestrator.tracking.checkout import git_commit
 from trainables.errors import InputError
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 MANIFEST: Final = "MANIFEST.json"
 MIB: Final = 1 << 20
 LIMITS: Final = {

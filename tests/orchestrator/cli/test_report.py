@@ -28,7 +28,7 @@ from tests.orchestrator.recorded import Store, replicate
 from tests.orchestrator.report.studies import small_study
 from trainables.errors import InputError
 
-KINDS = ("conditions", "comparisons", "claims", "metrics", "replicates")
+KINDS = ("conditions", "comparisons", "equal_cost", "claims", "metrics", "replicates")
 FILES = {"asr.demo.report.html"} | {f"asr.demo.{kind}.{end}" for kind in KINDS for end in ("md", "tex", "csv")}
 
 
@@ -92,7 +92,7 @@ def test_files_are_written_where_they_are_said_to_be_and_stored_in_mlflow(record
     assert {path.name for path in folder.iterdir()} == FILES
     lines = found.stdout.splitlines()
     assert "Report: runs/reports/asr.demo/asr.demo.report.html" in lines
-    assert "Tables: runs/reports/asr.demo (15 files: .md, .tex, .csv)" in lines
+    assert "Tables: runs/reports/asr.demo (18 files: .md, .tex, .csv)" in lines
     (run,) = recorded.client.search_runs([recorded.experiment_id], "tags.`ponderay.kind` = 'sweep'")
     assert {Path(file.path).name for file in recorded.client.list_artifacts(run.info.run_id, "report")} == FILES
     page = (folder / "asr.demo.report.html").read_text()
@@ -182,7 +182,7 @@ def test_json_is_whole_and_strict(stored):
         raise AssertionError(f"{constant} is no JSON")
 
     content = json.loads(found.stdout, parse_constant=refuse)
-    assert list(content) == ["sweep", "summary", "warnings", *KINDS[:3], "importance", "files", "bundle"]
+    assert list(content) == ["sweep", "summary", "warnings", *KINDS[:4], "importance", "files", "bundle"]
     assert {row["condition"] for row in content["conditions"]} == {"random", "surprisal", "always_big"}
     assert {row["p_dominates_reference"] for row in content["conditions"] if row["condition"] == "random"} == {None}
     assert len(content["comparisons"]) == 2 * 2 * 2
@@ -293,7 +293,7 @@ def test_a_bundle_that_is_whole_exits_with_0(bundle):
     assert found.exit_code == 0, found
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
     assert found.stdout.startswith(f"it.zip: asr.demo, 9 replicates; sha256 {digest}\n")
-    assert "cells of 5 tables follow from the raw values, and all " in found.stdout
+    assert "cells of 6 tables follow from the raw values, and all " in found.stdout
     content = json.loads(call("verify", bundle, "--format", "json").stdout)
     assert content["is_equal"] and content["sha256"] == digest and content["differences"] == []
 

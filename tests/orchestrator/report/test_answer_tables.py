@@ -11,7 +11,8 @@ import pytest
 from orchestrator.pareto.equal_cost import EqualCost
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.claim_table import claim_table
-from orchestrator.report.comparison_table import comparison_table
+from orchestrator.report.equal_cost_table import equal_cost_sentence, equal_cost_table
+from orchestrator.report.numerals import MINUS
 from orchestrator.report.table import Table, to_csv, to_markdown
 from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.intervals import mean_interval
@@ -40,7 +41,7 @@ def printed(table, heading):
 
 
 def test_names_and_shapes(named):
-    kinds = ("conditions", "comparisons", "claims", "metrics", "replicates")
+    kinds = ("conditions", "comparisons", "equal_cost", "claims", "metrics", "replicates")
     assert tuple(named) == tuple(f"asr.demo.{kind}" for kind in kinds)
     for table in named.values():
         assert all(len(row) == len(table.columns) for row in table.rows)
@@ -125,11 +126,32 @@ def test_comparisons(named):
         (math.inf, math.nan, 0, "There is no other point to compare, so there is no front at its cost."),
     ],
 )
-def test_points_of_unequal_cost_are_held_against_what_there_is(study, line, better, num_others, said):
-    found = EqualCost("a", "b", "per", "macs", 1.0, 2.0, 0.2, line, better, num_others)
-    notes = comparison_table(replace(answers_of(study), unequal_costs=(found,))).notes
-    (note,) = (one for one in notes if "Unequal cost" in one)
-    assert note.startswith("Unequal cost: a costs 50.0% less than b (macs 1 against 2).") and said in note
+def test_points_of_unequal_cost_are_held_against_what_there_is(line, better, num_others, said):
+    found = equal_cost_sentence(EqualCost("a", "b", "per", "macs", 1.0, 2.0, 0.2, line, better, num_others))
+    assert found.startswith("Unequal cost: a costs 50.0% less than b (macs 1 against 2).") and said in found
+
+
+def test_a_table_at_equal_cost_has_what_the_sentences_say(study):
+    pairs = [
+        EqualCost("a", "b", "per", "macs", 3000.0, 2000.0, 0.25, 0.5, 0.75, 3),
+        EqualCost("c", "b", "per", "macs", 1000.0, 2000.0, 0.75, math.inf, math.nan, 3),
+    ]
+    table = equal_cost_table(replace(answers_of(study), unequal_costs=tuple(pairs)))
+    assert [column.heading for column in table.printed] == [
+        "condition", "macs", "more, %", "per", "front there", "P(better)"
+    ]  # fmt: skip
+    rows = list(zip(*(column.texts for column in table.printed), strict=True))
+    assert rows[0] == ("a", "3,000", "+50.0", "0.2500", "0.5000", "0.75")
+    assert rows[1] == ("c", "1,000", f"{MINUS}50.0", "0.7500", "", "")
+    assert [(row["line"], row["better"], row["share_more"]) for row in records(table)] == [
+        ("0.5", "0.75", "0.5"), ("", "", "-0.5")
+    ]  # fmt: skip
+    assert "front of the others has at this cost" in table.notes[0]
+
+
+def test_without_unequal_costs_the_table_is_empty(study):
+    table = equal_cost_table(replace(answers_of(study), unequal_costs=()))
+    assert table.rows == () and table.notes == ()
 
 
 def test_a_comparison_that_cannot_decide_says_so(named):
@@ -161,7 +183,7 @@ def test_all_metrics_in_long_form(named, study):
 def test_metrics_of_an_evaluation_are_parted_from_its_name():
     replicates = [Replicate(f"a/{i}", "a", i, "complete", {"per@fixed": 0.1 * i, "epochs": 3.0}) for i in (1, 2)]
     base = answers_of(study_of(CONDITIONS))
-    metrics = tables(replace(base, study=Study("s", tuple(replicates))))[3]
+    metrics = tables(replace(base, study=Study("s", tuple(replicates))))[4]
     assert [(row["metric"], row["evaluation"]) for row in records(metrics)] == [("per", "fixed"), ("epochs", "")]
 
 
