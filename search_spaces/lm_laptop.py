@@ -1,11 +1,12 @@
 """Sweeps of recoding language models at a laptop's size: 500,000 words of WikiText-2, a small model."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from search_spaces.distributions import Distribution, Integer, Real
 from search_spaces.lm_conditions import BASELINE, RECODERS, lm_sweep, recoded
-from search_spaces.lm_sizes import ENSEMBLE, MC_DROPOUT, SURPRISAL, base
+from search_spaces.lm_sizes import ENSEMBLE, MC_DROPOUT, SURPRISAL, base, brief
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
 from trainables.lm.config import Recoder
@@ -19,7 +20,10 @@ def laptop(size: Size = "full") -> Sweep:
 
 
 def signals_laptop(size: Size = "full") -> Sweep:
-    """Error signals at a laptop's size: surprisal as corrected and as printed, dropout, ensembles, a predicted step."""
+    """Error signals: surprisal as corrected and as printed, dropout, ensembles, a predicted step.
+
+    With the model, text and epochs of `lm.equal_cost`, beside whose rivals its conditions may be read.
+    """
     members = ENSEMBLE.with_value("signal.num_members", 5)
     recoders = _surprisals() | {
         "surprisal,predicted": SURPRISAL.model_copy(update={"step": PredictedStep()}),
@@ -29,7 +33,8 @@ def signals_laptop(size: Size = "full") -> Sweep:
         "ensemble,K=5,shared_anchor": members.with_value("signal.anchors", "shared"),
     }
     about = "Surprisal at two steps and predicted, MC dropout, ensembles, on a part of WikiText-2; a small model."
-    return lm_sweep("signals_laptop", about, (BASELINE, *_conditions(recoders)), size, scale="laptop")
+    sweep = lm_sweep("signals_laptop", about, (BASELINE, *_conditions(recoders)), size, scale="laptop")
+    return replace(sweep, base=brief(size))
 
 
 def search_pareto_laptop(size: Size = "full") -> Sweep:
@@ -41,11 +46,14 @@ def search_pareto_laptop(size: Size = "full") -> Sweep:
         "hidden_size": Integer(8, 24) if is_smoke else Integer(50, 300, log=True),
         "training.learning_rate": Real(0.5, 30.0, log=True),
     }
+    config = base("laptop", size)
+    if not is_smoke:
+        config = config.with_value("training.num_epochs", 2)
     return Sweep(
         name=sized_name("lm.search_pareto_laptop", size),
         description="Optuna, pruned: surprisal's step, dropout, width, learning rate; part of WikiText-2; small model.",
         trainable="trainables.lm.train",
-        base=base("laptop", size).with_value("recoder", SURPRISAL),
+        base=config.with_value("recoder", SURPRISAL),
         search=Search(space, num_trials=3 if is_smoke else 20, pruned=True),
         objectives=(Objective("valid_perplexity"), Objective("macs_per_token")),
         seeds=(1, 2),
