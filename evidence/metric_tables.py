@@ -68,9 +68,15 @@ def analysis_table(file: Path) -> Table:
         rows.setdefault(tuple(line[:at]), []).append(line)
     columns = [Column(name, tuple(row[i] for row in rows), name, False) for i, name in enumerate(heading[:at])]
     for place, measure in enumerate(heading[at + 1 :], at + 1):
-        columns += _metric_columns(measure, [[float(one[place]) for one in found] for found in rows.values()])
+        columns += _metric_columns(measure, [_finite([one[place] for one in found]) for found in rows.values()])
     columns.append(Column("n", tuple(str(len(found)) for found in rows.values()), "n"))
     return _printed(f"{file.stem}: of each replicate, over seeds", columns)
+
+
+def _finite(cells: Sequence[str]) -> list[float]:
+    """The numbers of cells, yes being 1 and no 0; nothing stands for no number."""
+    found = [float({"True": "1", "False": "0", "": "nan"}.get(cell, cell)) for cell in cells]
+    return [value for value in found if math.isfinite(value)]
 
 
 def _counts(numbers: Sequence[int]) -> str:

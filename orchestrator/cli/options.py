@@ -216,7 +216,7 @@ def ask(
         return own, replace(question_of(own), shown_note=note)
     from orchestrator.report.bundle.join import join_questions, join_studies
 
-    study, note = join_studies(own, parts)
+    study, note = join_studies(own, parts, [condition.name for condition in sweep.conditions])
     return study, replace(join_questions(question_of(study), own, parts), shown_note=note)
 
 

@@ -153,7 +153,7 @@ def _page(
         points = answers.front.points
         shown = [points[i].condition for i in shown_points(answers.front)]
         curves = read_curves(runs, curve_conditions(answers.front))
-        provenance = join_provenance(read_provenance(runs, answers.study, shown), parts)
+        provenance = join_provenance(read_provenance(runs, answers.study, shown), answers.study, parts)
     with spinner("Drawing"):
         figures = _analysis_figures(answers.study.sweep, runs, settings)
         page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance, figures)

@@ -118,7 +118,7 @@ def answer_of_each(
     return [
         dict(zip(question.analysis.columns, name, strict=True))
         | {"seed": seed}
-        | {measure: values[*name, measure][i] for measure in measures}
+        | {measure: _or_none(values[*name, measure][i]) for measure in measures}
         for name in names
         for i, seed in enumerate(seeds)
     ]

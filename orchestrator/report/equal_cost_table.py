@@ -15,8 +15,8 @@ _COLUMNS = (
 _NOTE = (
     "Of conditions that do not cost the same the dearer one may have less error because of its cost alone. Front "
     "there: what the interpolated front of the others has at this cost, nothing where none of them costs as little. "
-    "P(better): that the condition is better than that front, over seeds. Of pairs whose costs differ by over 2 %, "
-    "the first 12."
+    "P(better): that the condition is better than that front, over seeds; nothing where it costs less than all others "
+    "in more than half of the draws. Of pairs whose costs differ by over 2 %, the first 12."
 )
 
 
@@ -33,7 +33,7 @@ def equal_cost_table(answers: Answers) -> Table:
         columns=_COLUMNS,
         rows=tuple(_row(one) for one in found),
         printed=_printed(found) if found else (),
-        notes=(_NOTE,) if found else (),
+        notes=(_NOTE if found else "No conditions that are compared differ in cost by over 2 %.",),
     )
 
 
@@ -54,7 +54,7 @@ def equal_cost_sentence(found: EqualCost) -> str:
 
 
 def _share_more(found: EqualCost) -> float:
-    return found.cost_a / found.cost_b - 1 if found.cost_b else math.inf
+    return (found.cost_a - found.cost_b) / abs(found.cost_b) if found.cost_b else math.inf
 
 
 def _row(found: EqualCost) -> tuple[str | float | int | None, ...]:

@@ -177,11 +177,11 @@ class ProgressView:
         run = self._runs.pop(key, None)
         if run:
             now_s = self._clock()
-            if is_complete and run.last:
+            if is_complete and run.last and run.start[1] == 0:  # of one that was continued the share is another
                 self._whole_s += now_s - run.start[0]
                 self._training_s += run.last[0] - run.start[0]
-            done = run.gain() + 1 - run.fraction() if is_complete else self._training_share() * run.gain()
-            self._finished += done
+            share = self._training_share()
+            self._finished += share * run.gain() + (1 - share * run.fraction() if is_complete else 0)
             self._changed_s = now_s
         self._unprinted.pop(key, None)
         self._line_s.pop(key, None)

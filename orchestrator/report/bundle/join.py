@@ -1,7 +1,8 @@
 """Puts what bundles hold beside a study, where parts of one sweep ran on machines that share no store."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,12 @@ from trainables.errors import InputError
 
 RANK: Final = {"complete": 0, "running": 1, "stopped": 2, "failed": 3}
 """Of two records of a replicate the lower one counts."""
+
+OF_DRIVERS: Final = ("commits", "packages", "commands", "configs", "diffs", "notes")
+"""What only the drivers that ran a part know of its origin; the rest stands in its replicates."""
+
+Name = tuple[str, int]
+"""Condition and seed."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +42,6 @@ def read_part(file: Path, sweep: Sweep) -> Part:
     Raises:
         InputError: if it is none, is not what its manifest says, or has a condition with other settings; of a search.
     """
-    if sweep.search:
-        raise InputError(f"{sweep.name} must have listed conditions: trials of two searches cannot be put together.")
     manifest, members = read_bundle(file)
     if changed := list(changed_members(manifest, members)):
         raise InputError(f"{file} must be as its manifest says, but {changed[0].member} differs; `ponderay verify` it.")
@@ -44,49 +49,64 @@ def read_part(file: Path, sweep: Sweep) -> Part:
     check_names(file, manifest, study, question)
     if question.sweep != sweep.name:
         raise InputError(f"{file} must be a bundle of {sweep.name}, but is one of {question.sweep}.")
-    _check_settings(file, question, sweep)
+    if sweep.search or not question.configs:
+        raise InputError(f"{sweep.name} must have listed conditions: trials of two searches cannot be put together.")
     diffs = {
         Path(name).stem: text.decode(errors="replace") for name, text in members.items() if name.startswith("diffs/")
     }
-    provenance = read_provenance(members["provenance.json"], diffs)
-    return Part(file, study, question, provenance)
+    part = Part(file, study, question, read_provenance(members["provenance.json"], diffs))
+    _check_settings(part, sweep)
+    return part
 
 
-def join_studies(study: Study, parts: Sequence[Part]) -> tuple[Study, str]:
+def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> tuple[Study, str]:
     """The replicates of all, each once, and a sentence on where they are from.
 
     A complete replicate counts before one that is not, then that of `study`, then that of an earlier part.
+
+    Args:
+        order: of conditions, as far as it is declared; others follow.
+
+    Raises:
+        InputError: if a part was trained or tested with other settings under the same names.
     """
-    found = _by_name(study)
-    settings, said = dict(study.settings), []
+    found, settings, said = _by_name(study), dict(study.settings), []
     for part in parts:
         theirs = _by_name(part.study)
+        _check_equal(part.file, theirs, found)
         taken = {name: one for name, one in theirs.items() if _counts(one, found.get(name))}
         num_other = sum(_differs(theirs[name], found[name], part.question) for name in theirs.keys() - taken.keys())
         found |= taken
         settings |= part.question.settings
         said.append(_said(part.file.name, len(taken), len(theirs) - len(taken), num_other))
-    order = {name: i for i, name in enumerate(dict.fromkeys(name for part in parts for name in part.question.configs))}
-    known = sorted(found.values(), key=lambda one: (order.get(one.condition, len(order)), one.condition, one.seed))
+    places = {name: i for i, name in enumerate(dict.fromkeys((*order, *(condition for condition, _ in found))))}
+    known = sorted(found.values(), key=lambda one: (places[one.condition], one.seed))
     return replace(study, replicates=tuple(known), settings=settings), " ".join(said)
 
 
 def join_questions(question: Question, study: Study, parts: Iterable[Part]) -> Question:
     """The question of `study` with the configs that the parts give of conditions that only they have run."""
-    of_parts = {name: config for part in parts for name, config in part.question.configs.items()}
+    of_parts = {name: part.question.configs.get(name, {}) for part in parts for name in part.study.conditions}
     only = {name: config for name, config in of_parts.items() if name not in study.conditions}
     return replace(question, configs={**question.configs, **only})
 
 
-def join_provenance(provenance: StudyProvenance, parts: Iterable[Part]) -> StudyProvenance:
-    """What is known of the origin of all."""
+def join_provenance(provenance: StudyProvenance, study: Study, parts: Iterable[Part]) -> StudyProvenance:
+    """What is known of the origin of all.
+
+    Args:
+        provenance: of `study`, whose replicates say already which code, data and machines they are of.
+        study: that the parts were put beside.
+    """
+    runs = {one.run_id for one in study.replicates}
     for part in parts:
-        both = {field.name: _both(provenance, part.provenance, field.name) for field in fields(StudyProvenance)}
-        provenance = StudyProvenance(**both)
+        if any(one.run_id in runs for one in part.study.replicates):
+            both = {name: _both(provenance, part.provenance, name) for name in OF_DRIVERS}
+            provenance = replace(provenance, **both)
     return provenance
 
 
-def _by_name(study: Study) -> dict[tuple[str, int], Replicate]:
+def _by_name(study: Study) -> dict[Name, Replicate]:
     return {(one.condition, one.seed): one for one in study.replicates}
 
 
@@ -95,12 +115,13 @@ def _counts(new: Replicate, known: Replicate | None) -> bool:
 
 
 def _differs(new: Replicate, known: Replicate, question: Question) -> bool:
-    """Whether two complete ones have other values of an objective; speeds always differ."""
+    """Whether two complete ones have other values of an objective that both have; speeds always differ."""
     names = [objective.metric for objective in question.objectives]
-    mine, other = (
-        {name: value for name, value in one.metrics.items() if name.partition("@")[0] in names} for one in (new, known)
+    both = [name for name in new.metrics.keys() & known.metrics.keys() if name.partition("@")[0] in names]
+    pairs = [(new.metrics[name], known.metrics[name]) for name in both]
+    return new.state == known.state == "complete" and any(
+        a != b and not (math.isnan(a) and math.isnan(b)) for a, b in pairs
     )
-    return new.state == known.state == "complete" and mine != other
 
 
 def _said(name: str, num_taken: int, num_left: int, num_other: int) -> str:
@@ -113,18 +134,42 @@ def _both(one: StudyProvenance, other: StudyProvenance, field: str) -> Any:
     return {**b, **a} if isinstance(a, Mapping) else tuple(dict.fromkeys((*a, *b)))
 
 
-def _check_settings(file: Path, question: Question, sweep: Sweep) -> None:
+def _check_equal(file: Path, theirs: Mapping[Name, Replicate], ours: Mapping[Name, Replicate]) -> None:
+    """Raises InputError where a replicate of the same name and data has another key, or a test another meaning."""
+    tests: dict[tuple[str, str], str] = {}
+    for (condition, _), one in (*ours.items(), *theirs.items()):
+        for id in one.evaluations:
+            name = id.rpartition(".")[0]
+            if tests.setdefault((condition, name), id) != id:
+                raise InputError(f"{file} must have the sweep's evaluations, but {name!r} of {condition!r} is another.")
+    for (condition, seed), one in theirs.items():
+        known = ours.get((condition, seed), one)
+        if one.data_fingerprint == known.data_fingerprint and one.key != known.key:
+            raise InputError(f"{file} must have the sweep's settings, but {condition!r} seed {seed} has others.")
+
+
+def _check_settings(part: Part, sweep: Sweep) -> None:
     """Raises InputError at the first condition that the sweep declares with other values of what its key holds."""
     declared = Question.of(sweep).configs
     for condition in sweep.conditions:
-        there, here = question.configs.get(condition.name, {}), declared[condition.name]
+        there = {**part.question.configs.get(condition.name, {}), **part.provenance.configs.get(condition.name, {})}
         in_key = set(_paths(key_content(sweep.config(condition, sweep.seeds[0]))))
-        for path in sorted(in_key & there.keys() & here.keys()):
-            if there[path] != here[path]:
-                raise InputError(
-                    f"{file} must have the sweep's settings, but in its condition {condition.name!r} `{path}` is "
-                    f"{there[path]}, not {here[path]}."
-                )
+        here = {path: text for path, text in declared[condition.name].items() if path in in_key}
+        if condition.name in part.study.conditions and (path := _different(there, here)):
+            raise InputError(
+                f"{part.file} must have the sweep's settings, but in its condition {condition.name!r} `{path}` is "
+                f"{there.get(path, 'no such setting')}, not {here.get(path, 'no such setting')}."
+            )
+
+
+def _different(there: Mapping[str, str], here: Mapping[str, str]) -> str:
+    """The first path with another value, or that is a part of one on one side and a value on the other; or none."""
+    for path, text in sorted(here.items()):
+        is_part = any(one.startswith(f"{path}.") for one in there)
+        is_of_value = any(path.startswith(f"{one}.") for one in there)
+        if there.get(path, text) != text or (path not in there and (is_part or is_of_value)):
+            return path
+    return ""
 
 
 def _paths(content: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

@@ -151,7 +151,7 @@ def test_a_table_at_equal_cost_has_what_the_sentences_say(study):
 
 def test_without_unequal_costs_the_table_is_empty(study):
     table = equal_cost_table(replace(answers_of(study), unequal_costs=()))
-    assert table.rows == () and table.notes == ()
+    assert table.rows == () and table.notes == ("No conditions that are compared differ in cost by over 2 %.",)
 
 
 def test_a_comparison_that_cannot_decide_says_so(named):

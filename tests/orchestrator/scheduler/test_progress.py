@@ -131,6 +131,26 @@ def test_tests_that_take_longer_than_training_count_once_one_run_has_ended():
     assert summary == "1/4 done  0 failed  1 live  ETA 18:20"
 
 
+def test_a_run_that_was_continued_near_its_end_says_nothing_of_the_share_of_tests():
+    """One of two steps was left of it: what it took is mostly tests, and no other run's."""
+    file, clock, view = log_view()
+    with view:
+        view.conditions({"a": {"waiting": 3, "live": 1}})
+        view.begin("k", "a seed 1", 100, 50)
+        clock.now_s += 50
+        view.record("k", metrics(100))
+        clock.now_s += 50
+        view.end("k", "complete", "", 100.0)
+        view.conditions({"a": {"waiting": 2, "live": 1, "complete": 1}})
+        view.begin("l", "a seed 2", 100, 0)
+        for step in (50, 100):
+            clock.now_s += 50
+            view.record("l", metrics(step))
+        view.tick()
+    (*_, summary) = [line for line in lines_of(file) if " live" in line]
+    assert summary == "1/4 done  0 failed  1 live  ETA 4:27", "1.5 units in 200 s, 2 left"
+
+
 def test_a_run_that_waits_for_a_place_is_not_live():
     """The scheduler hands out one more than fits, so that it is there when a place becomes free."""
     file, clock, view = log_view()
