@@ -67,9 +67,10 @@ def analysis_table(file: Path) -> Table:
     for line in lines:
         rows.setdefault(tuple(line[:at]), []).append(line)
     columns = [Column(name, tuple(row[i] for row in rows), name, False) for i, name in enumerate(heading[:at])]
-    for place, measure in enumerate(heading[at + 1 :], at + 1):
-        columns += _metric_columns(measure, [_finite([one[place] for one in found]) for found in rows.values()])
-    columns.append(Column("n", tuple(str(len(found)) for found in rows.values()), "n"))
+    values = [[_finite([one[i] for one in found]) for found in rows.values()] for i in range(at + 1, len(heading))]
+    for measure, of_rows in zip(heading[at + 1 :], values, strict=True):
+        columns += _metric_columns(measure, of_rows)
+    columns.append(Column("n", tuple(_counts([len(one) for one in row]) for row in zip(*values, strict=True)), "n"))
     return _printed(f"{file.stem}: of each replicate, over seeds", columns)
 
 

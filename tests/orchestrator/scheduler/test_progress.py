@@ -110,6 +110,16 @@ def test_a_log_has_a_summary_a_minute_with_the_eta_of_the_sweep():
     assert summaries == ["0/3 done  0 failed  1 live  ETA 8:53"], "at 75 s: 0.37 units done, 2.63 left"
 
 
+def train_the_second_of_four(view, clock):
+    """All its steps in 100 s, and what is shown then."""
+    view.conditions({"a": {"waiting": 2, "live": 1, "complete": 1}})
+    view.begin("l", "a seed 2", 100, 0)
+    for step in (50, 100):
+        clock.now_s += 50
+        view.record("l", metrics(step))
+    view.tick()
+
+
 def test_tests_that_take_longer_than_training_count_once_one_run_has_ended():
     """Training takes 100 s of 400: after 400 s and 100 more, 1.25 runs are done and 2.75 left, at 400 s a run."""
     file, clock, view = log_view()
@@ -121,12 +131,7 @@ def test_tests_that_take_longer_than_training_count_once_one_run_has_ended():
             view.record("k", metrics(step))
         clock.now_s += 300
         view.end("k", "complete", "", 400.0)
-        view.conditions({"a": {"waiting": 2, "live": 1, "complete": 1}})
-        view.begin("l", "a seed 2", 100, 0)
-        for step in (50, 100):
-            clock.now_s += 50
-            view.record("l", metrics(step))
-        view.tick()
+        train_the_second_of_four(view, clock)
     (summary,) = [line for line in lines_of(file) if " live" in line]
     assert summary == "1/4 done  0 failed  1 live  ETA 18:20"
 
@@ -141,12 +146,7 @@ def test_a_run_that_was_continued_near_its_end_says_nothing_of_the_share_of_test
         view.record("k", metrics(100))
         clock.now_s += 50
         view.end("k", "complete", "", 100.0)
-        view.conditions({"a": {"waiting": 2, "live": 1, "complete": 1}})
-        view.begin("l", "a seed 2", 100, 0)
-        for step in (50, 100):
-            clock.now_s += 50
-            view.record("l", metrics(step))
-        view.tick()
+        train_the_second_of_four(view, clock)
     (*_, summary) = [line for line in lines_of(file) if " live" in line]
     assert summary == "1/4 done  0 failed  1 live  ETA 4:27", "1.5 units in 200 s, 2 left"
 
