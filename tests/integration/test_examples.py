@@ -97,8 +97,8 @@ def test_the_package_runs_through_the_public_door(workplace):
     assert "contract ok" in checked
     assert "repeated ok" in checked
     assert "resumed (killed after step 2) ok" in checked
-    assert "14 complete, 0 failed" in done("run", name, "--smoke", "--cpus", "2")
-    assert "14 complete, 0 failed" in done("run", name, "--smoke", "--cpus", "2")
+    assert "16 complete, 0 failed" in done("run", name, "--smoke", "--cpus", "2")
+    assert "16 complete, 0 failed" in done("run", name, "--smoke", "--cpus", "2")
     assert max(starts()) == 1
     assert "top_k_25" in done("pareto", name, "--smoke")
     assert "bits_per_byte" in done("compare", name, "surprisal_25", "random_25", "--smoke")

@@ -122,8 +122,8 @@ def test_the_ablation_evaluates_what_was_trained_otherwise(ablation, monkeypatch
 
 
 @pytest.mark.slow
-def test_a_trained_recoder_is_tested_on_one_baseline_that_was_trained_before(ablation, monkeypatch):
-    monkeypatch.chdir(ablation)
+def test_a_trained_recoder_is_tested_on_one_baseline_that_was_trained_before(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     sweep = find_sweep("lm.ablation", smoke=True)
     found = [run(sweep.only(name, 1))[0] for name in ("eq44,learned", "ensemble,predicted")]
     assert [one.state for one in found] == ["complete"] * 2, [one.error for one in found]
