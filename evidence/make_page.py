@@ -3,7 +3,8 @@
 `python -m evidence.make_page` writes RESULTS.md and a picture of each front; with --check it writes nothing, verifies
 every bundle and says whether the page is what they give. A study is `NAME.zip`, which `ponderay report SWEEP --bundle
 evidence/NAME.zip` wrote, and `NAME.md`: a title, the question, a line `{answers}`, lines that ask for further tables
-(`metric_tables`), and what was learnt. A note without a bundle stands as it is; those are benchmarks.
+(`metric_tables`), and what was learnt, of which the first words in bold at the start of a line stand at the top of the
+page. A note without a bundle stands as it is; those are benchmarks.
 """
 
 import re
@@ -25,12 +26,16 @@ from orchestrator.report.condition_table import condition_table
 from orchestrator.report.equal_cost_table import equal_cost_table
 from orchestrator.report.front_files import draw_front
 from orchestrator.report.table import INTERVAL, Table, to_markdown
+from trainables.errors import InputError
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "RESULTS.md"
 ANSWERS = "{answers}"
 COMPARED = {"condition", "against", "metric", "difference", INTERVAL, "p (Holm)", "answer", "n needed", "warnings"}
 CLAIMED = {"claim", "verdict", "published", "ours", "difference", INTERVAL, "margin", "p", "reason", "source"}
+ANSWER = re.compile(r"^\*\*(.+?)\*\*", re.MULTILINE | re.DOTALL)
+"""Words in bold that begin a line of a note."""
+
 NOT_AGAIN = ("Mean ± sample", "Bold:", "Smallest shown:", "Of conditions that do not cost the same")
 """How notes begin that every table of a kind has."""
 
@@ -63,7 +68,13 @@ def main() -> int:
 def page(entries: list[str], notes: list[str]) -> str:
     """The whole of RESULTS.md."""
     studies = [study(name) for name in entries]
-    return "\n".join([HEAD, *studies, *map(_note, notes)])
+    return "\n".join([HEAD, contents(entries), *studies, *map(_note, notes)])
+
+
+def contents(entries: list[str]) -> str:
+    """A table with the title of each study, which leads to it, and its answer in one sentence."""
+    rows = [f"| {_link(name)} | {_answer_in_bold(name)} |" for name in entries]
+    return "\n".join(["| study | answer |", "|---|---|", *rows, ""])
 
 
 def study(name: str) -> str:
@@ -133,6 +144,20 @@ def _answers(members: Mapping[str, bytes]) -> Answers:
 
 def _note(name: str) -> str:
     return (HERE / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _link(name: str) -> str:
+    """The title of a note, which leads to it by the name that GitHub gives to a heading."""
+    title = _note(name).splitlines()[0].removeprefix("# ")
+    anchor = re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+    return f"[{title}](#{anchor})"
+
+
+def _answer_in_bold(name: str) -> str:
+    found = ANSWER.search(_note(name))
+    if found is None:
+        raise InputError(f"evidence/{name}.md must have a line that begins with its answer in bold, **like this**.")
+    return " ".join(found[1].split()).rstrip(".") + "."
 
 
 def _names(ending: str) -> list[str]:

@@ -18,7 +18,7 @@ from search_spaces.sweep import Objective
 from tests.orchestrator.report.studies import question, small_study
 from trainables.errors import InputError
 
-NOTE = "# Is it worth it?\n\nA question.\n\n{answers}\n\nLearnt: yes.\n"
+NOTE = "# Is it worth it?\n\nA question.\n\n{answers}\n\n**Learnt: yes\nit is.** By **all**.\n"
 
 
 @pytest.fixture
@@ -42,18 +42,25 @@ def make(monkeypatch, *arguments):
 def test_the_page_holds_each_study_with_its_answers_and_the_notes(evidence, workplace, monkeypatch):
     assert make(monkeypatch) == 0
     page = (workplace / "RESULTS.md").read_text()
-    texts = ["# Results", "# Is it worth it?", "A question.", "ponderay run asr.demo", "8 complete, 1 failed"]
-    texts += ["evidence/one.png", "surprisal@greedy", "Learnt: yes.", "# Speed"]
+    texts = ["# Results", "| [Is it worth it?](#is-it-worth-it) | Learnt: yes it is. |", "# Is it worth it?"]
+    texts += ["A question.", "ponderay run asr.demo", "8 complete, 1 failed"]
+    texts += ["evidence/one.png", "surprisal@greedy", "**Learnt: yes\nit is.**", "# Speed"]
     places = [page.index(text) for text in texts]
     assert places == sorted(places)
     assert (evidence / "one.png").read_bytes().startswith(b"\x89PNG")
     assert make(monkeypatch, "--check") == 0
 
 
+def test_a_note_without_an_answer_is_told(evidence, monkeypatch):
+    (evidence / "one.md").write_text("# Is it worth it?\n\nOf **all**.\n\n{answers}\n")
+    with pytest.raises(InputError, match=r"evidence/one\.md must have a line that begins with its answer in bold"):
+        make(monkeypatch)
+
+
 def test_a_page_that_says_something_else_is_told(evidence, workplace, monkeypatch, capsys):
     make(monkeypatch)
     page = workplace / "RESULTS.md"
-    page.write_text(page.read_text().replace("Learnt: yes.", "Learnt: no."))
+    page.write_text(page.read_text().replace("Learnt: yes", "Learnt: no"))
     assert make(monkeypatch, "--check") == 1
     assert "RESULTS.md" in capsys.readouterr().out
 
