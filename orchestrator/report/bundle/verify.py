@@ -12,7 +12,7 @@ from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
 from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import read_question, read_study
-from orchestrator.report.bundle.write import Manifest, member_of, safe_name, table_member, versions
+from orchestrator.report.bundle.write import Manifest, member_of, table_member, versions
 from orchestrator.report.table import Table, to_csv
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
@@ -83,9 +83,9 @@ def verify(file: Path) -> Verification:
     manifest, members = read_bundle(file)
     study, question = read_study(members["study.json"]), read_question(members["question.json"])
     check_names(file, manifest, study, question)
-    made = {table_member(table): table for table in tables(answer(study, question))}
+    made = {table_member(table.name): table for table in tables(answer(study, question))}
     written = {name: content for name, content in members.items() if name.startswith("tables/")}
-    for name in (_table_name(question.sweep, kind) for kind, since in SINCE.items() if manifest.format < since):
+    for name in (table_member(f"{question.sweep}.{kind}") for kind, since in SINCE.items() if manifest.format < since):
         made.pop(name, None)
         written.pop(name, None)
     found = [*changed_members(manifest, members), *_differences(made, written)]
@@ -102,10 +102,6 @@ def verify(file: Path) -> Verification:
         differences=tuple(differences),
         other_versions={name: pair for name, pair in others.items() if pair[0] != pair[1]},
     )
-
-
-def _table_name(sweep: str, kind: str) -> str:
-    return f"tables/{safe_name(f'{sweep}.{kind}')}.csv"
 
 
 def check_names(file: Path, manifest: Manifest, study: Study, question: Question) -> None:

@@ -111,7 +111,7 @@ def write_bundle(file: Path, answers: Answers, tables: Sequence[Table], provenan
         "question.json": question_json(answers.question),
         "provenance.json": provenance_json(provenance),
         "report.html": to_bytes(page),
-        **{table_member(table): to_bytes(to_csv(table)) for table in tables},
+        **{table_member(table.name): to_bytes(to_csv(table)) for table in tables},
         **_diffs(provenance.diffs),
     }
     listed = {name: vars(member_of(content)) for name, content in sorted(members.items())}
@@ -158,9 +158,9 @@ def member_of(content: bytes) -> Member:
     return Member(hashlib.sha256(content).hexdigest(), len(content))
 
 
-def table_member(table: Table) -> str:
-    """The name of a table's member."""
-    return f"tables/{safe_name(table.name)}.csv"
+def table_member(table: str) -> str:
+    """The member that holds the table of this name."""
+    return f"tables/{safe_name(table)}.csv"
 
 
 def safe_name(name: str) -> str:
