@@ -42,7 +42,7 @@ NOT_AGAIN = ("Mean ± sample", "Bold:", "Smallest shown:", "Of conditions that d
 HEAD = """\
 # Results
 
-Also those that one hoped to be better. `make results` makes this page from the bundles of raw replicates in
+Disappointing results are here too. `make results` makes this page from the bundles of raw replicates in
 [evidence/](evidence) and the notes beside them; `ponderay verify evidence/NAME.zip` makes the tables of a bundle again.
 Where conditions do not cost the same, "front there" is what the interpolated front of the others has at the condition's
 own cost, and P(better) that it is better than that front ([docs/statistics.md](docs/statistics.md#two-conditions)).
