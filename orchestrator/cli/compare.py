@@ -62,10 +62,10 @@ def compare(
     adjusted for it. json is a list of records and csv the same: a, b, metric; mean, std and n of both;
     is_paired, difference (a - b) with low and high (95 %); welch_p, permutation_p and least_p, which it can reach; p of
     the promised test, p_holm, answer (better, worse, undecided); effect (Hedges' g), epsilon, improvement; shown,
-    seeds_needed, can_decide; warnings. null or nothing stands for no number.
+    seeds_needed, can_decide; warnings; share_more, line, better, as below. null or nothing stands for no number.
 
-    Where A and B do not cost the same (by over 2 % of the second objective), a note says by how much, and how likely A
-    is better than the interpolated front of the other points at its own cost.
+    Where A and B do not cost the same (by over 2 % of the second objective), a note says by how much (share_more), and
+    how likely A is better than the interpolated front of the other points at its own cost (better, line).
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front
@@ -187,11 +187,24 @@ def _show(
     if format is Format.table:
         sentences = tuple(map(equal_cost_sentence, unequal))
         _show_to_people(replace(table, notes=(*sentences, *table.notes)), found)
-    elif format is Format.csv:
+        return
+    table = _with_costs(table, found, unequal)
+    if format is Format.csv:
         print(to_csv(table), end="")
     else:
         rows = [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
         print(json.dumps(rows, indent=2, allow_nan=False))
+
+
+def _with_costs(table: "Table", found: "tuple[Comparison, ...]", unequal: "tuple[EqualCost, ...]") -> "Table":
+    """With what is said of pairs that do not cost the same, nothing for the others."""
+    from orchestrator.report.equal_cost_table import share_more
+
+    lines = (one.line if math.isfinite(one.line) else None for one in unequal)
+    by_pair = {(one.a, one.b): (share_more(one), line, one.better) for one, line in zip(unequal, lines, strict=True)}
+    cells = (by_pair.get((one.a, one.b), (None, None, None)) for one in found)
+    rows = tuple((*row, *more) for row, more in zip(table.rows, cells, strict=True))
+    return replace(table, columns=(*table.columns, "share_more", "line", "better"), rows=rows)
 
 
 def _finite(cell: "Cell") -> "Cell":

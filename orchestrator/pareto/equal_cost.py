@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -16,8 +16,11 @@ from search_spaces.sweep import Objective
 TOLERANCE: Final = 0.02
 """Costs that differ by no more than this share of the second one's count as equal."""
 
-MOST: Final = 12
-"""Pairs that are held against the front; the rest is not looked at."""
+MOST: Final = 20_000
+"""Pairs times points: so many pairs are held against the front, but always `LEAST` of them."""
+
+LEAST: Final = 12
+"""Pairs that are held against the front however many points there are."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class EqualCost:
         cost_a, cost_b: means.
         error: mean of a's error.
         line: the error that the front of the other points has at a's cost, between its points by straight lines;
-            infinite where none of them costs as little.
+            infinite where none of them costs as little; NaN where it was not looked for.
         better: share in which a is on the good side of that line, of those draws over seeds in which there is one; NaN
             where there is none in more than half of the draws, or for the means.
         num_others: how many points make the front.
@@ -60,11 +63,12 @@ def unequal_costs(
     num_draws: int = 1000,
     seed: int = 0,
 ) -> tuple[EqualCost, ...]:
-    """Of the first 12 pairs whose mean costs differ by more than 2 %, a against the front of the others.
+    """Of the pairs whose mean costs differ by more than 2 %, a against the front of the others.
 
     The others are all points under a's evaluation, and under the one that b's condition has beside it (`counterpart`):
     an evaluation that a alone has would leave no others. A draw takes seeds again as `membership.uncertain_front` does,
-    of all points together, and makes a new front and line.
+    of all points together, and makes a new front and line. Of more than 20,000 pairs times points the last pairs have
+    no line: they say their costs alone.
 
     Args:
         pairs: names of points.
@@ -75,7 +79,9 @@ def unequal_costs(
     chosen = {point.name: point for point in points}
     found = [(chosen[a], chosen[b]) for a, b in dict.fromkeys(pairs)]
     unequal = [pair for pair in found if _differs(*(point.summaries[1].mean for point in pair))]
-    return tuple(_held(a, b, points, objectives[:2], num_draws, seed) for a, b in unequal[:MOST])
+    most = max(LEAST, MOST // len(points)) if points else 0
+    held = [_held(a, b, points, objectives[:2], num_draws, seed) for a, b in unequal[:most]]
+    return (*held, *(_named(a, b, objectives) for a, b in unequal[most:]))
 
 
 def _differs(a: float, b: float) -> bool:
@@ -90,9 +96,14 @@ def _held(
     values, sign = SeedValues.of([_first_two(point) for point in among], objectives), signs(objectives)
     line = _line(values.means[1:], values.means[0, 1])
     better = _share_better(values, num_draws, seed) if math.isfinite(line) else math.nan
+    return replace(_named(a, b, objectives), line=float(line * sign[0]), better=better, num_others=len(among) - 1)
+
+
+def _named(a: Point, b: Point, objectives: Sequence[Objective]) -> EqualCost:
+    """The pair with its costs and without a line."""
     (error, cost), other = (summary.mean for summary in a.summaries[:2]), b.summaries[1].mean
     metrics = objectives[0].metric, objectives[1].metric
-    return EqualCost(a.name, b.name, *metrics, cost, other, error, float(line * sign[0]), better, len(among) - 1)
+    return EqualCost(a.name, b.name, *metrics, cost, other, error, math.nan, math.nan, 0)
 
 
 def _beside(a: Point, b: Point, points: Sequence[Point]) -> set[str]:

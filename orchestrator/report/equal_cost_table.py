@@ -16,33 +16,38 @@ _NOTE = (
     "Of conditions that do not cost the same the dearer one may have less error because of its cost alone. Front "
     "there: what the interpolated front of the others has at this cost, nothing where none of them costs as little. "
     "P(better): that the condition is better than that front, over seeds; nothing where it costs less than all others "
-    "in more than half of the draws. Of pairs whose costs differ by over 2 %, the first 12."
+    "in more than half of the draws. Pairs whose costs differ by over 2 %."
 )
+_LEFT = "Of the last {} pairs the front was not looked for: there are too many. `ponderay compare SWEEP A B` does it."
 
 
 def equal_cost_table(answers: Answers) -> Table:
     """Every pair of unequal cost; of none, no rows.
 
     Raw columns: the fields of `EqualCost`, and share_more, by which a costs more than b. An empty line says that no
-    other point costs as little.
+    other point costs as little, or with num_others 0 that none was looked for.
     """
     found = answers.unequal_costs
+    num_left = sum(math.isnan(one.line) for one in found)
+    notes = (_NOTE, *([_LEFT.format(f"{num_left:,}")] if num_left else []))
     return Table(
         name=f"{answers.question.sweep}.equal_cost",
         title=f"{answers.question.sweep}: at equal cost",
         columns=_COLUMNS,
         rows=tuple(_row(one) for one in found),
         printed=_printed(found) if found else (),
-        notes=(_NOTE if found else "No conditions that are compared differ in cost by over 2 %.",),
+        notes=notes if found else ("No conditions that are compared differ in cost by over 2 %.",),
     )
 
 
 def equal_cost_sentence(found: EqualCost) -> str:
     """That a pair does not cost the same, and how the first stands at its own cost."""
-    share = abs(_share_more(found))
+    share = abs(share_more(found))
     more = f"{'' if math.isinf(share) else f'{share:.1%} '}{'more' if found.cost_a > found.cost_b else 'less'}"
     costs = f"{found.cost_metric} {found.cost_a:,.6g} against {found.cost_b:,.6g}"
     said = f"Unequal cost: {found.a} costs {more} than {found.b} ({costs})."
+    if math.isnan(found.line):
+        return f"{said} Compare these two alone for the front at its cost."
     if math.isinf(found.line):
         none = "None of the other points costs as little" if found.num_others else "There is no other point to compare"
         return f"{said} {none}, so there is no front at its cost."
@@ -53,13 +58,14 @@ def equal_cost_sentence(found: EqualCost) -> str:
     return f"{said} At its cost {at}, and it has {found.error:.4g}: {chance}."
 
 
-def _share_more(found: EqualCost) -> float:
+def share_more(found: EqualCost) -> float:
+    """The share of the second one's cost by which the first costs more; infinite where the second costs nothing."""
     return (found.cost_a - found.cost_b) / abs(found.cost_b) if found.cost_b else math.inf
 
 
 def _row(found: EqualCost) -> tuple[str | float | int | None, ...]:
     line = found.line if math.isfinite(found.line) else None
-    costs = (found.cost_metric, found.cost_a, found.cost_b, _share_more(found))
+    costs = (found.cost_metric, found.cost_a, found.cost_b, share_more(found))
     return (found.a, found.b, *costs, found.error_metric, found.error, line, found.better, found.num_others)
 
 
@@ -73,7 +79,7 @@ def _printed(found: Sequence[EqualCost]) -> tuple[Column, ...]:
     return (
         *columns,
         Column(found[0].cost_metric, tuple(fixed(one.cost_a, of_costs) for one in found), "a_cost"),
-        Column("more, %", tuple(signed(100 * _share_more(one), 1) for one in found), "share_more"),
+        Column("more, %", tuple(signed(100 * share_more(one), 1) for one in found), "share_more"),
         Column(found[0].error_metric, tuple(fixed(one.error, digits) for one in found), "error"),
         Column("front there", tuple(fixed(line, digits) for line in lines), "line"),
         Column("P(better)", tuple(probability(one.better) for one in found), "better"),

@@ -11,9 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from trainables.conditional.gather import take
 from trainables.lm.lstm import Layer, gates_gradient, memory_gradient, product
 from trainables.lm.recoding import Recoding, Tape, Trace, forward, weights_of_steps
-from trainables.lm.signals.error_signal import taken
 from trainables.lm.signals.surprisal import SurprisalSignal
 from trainables.lm.step_config import LearnedStep, PredictedStep
 from trainables.lm.step_sizes import sizes
@@ -123,7 +123,7 @@ def step_gradients(
     with torch.enable_grad():
         leaves = [tensor.detach().requires_grad_() for tensor in tensors]
         alphas = sizes(config, leaves, rows)
-        wanted = torch.cat([taken(one, 1, at) for one, at in zip(of_alphas, tape.rows, strict=True)], 1)
+        wanted = torch.cat([take(one, 1, at) for one, at in zip(of_alphas, tape.rows, strict=True)], 1)
         return list(torch.autograd.grad((alphas * wanted).sum(), leaves))
 
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from trainables.conditional.gather import take
 from trainables.lm.config import FiniteDifference, LmConfig, McDropout, Recoder, Variational
 from trainables.lm.gate_config import Chance
 from trainables.lm.shapes import num_copies
@@ -116,7 +117,7 @@ class Noise:
 
     def mask_decoded(self, step: int, hidden: Float[Tensor, "R H"], rows: Tensor | None = None) -> Float[Tensor, "R H"]:
         """Top states as they are decoded at `step`; of `rows` alone, by number, where they are given."""
-        return masked(hidden, None if self.decoder is None else _of_rows(self.decoder[step], rows))
+        return masked(hidden, None if self.decoder is None else take(self.decoder[step], 0, rows))
 
     def mask_between(self, layer: int, steps: int | slice, hidden: Tensor, rows: Tensor | None = None) -> Tensor:
         """Hidden states of `layer` as the next one reads them: (R H) at one step, (T R H) at some.
@@ -124,15 +125,11 @@ class Noise:
         At one step they may be of `rows` alone, by number.
         """
         mask = self.between[layer] if self.between else None
-        return masked(hidden, None if mask is None else _of_rows(mask[steps], rows))
+        return masked(hidden, None if mask is None else take(mask[steps], 0, rows))
 
     def mask_recurrent(self, layer: int, hidden: Tensor) -> Tensor:
         """Hidden states (... R H) as they enter `layer` again."""
         return masked(hidden, self.recurrent[layer] if self.recurrent else None)
-
-
-def _of_rows(mask: Tensor, rows: Tensor | None) -> Tensor:
-    return mask if rows is None else mask.index_select(0, rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from trainables.conditional.gather import put_back, take
 from trainables.lm.config import FiniteDifference, Recoder, Surprisal
 from trainables.lm.finite_differences import finite_differences
 from trainables.lm.gate_config import Chance, EntropyThreshold, Threshold
 from trainables.lm.lstm import Cell, Layer, cell, gates_gradient, memory_gradient, product
 from trainables.lm.noise import Noise
 from trainables.lm.shapes import lowest_recoded, recoded_activations
-from trainables.lm.signals.error_signal import ErrorSignal, Reading, rows_of, taken
+from trainables.lm.signals.error_signal import ErrorSignal, Reading, rows_of
 from trainables.lm.step_config import LipschitzStep, PredictedStep
 from trainables.lm.step_sizes import sizes
 
@@ -175,8 +176,8 @@ def _recode(
     rows = rows_of(reading.opened, recoding.targets.shape[1], recoding.num_copies)
     part = cells if rows is None else [_rows_of_cell(one, rows) for one in cells]
     gradient, norms = _finite(recoding.recoder, _gradient(recoding, step, reading, rows, part, layers, state))
-    probs = None if reading.probs is None else taken(reading.probs, 0, reading.opened)
-    moved = taken(activations, 1, rows)
+    probs = None if reading.probs is None else take(reading.probs, 0, reading.opened)
+    moved = take(activations, 1, rows)
     inputs = step_inputs(recoding.recoder.step, moved, probs).detach()
     alphas = _alphas(recoding, step, reading, inputs, part, step_tensors)
     if rows is None:
@@ -186,19 +187,13 @@ def _recode(
         return Recoded(reading, rows, inputs, gradient, norms, alphas, gates, state)
     state = activations.index_copy(1, rows, torch.addcmul(moved, gradient, alphas[:, :, None], value=-1))
     gates = activations.new_zeros(activations.shape[1]).index_fill(0, rows, 1.0)
-    gradient, norms = (_spread(one, rows, len(gates)) for one in (gradient, norms))
-    alphas = _spread(alphas.expand(-1, len(rows)), rows, len(gates))
+    gradient, norms = (put_back(one, 1, rows, len(gates)) for one in (gradient, norms))
+    alphas = put_back(alphas.expand(-1, len(rows)), 1, rows, len(gates))
     return Recoded(reading, rows, inputs, gradient, norms, alphas, gates, state)
 
 
-def _spread(values: Tensor, rows: Tensor, num_rows: int, fill: float = 0.0) -> Tensor:
-    """`values` (A N ...) at their `rows`, and `fill` elsewhere (A R ...)."""
-    whole = values.new_full((len(values), num_rows, *values.shape[2:]), fill)
-    return whole.index_copy(1, rows, values)
-
-
 def _rows_of_cell(whole: Cell, rows: Tensor) -> Cell:
-    return Cell(*(getattr(whole, part.name).index_select(0, rows) for part in fields(whole)))
+    return Cell(*(take(getattr(whole, part.name), 0, rows) for part in fields(whole)))
 
 
 def _read(recoding: Recoding, step: int, hidden: list[Tensor]) -> Reading:
@@ -219,9 +214,9 @@ def _read_of(recoding: Recoding, step: int, hidden: list[Tensor], streams: Tenso
     """The error signal of `streams` alone; delta is NaN in the others, and the distribution is 0."""
     num_streams = recoding.targets.shape[1]
     rows = rows_of(streams, num_streams, recoding.num_copies)
-    found = recoding.signal.read(step, [taken(one, 0, rows) for one in hidden], streams=streams)
-    delta = _spread(found.delta[None], streams, num_streams, math.nan)[0]
-    probs = None if found.probs is None else _spread(found.probs[None], streams, num_streams)[0]
+    found = recoding.signal.read(step, [take(one, 0, rows) for one in hidden], streams=streams)
+    delta = put_back(found.delta, 0, streams, num_streams, math.nan)
+    probs = None if found.probs is None else put_back(found.probs, 0, streams, num_streams)
     return replace(found, delta=delta, probs=probs, opened=streams)
 
 

@@ -102,6 +102,16 @@ def test_csv_is_what_the_report_writes(study, capsys):
     assert len(listed) == 4 and listed[0]["is_paired"] == "true" and listed[0]["seeds_needed"].isdigit()
 
 
+def test_programs_are_told_of_pairs_that_do_not_cost_the_same(study, records):
+    """The sentence of the table says the same; those of the rival's own cost have nothing to say."""
+    (unequal,) = records("surprisal@greedy", "always_big", metric=["per"])
+    (cost,) = records("surprisal@greedy", "always_big", metric=["macs_per_frame"])
+    assert unequal["share_more"] == pytest.approx(cost["a_mean"] / cost["b_mean"] - 1)
+    assert abs(unequal["share_more"]) > 0.02 and 0 <= unequal["better"] <= 1 and unequal["line"] > 0
+    (equal,) = records("surprisal@greedy", "surprisal@stochastic", metric=["per"])
+    assert [equal[name] for name in ("share_more", "line", "better")] == [None] * 3
+
+
 @pytest.mark.parametrize(("one", "expected"), [("test_sure", "test"), ("harder_sure", "harder"), ("other", "harder")])
 def test_an_evaluation_that_the_other_side_lacks_is_held_against_its_counterpart(one, expected):
     alone = (Point(f"a@{one}", "a", one, ()),)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from orchestrator.pareto import equal_cost
 from orchestrator.pareto.equal_cost import unequal_costs
 from orchestrator.pareto.front import front
 from orchestrator.results.points import Point
@@ -45,6 +46,18 @@ def test_the_front_of_the_others_by_hand(error, cost, line, better):
 @pytest.mark.parametrize(("cost", "is_told"), [(3.0, False), (3.05, False), (3.07, True), (2.93, True)])
 def test_costs_within_2_per_cent_are_equal(cost, is_told):
     assert bool(held(constant(a=(13.0, cost)), [("a", "random")])) is is_told
+
+
+def test_of_too_many_pairs_the_last_say_their_costs_alone(monkeypatch):
+    monkeypatch.setattr(equal_cost, "LEAST", 2)
+    monkeypatch.setattr(equal_cost, "MOST", 5)  # which are 6 points
+    study = constant(a=(16.0, 2.0), b=(13.6, 5.0))
+    first, second, third = held(study, [("a", "random"), ("b", "random"), ("big", "random")])
+    assert (first.line, second.line) == (pytest.approx(17.0), pytest.approx(13.0))
+    assert (third.a, third.cost_a, third.cost_b, third.error) == ("big", 7.0, 3.0, 12.0)
+    assert math.isnan(third.line) and math.isnan(third.better)
+    monkeypatch.setattr(equal_cost, "MOST", 18)
+    assert not any(math.isnan(one.line) for one in held(study, [(name, "random") for name in ("a", "b", "big")]))
 
 
 def test_an_error_that_is_maximized_is_better_above_the_line():

@@ -107,11 +107,6 @@ class Workspace:
         return torch.addmm(bias, rows, self._columns, out=self._product[: len(rows)])
 
 
-def taken(values: Tensor, dim: int, numbers: Int[Tensor, " N"] | None) -> Tensor:
-    """Those of `numbers` along `dim`; all without any."""
-    return values if numbers is None else values.index_select(dim, numbers)
-
-
 def rows_of(streams: Int[Tensor, " N"] | None, num_streams: int, num_copies: int) -> Int[Tensor, " R"] | None:
     """The rows of `streams` in all their copies, which lie `num_streams` apart; None: all."""
     if streams is None or num_copies == 1:

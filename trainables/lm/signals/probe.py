@@ -7,8 +7,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from trainables.conditional.gather import take
 from trainables.lm.config import WeakSupervision
-from trainables.lm.signals.error_signal import Opens, Reading, taken
+from trainables.lm.signals.error_signal import Opens, Reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +32,11 @@ class ProbeSignal:
         self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
     ) -> Reading:
         """As `ErrorSignal`."""
-        layer, labels = self.config.layer - 1, taken(self.supervision.labels, 0, streams)
+        layer, labels = self.config.layer - 1, take(self.supervision.labels, 0, streams)
         logit = self._logit(hidden)
         delta, error = _loss(logit, labels), logit.sigmoid() - labels
         opened = opens(delta, None) if opens else None
-        error = taken(error, 0, opened)
+        error = take(error, 0, opened)
         gradient = torch.where(error.isnan(), 0.0, error)[:, None] * self.supervision.weight
         return Reading(delta, gradient, layer, None, opened=opened)
 

@@ -7,11 +7,12 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from trainables.conditional.gather import take
 from trainables.lm.config import Surprisal
 from trainables.lm.lstm import product
 from trainables.lm.noise import Noise
 from trainables.lm.signals.entropy import softmax
-from trainables.lm.signals.error_signal import Decoders, Opens, Output, Reading, Workspace, taken
+from trainables.lm.signals.error_signal import Decoders, Opens, Output, Reading, Workspace
 
 
 @dataclass(eq=False)
@@ -42,13 +43,13 @@ class SurprisalSignal:
         self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
     ) -> Reading:
         """As `ErrorSignal`."""
-        weight, gold = self.decoders.weight[0], taken(self.targets[step].clamp_min(0), 0, streams)
+        weight, gold = self.decoders.weight[0], take(self.targets[step].clamp_min(0), 0, streams)
         keeps = self.keeps and step not in self.chosen
         top, logits = self._logits(step, hidden, streams)
         largest = logits.amax(-1)
         if step not in self.chosen:
             self.chosen[step] = gold if self.config.target == "gold" else logits.argmax(-1)
-        target = taken(self.chosen[step], 0, streams)
+        target = take(self.chosen[step], 0, streams)
         gold_logit = logits.gather(1, gold[:, None])[:, 0]
         logit = gold_logit if target is gold else logits.gather(1, target[:, None])[:, 0]
         probs = softmax(logits)
@@ -59,11 +60,11 @@ class SurprisalSignal:
         if keeps:  # of every row, because the loss is
             mean_weight = product(probs, weight.t())
             loss_gradient = self.noise.mask_decoded(step, mean_weight - weight.index_select(0, gold))
-            mean_weight = taken(mean_weight, 0, opened)
+            mean_weight = take(mean_weight, 0, opened)
         elif self.config.variant != "sigmoid":
-            mean_weight = product(taken(probs, 0, opened), weight.t())
+            mean_weight = product(take(probs, 0, opened), weight.t())
         gradient = self._gradient(
-            mean_weight, taken(target, 0, opened), None if slope is None else taken(slope, 0, opened)
+            mean_weight, take(target, 0, opened), None if slope is None else take(slope, 0, opened)
         )
         gradient = self.noise.mask_decoded(step, gradient, streams if opened is None else opened)
         output = Output(normaliser - gold_logit, loss_gradient, top)

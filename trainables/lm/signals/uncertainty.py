@@ -6,11 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from trainables.conditional.gather import take
 from trainables.lm.config import AnchoredEnsemble, McDropout, Variational
 from trainables.lm.lstm import product
 from trainables.lm.noise import Noise
 from trainables.lm.signals.entropy import entropy_of_mean, entropy_over_batch
-from trainables.lm.signals.error_signal import Decoders, Opens, Reading, Workspace, rows_of, taken
+from trainables.lm.signals.error_signal import Decoders, Opens, Reading, Workspace, rows_of
 
 
 @dataclass(eq=False)
@@ -28,17 +29,17 @@ class DropoutSignal:
         """As `ErrorSignal`."""
         masks = self._masks(step)
         if self.config.masks == "units":
-            masks = taken(masks, 1, streams)
+            masks = take(masks, 1, streams)
         delta, slopes, probs = entropy_of_mean(self._logits(masks, hidden[-1]))
         opened = opens(delta, probs) if opens else None
-        slopes = taken(slopes, 1, opened)
+        slopes = take(slopes, 1, opened)
         if self.config.masks == "weights":
             weights = [self.decoders.weight[0] * mask for mask in masks]
             gradient = torch.stack([product(slopes[k], one.t()) for k, one in enumerate(weights)]).sum(0)
         else:
             found = product(slopes.flatten(0, 1), self.decoders.weight[0].t())
             rows = found.view(*slopes.shape[:2], found.shape[1])
-            gradient = (rows * taken(masks, 1, opened)).sum(0)
+            gradient = (rows * take(masks, 1, opened)).sum(0)
         return Reading(delta, gradient * self.config.kept_scale, len(hidden) - 1, probs, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
@@ -85,7 +86,7 @@ class MomentsSignal:
         delta, slopes, probs = entropy_of_mean(logits[None])
         opened = opens(delta, probs) if opens else None
         top, plain, centre, variance, of_mean = (
-            taken(one, 0, opened) for one in (top, plain, centre, variance, slopes[0])
+            take(one, 0, opened) for one in (top, plain, centre, variance, slopes[0])
         )
         of_variance = self._odds * of_mean * (-variance / 4).exp() / 2
         along, across = product(of_variance, weight.t()), product(of_variance, self.squared.t())
@@ -131,7 +132,7 @@ class EnsembleSignal:
         """As `ErrorSignal`."""
         delta, slopes, probs = self._entropy(self._logits(step, hidden[-1], streams))
         opened = opens(delta, probs) if opens else None
-        gradient = product(taken(slopes, 0, opened).flatten(1), self.decoders.weight.flatten(0, 1).t())
+        gradient = product(take(slopes, 0, opened).flatten(1), self.decoders.weight.flatten(0, 1).t())
         gradient = self.noise.mask_decoded(step, gradient, streams if opened is None else opened)
         return Reading(delta, gradient, len(hidden) - 1, probs, opened=opened)
 
@@ -166,7 +167,7 @@ class VariationalSignal:
         """As `ErrorSignal`."""
         delta, slopes, probs = entropy_of_mean(self._logits(step, hidden[-1], streams))
         opened = opens(delta, probs) if opens else None
-        gradient = product(taken(slopes, 1, opened).flatten(0, 1), self.decoders.weight[0].t())
+        gradient = product(take(slopes, 1, opened).flatten(0, 1), self.decoders.weight[0].t())
         gradient = self.noise.mask_decoded(step, gradient, self._rows(streams if opened is None else opened))
         return Reading(delta, gradient, len(hidden) - 1, probs, opened=opened)
 
