@@ -1,6 +1,6 @@
 """What a recogniser computes: multiply-accumulates that run, and the paper's parameter count."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import nn
@@ -32,15 +32,36 @@ def utterance_macs(config: AsrConfig, controller: Controller, parts: PartCosts, 
     Args:
         controller: the one in use, which may differ from the one of training.
     """
-    per_frame = parts.pre + parts.post
-    if uses_surprisal(controller):
-        per_frame += parts.regressor
-    if isinstance(controller, Learned):
-        per_frame += parts.gate
-    num_steps = num_frames + 1 if config.inputs == "ar_features" else num_frames
-    encoder = encoder_macs(config.ar, num_steps) if runs_ar(config, controller) else 0
+    per_frame = parts.pre + parts.post + (parts.gate if isinstance(controller, Learned) else 0)
     routed = (num_frames - num_big) * parts.small + num_big * parts.big
-    return encoder + num_frames * per_frame + routed
+    return _ar_macs(config, parts, num_frames, uses_surprisal(controller)) + num_frames * per_frame + routed
+
+
+def training_macs(config: AsrConfig, parts: PartCosts, lengths: Sequence[int], num_big: int, is_ar_kept: bool) -> int:
+    """Multiply-accumulates of the forward pass in training over utterances of these `lengths`.
+
+    To train a gate both networks run on every frame (`trainables.conditional.route.mix`).
+
+    Args:
+        num_big: frames that took the big network.
+        is_ar_kept: what the autoregressive model says was computed before, once for all epochs; it costs nothing here.
+    """
+    num_frames, is_learned = sum(lengths), isinstance(config.controller, Learned)
+    per_frame = parts.pre + parts.post + (parts.gate if is_learned else 0)
+    num_small = num_frames if is_learned else num_frames - num_big
+    routed = num_small * parts.small + (num_frames if is_learned else num_big) * parts.big
+    needs_surprisal = uses_surprisal(config.controller) or config.ar_loss_weight is not None
+    ar = 0 if is_ar_kept else sum(_ar_macs(config, parts, length, needs_surprisal) for length in lengths)
+    return ar + num_frames * per_frame + routed
+
+
+def _ar_macs(config: AsrConfig, parts: PartCosts, num_frames: int, needs_surprisal: bool) -> int:
+    """Of the autoregressive model over one utterance: its regressor runs for surprisal alone."""
+    reads_features = config.inputs == "ar_features"
+    if not reads_features and not needs_surprisal:
+        return 0
+    encoder = encoder_macs(config.ar, num_frames + 1 if reads_features else num_frames)
+    return encoder + (num_frames * parts.regressor if needs_surprisal else 0)
 
 
 def budget_mu(config: AsrConfig, budget: Budget, num_labels: int, lengths: list[int]) -> float:

@@ -27,7 +27,12 @@ METRICS: tuple[Metric, ...] = (
         num_too_short="test: shorter than CTC needs for their phones; they count in `per`",
         num_skipped="left out: no phones known, or too short for CTC",
     ),
-    *lower("multiply-accumulates", macs_per_frame="test: those that must run, per valid frame"),
+    *lower(
+        "multiply-accumulates",
+        macs_per_frame="test: those that must run, per valid frame",
+        train_macs_per_frame="those of the epoch's forward passes, per valid frame: of both networks on every frame "
+        "where a gate is learned; a frozen autoregressive model is read once for all epochs and is not in it",
+    ),
     *lower(
         "parameters",
         paper_flops_per_frame="test: parameters used per valid frame, which the paper calls FLOPs",

@@ -3,7 +3,6 @@
 import math
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,13 @@ from trainables.asr import figure, frozen, latency, released
 from trainables.asr.config import AsrConfig, Evaluation, Learned
 from trainables.asr.controller import Control
 from trainables.asr.controller_fit import Fits, all_fits, control, controllers_in_use, missing_fits
-from trainables.asr.cost import runs_ar
+from trainables.asr.cost import runs_ar, training_macs
 from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.data.batches import Batch, bucketed, collate
-from trainables.asr.data.examples import Example, Examples, load_examples
+from trainables.asr.data.examples import Examples, load_examples
 from trainables.asr.evaluation import score, test_metrics
 from trainables.asr.frozen import Kept
+from trainables.asr.macs import part_macs
 from trainables.asr.recogniser import Output, Recogniser, load_ar
 from trainables.conditional.surprisal_controller import SurprisalFit
 from trainables.config import content_hash
@@ -68,7 +68,7 @@ def train(config: AsrConfig, trial: Trial) -> None:
         for group in optimizer.param_groups:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
         working = control(config, fits)
-        metrics = _train_epoch(config, wrapped, working, optimizer, examples.train, kept, order, routing, epoch)
+        metrics = _train_epoch(config, wrapped, working, optimizer, examples, kept, order, routing, epoch)
         if recogniser.trains_ar:
             fits = all_fits(config, ar, examples)
             metrics |= _fit_metrics(config, fits)
@@ -116,7 +116,7 @@ def _train_epoch(
     model: nn.Module,
     working: Control,
     optimizer: torch.optim.Optimizer,
-    examples: Sequence[Example],
+    examples: Examples,
     kept: Kept | None,
     order: torch.Generator,
     routing: torch.Generator,
@@ -124,8 +124,9 @@ def _train_epoch(
 ) -> dict[str, float]:
     model.train()
     started, num_processes = time.perf_counter(), distributed.world_size()
-    loss_sum = norm_sum = num_frames = num_big = 0.0
-    batches = bucketed(examples, config.training.batch_size, order)
+    parts = part_macs(config, len(examples.labels))
+    loss_sum = norm_sum = num_frames = num_big = macs = 0.0
+    batches = bucketed(examples.train, config.training.batch_size, order)
     for number, whole in enumerate(batches, start=1):
         mine = whole[distributed.share()]
         batch = collate(mine or whole[:1], distributed.device())
@@ -142,11 +143,14 @@ def _train_epoch(
         optimizer.step()
         if mine:
             loss_sum, num_frames = loss_sum + nats.item(), num_frames + float(batch.num_frames.sum())
-            num_big += float(output.used_big.detach().sum())
-    loss_sum, num_frames, num_big = distributed.sum_over_processes(loss_sum, num_frames, num_big)
+            big = int(output.used_big.detach().sum())
+            num_big += big
+            macs += training_macs(config, parts, batch.num_frames.tolist(), big, is_ar_kept=kept is not None)
+    loss_sum, num_frames, num_big, macs = distributed.sum_over_processes(loss_sum, num_frames, num_big, macs)
     return {
-        "train_loss_nats": loss_sum / len(examples),
+        "train_loss_nats": loss_sum / len(examples.train),
         "train_routing_rate": num_big / num_frames,
+        "train_macs_per_frame": macs / num_frames,
         "train_frames_per_s": num_frames / (time.perf_counter() - started),
         "gradient_norm": norm_sum / len(batches),
     }

@@ -12,6 +12,7 @@ from trainables.asr.config import (
     CausalConvolution,
     Convolutional,
     Learned,
+    MaskedSelfAttention,
     Pretraining,
     Random,
     Recurrent,
@@ -61,3 +62,49 @@ def test_what_is_reported_has_run(name, controller, inputs):
     config = CONFIGS[name].with_value("controller", controller).with_value("inputs", inputs)
     ran, reported = counted_and_reported(config, [1, 4, 23])
     assert ran == reported > 0
+
+
+@pytest.mark.parametrize("trains_ar", [False, True])
+@pytest.mark.parametrize("inputs", ["ar_features", "frames"])
+@pytest.mark.parametrize("controller", CONTROLLERS, ids=lambda one: one.kind)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_what_training_reports_has_run(name, controller, inputs, trains_ar):
+    """Of a batch without padding: both networks on all frames where a gate is learned."""
+    config = CONFIGS[name].with_value("controller", controller).with_value("inputs", inputs)
+    config = config.with_value("ar_loss_weight", 0.1) if trains_ar else config
+    recogniser = Recogniser(config, 9, AutoregressiveModel(config.ar)).train()
+    frames, uniform, lengths = torch.randn(2, 23, 8), torch.rand(2, 23), torch.tensor([23, 23])
+    with count_macs() as macs:
+        output = recogniser(frames, lengths, Control(config.controller, fit=FIT), uniform)
+    num_big = int(output.used_big.sum())
+    reported = cost.training_macs(config, cost.part_macs(config, 9), lengths.tolist(), num_big, is_ar_kept=False)
+    assert macs.total == reported > 0
+
+
+@pytest.mark.parametrize("inputs", ["ar_features", "frames"])
+@pytest.mark.parametrize("controller", CONTROLLERS, ids=lambda one: one.kind)
+def test_training_on_what_was_kept_runs_no_autoregressive_model(controller, inputs):
+    config = RECURRENT.with_value("controller", controller).with_value("inputs", inputs)
+    recogniser = Recogniser(config, 9, AutoregressiveModel(config.ar)).train()
+    kept = torch.randn(2, 23, 1 + (config.ar.hidden_size if inputs == "ar_features" else 0))
+    with count_macs() as macs:
+        working = Control(config.controller, fit=FIT)
+        output = recogniser(torch.randn(2, 23, 8), torch.tensor([23, 23]), working, torch.rand(2, 23), kept)
+    parts, num_big = cost.part_macs(config, 9), int(output.used_big.sum())
+    assert macs.total == cost.training_macs(config, parts, [23, 23], num_big, is_ar_kept=True) > 0
+
+
+@pytest.mark.parametrize("context_frames", [4, 50])
+def test_attention_costs_what_its_streaming_form_runs(context_frames):
+    """Over whole utterances the full square is computed and masked; a frame must look at those alone that it sees."""
+    ar = Pretraining(
+        features=RECURRENT.ar.features,
+        hidden_size=8,
+        encoder=MaskedSelfAttention(num_heads=2, context_frames=context_frames),
+    )
+    model = AutoregressiveModel(ar).eval()
+    with torch.no_grad(), count_macs() as macs:
+        stream = model.begin(1)  # reads a zero frame
+        for _ in range(22):
+            stream = model.step(torch.randn(1, 8), stream)
+    assert macs.total == cost.encoder_macs(ar, 23)
