@@ -46,8 +46,8 @@ def count_macs() -> Iterator[MacCount]:
     is off within. Biases and elementwise steps count nothing. Masked attention counts its full square, as the products
     run where no kernel leaves blocks out. Not seen: what `torch.compile` has compiled, kernels of one's own
     (`torch.utils.flop_counter.register_flop_formula` tells both counters of them), bilinear layers, sparse products,
-    and what torch multiplies element by element: `torch.outer`, `torch.linalg.vecdot` of rows, `torch.cdist` where it
-    has no product of matrices.
+    `torch.conv_tbc`, and what torch multiplies element by element: `torch.outer`, `torch.linalg.vecdot` of rows,
+    `torch.cdist` where it has no product of matrices.
     """
     was_fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
