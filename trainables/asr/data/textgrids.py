@@ -36,7 +36,7 @@ def read(path: Path) -> tuple[Interval, ...]:
         InputError: if the file is no TextGrid, or has no such tier.
     """
     try:
-        grid = textgrid.openTextgrid(str(path), includeEmptyIntervals=True)
+        grid = textgrid.openTextgrid(str(path), includeEmptyIntervals=True, reportingMode="silence")
         tier = grid.getTier(TIER)
     except (PraatioException, ValueError, IndexError, KeyError, UnicodeError) as error:
         raise InputError(f"{path} must be a TextGrid with a tier {TIER!r}: {_first_line(error)}") from None

@@ -21,7 +21,8 @@ def rows_of(path: Path, columns: Iterable[str], delimiter: str) -> list[dict[str
     cells = _cells(path, delimiter)
     header = cells[0][1] if cells else []
     if missing := [column for column in columns if column not in header]:
-        raise InputError(f"{path} must have a column {missing[0]}, but has {', '.join(header) or 'none'}; add it.")
+        found = ", ".join(" ".join(cell.split()) for cell in header) or "none"
+        raise InputError(f"{path} must have a column {missing[0]}, but has {found}; add it.")
     if len(cells) < 2:
         raise InputError(f"{path} must have rows below its header, but has none; give another file.")
     for line, row in cells:

@@ -93,3 +93,12 @@ def test_a_real_aligners_file_is_read(real_data: Path):
     assert [i.phone for i in intervals[:4]] == ["m", "\N{LATIN SMALL LETTER ALPHA}", "n", "tʲ"]
     assert len(intervals) == 18
     assert (intervals[-1].phone, intervals[-1].end_s) == ("ɚ", 1.358685)
+
+
+def test_reading_prints_nothing(tmp_path: Path, capsys):
+    """A tier that ends later than its file says is read; what a command prints is for its caller."""
+    path = tmp_path / "a.TextGrid"
+    write_textgrid(path, ["AH0", "B"])
+    path.write_text(path.read_text().replace("xmax = 0.2\ntiers?", "xmax = 0.1\ntiers?"))
+    assert [one.phone for one in textgrids.read(path)] == ["AH0", "B"]
+    assert capsys.readouterr().out == ""

@@ -85,6 +85,8 @@ def test_files_without_items(tmp_path):
     assert refusal(path) == f"{path} must have rows below its header, but has none; give another file."
     path.write_text("sent\tform\n")
     assert refusal(path) == f"{path} must have a column constr_id, but has sent, form; add it."
+    path.write_text('sent\t"for\nm"\n')
+    assert refusal(path) == f"{path} must have a column constr_id, but has sent, for m; add it."
 
 
 @pytest.mark.data
