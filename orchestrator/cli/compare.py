@@ -82,10 +82,11 @@ def compare(
         raise no_points(study, objectives)
     with spinner(f"Comparing {a or f'{len(points):,} conditions'}"):
         found = _comparisons(question, study, points, objectives, a, b)
+        unequal = _unequal_costs(study, question, found)
     if format is Format.table:
         for note in question.notes if b is None else filter(None, [question.shown_note]):
             _say(note)
-    _show(question, study, found, _unequal_costs(study, question, found), format)
+    _show(question, study, found, unequal, format)
 
 
 def _unequal_costs(study: "Study", question: "Question", found: "tuple[Comparison, ...]") -> "tuple[EqualCost, ...]":
@@ -185,8 +186,11 @@ def _show(
     no_front = UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
     table = comparison_table(Answers(question, study, no_front, found, ()))
     if format is Format.table:
-        sentences = tuple(map(equal_cost_sentence, unequal))
-        _show_to_people(replace(table, notes=(*sentences, *table.notes)), found)
+        _show_to_people(table, found)
+        for one in unequal[:MAX_NOTES]:
+            _say(equal_cost_sentence(one))
+        if len(unequal) > MAX_NOTES:
+            _say(f"{len(unequal) - MAX_NOTES} more pairs do not cost the same; --format csv lists all.")
         return
     table = _with_costs(table, found, unequal)
     if format is Format.csv:
@@ -200,8 +204,7 @@ def _with_costs(table: "Table", found: "tuple[Comparison, ...]", unequal: "tuple
     """With what is said of pairs that do not cost the same, nothing for the others."""
     from orchestrator.report.equal_cost_table import share_more
 
-    lines = (one.line if math.isfinite(one.line) else None for one in unequal)
-    by_pair = {(one.a, one.b): (share_more(one), line, one.better) for one, line in zip(unequal, lines, strict=True)}
+    by_pair = {(one.a, one.b): tuple(map(_finite, (share_more(one), one.line, one.better))) for one in unequal}
     cells = (by_pair.get((one.a, one.b), (None, None, None)) for one in found)
     rows = tuple((*row, *more) for row, more in zip(table.rows, cells, strict=True))
     return replace(table, columns=(*table.columns, "share_more", "line", "better"), rows=rows)

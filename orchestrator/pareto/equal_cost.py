@@ -16,11 +16,11 @@ from search_spaces.sweep import Objective
 TOLERANCE: Final = 0.02
 """Costs that differ by no more than this share of the second one's count as equal."""
 
-MOST: Final = 20_000
-"""Pairs times points: so many pairs are held against the front, but always `LEAST` of them."""
-
 LEAST: Final = 12
-"""Pairs that are held against the front however many points there are."""
+"""Pairs that are held against the front, however much work it is."""
+
+WORK: Final = 20_000_000
+"""Pairs times draws times points, of which each draw counts 1,000 more: up to this more pairs are held; seconds."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class EqualCost:
             infinite where none of them costs as little; NaN where it was not looked for.
         better: share in which a is on the good side of that line, of those draws over seeds in which there is one; NaN
             where there is none in more than half of the draws, or for the means.
-        num_others: how many points make the front.
+        num_others: how many points make the front; None where it was not looked for.
     """
 
     a: str
@@ -48,7 +48,7 @@ class EqualCost:
     error: float
     line: float
     better: float
-    num_others: int
+    num_others: int | None
 
 
 def has_cost(objectives: Sequence[Objective]) -> bool:
@@ -67,8 +67,8 @@ def unequal_costs(
 
     The others are all points under a's evaluation, and under the one that b's condition has beside it (`counterpart`):
     an evaluation that a alone has would leave no others. A draw takes seeds again as `membership.uncertain_front` does,
-    of all points together, and makes a new front and line. Of more than 20,000 pairs times points the last pairs have
-    no line: they say their costs alone.
+    of all points together, and makes a new front and line. Where that is too much work, `WORK`, the pairs behind the
+    first 12 and more have no line: they say their costs alone.
 
     Args:
         pairs: names of points.
@@ -79,7 +79,10 @@ def unequal_costs(
     chosen = {point.name: point for point in points}
     found = [(chosen[a], chosen[b]) for a, b in dict.fromkeys(pairs)]
     unequal = [pair for pair in found if _differs(*(point.summaries[1].mean for point in pair))]
-    most = max(LEAST, MOST // len(points)) if points else 0
+    if not unequal:
+        return ()
+    sizes = SeedValues.of(list(map(_first_two, points)), objectives[:2]).sizes
+    most = max(LEAST, WORK // (min(num_draws, num_distinct(sizes.tolist())) * (1000 + len(points))))
     held = [_held(a, b, points, objectives[:2], num_draws, seed) for a, b in unequal[:most]]
     return (*held, *(_named(a, b, objectives) for a, b in unequal[most:]))
 
@@ -103,7 +106,7 @@ def _named(a: Point, b: Point, objectives: Sequence[Objective]) -> EqualCost:
     """The pair with its costs and without a line."""
     (error, cost), other = (summary.mean for summary in a.summaries[:2]), b.summaries[1].mean
     metrics = objectives[0].metric, objectives[1].metric
-    return EqualCost(a.name, b.name, *metrics, cost, other, error, math.nan, math.nan, 0)
+    return EqualCost(a.name, b.name, *metrics, cost, other, error, math.nan, math.nan, None)
 
 
 def _beside(a: Point, b: Point, points: Sequence[Point]) -> set[str]:

@@ -25,7 +25,7 @@ def equal_cost_table(answers: Answers) -> Table:
     """Every pair of unequal cost; of none, no rows.
 
     Raw columns: the fields of `EqualCost`, and share_more, by which a costs more than b. An empty line says that no
-    other point costs as little, or with num_others 0 that none was looked for.
+    other point costs as little, or without num_others that none was looked for.
     """
     found = answers.unequal_costs
     num_left = sum(math.isnan(one.line) for one in found)

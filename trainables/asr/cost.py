@@ -37,21 +37,21 @@ def utterance_macs(config: AsrConfig, controller: Controller, parts: PartCosts, 
     return _ar_macs(config, parts, num_frames, uses_surprisal(controller)) + num_frames * per_frame + routed
 
 
-def training_macs(config: AsrConfig, parts: PartCosts, lengths: Sequence[int], num_big: int, is_ar_kept: bool) -> int:
+def training_macs(config: AsrConfig, parts: PartCosts, lengths: Sequence[int], num_big: int) -> int:
     """Multiply-accumulates of the forward pass in training over utterances of these `lengths`.
 
-    To train a gate both networks run on every frame (`trainables.conditional.route.mix`).
+    To train a gate both networks run on every frame (`trainables.conditional.route.mix`). The autoregressive model is
+    counted where it is trained on: a frozen one can be read once for all epochs, if there is room or not to keep that.
 
     Args:
         num_big: frames that took the big network.
-        is_ar_kept: what the autoregressive model says was computed before, once for all epochs; it costs nothing here.
     """
     num_frames, is_learned = sum(lengths), isinstance(config.controller, Learned)
     per_frame = parts.pre + parts.post + (parts.gate if is_learned else 0)
     num_small = num_frames if is_learned else num_frames - num_big
     routed = num_small * parts.small + (num_frames if is_learned else num_big) * parts.big
-    needs_surprisal = uses_surprisal(config.controller) or config.ar_loss_weight is not None
-    ar = 0 if is_ar_kept else sum(_ar_macs(config, parts, length, needs_surprisal) for length in lengths)
+    trains_ar = config.ar_loss_weight is not None
+    ar = sum(_ar_macs(config, parts, length, needs_surprisal=True) for length in lengths) if trains_ar else 0
     return ar + num_frames * per_frame + routed
 
 

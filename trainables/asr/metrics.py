@@ -31,7 +31,7 @@ METRICS: tuple[Metric, ...] = (
         "multiply-accumulates",
         macs_per_frame="test: those that must run, per valid frame",
         train_macs_per_frame="those of the epoch's forward passes, per valid frame: of both networks on every frame "
-        "where a gate is learned; a frozen autoregressive model is read once for all epochs and is not in it",
+        "where a gate is learned; a frozen autoregressive model can be read once for all epochs and is not in it",
     ),
     *lower(
         "parameters",

@@ -145,7 +145,7 @@ def _train_epoch(
             loss_sum, num_frames = loss_sum + nats.item(), num_frames + float(batch.num_frames.sum())
             big = int(output.used_big.detach().sum())
             num_big += big
-            macs += training_macs(config, parts, batch.num_frames.tolist(), big, is_ar_kept=kept is not None)
+            macs += training_macs(config, parts, batch.num_frames.tolist(), big)
     loss_sum, num_frames, num_big, macs = distributed.sum_over_processes(loss_sum, num_frames, num_big, macs)
     return {
         "train_loss_nats": loss_sum / len(examples.train),

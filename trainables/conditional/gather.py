@@ -28,6 +28,12 @@ def put_back(
     """`part` (N along `dim`) at its `rows` of `num_rows`, and `fill` in all others.
 
     Gradients go to `part` alone: `take` of them.
+
+    Args:
+        rows: from 0 to `num_rows` - 1, each once; of one that is there twice the last counts.
+
+    Raises:
+        IndexError: if a row is out of range, on a CPU.
     """
     shape = list(part.shape)
     shape[dim] = num_rows

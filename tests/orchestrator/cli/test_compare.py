@@ -186,6 +186,25 @@ def test_of_many_the_decided_ones_are_shown_first(workplace, monkeypatch, printe
     assert "9 of 79 comparisons are shown, those decided first; --format csv lists all.\n" in text
 
 
+def test_of_many_unequal_costs_the_first_are_told_behind_what_the_table_refers_to(workplace, monkeypatch, printed):
+    """Skewed noise of the error is warned of below the table; 24 conditions cost more than the reference."""
+    numbers = random.Random(0)
+    rows = [
+        replicate(
+            f"c{i}" if i else "random",
+            seed,
+            metrics={"per@e": numbers.expovariate(1), "macs_per_frame@e": 1e6 + i * 1e5},
+        )
+        for i in range(25)
+        for seed in (1, 2, 3, 4, 5)
+    ]
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(rows)))
+    text = printed(metric=["per"])
+    assert "the noise is" in text and "Holm" in text.rpartition("└")[2]
+    assert text.count("Unequal cost: ") == 20
+    assert text.endswith("4 more pairs do not cost the same; --format csv lists all.\n")
+
+
 @pytest.mark.parametrize(
     ("names", "reason"),
     [

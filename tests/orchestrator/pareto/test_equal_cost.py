@@ -50,13 +50,13 @@ def test_costs_within_2_per_cent_are_equal(cost, is_told):
 
 def test_of_too_many_pairs_the_last_say_their_costs_alone(monkeypatch):
     monkeypatch.setattr(equal_cost, "LEAST", 2)
-    monkeypatch.setattr(equal_cost, "MOST", 5)  # which are 6 points
+    monkeypatch.setattr(equal_cost, "WORK", 20_000)  # each pair has 10 draws of 3 seeds, and 6 points: 10,060
     study = constant(a=(16.0, 2.0), b=(13.6, 5.0))
     first, second, third = held(study, [("a", "random"), ("b", "random"), ("big", "random")])
     assert (first.line, second.line) == (pytest.approx(17.0), pytest.approx(13.0))
     assert (third.a, third.cost_a, third.cost_b, third.error) == ("big", 7.0, 3.0, 12.0)
-    assert math.isnan(third.line) and math.isnan(third.better)
-    monkeypatch.setattr(equal_cost, "MOST", 18)
+    assert math.isnan(third.line) and math.isnan(third.better) and third.num_others is None
+    monkeypatch.setattr(equal_cost, "WORK", 31_000)
     assert not any(math.isnan(one.line) for one in held(study, [(name, "random") for name in ("a", "b", "big")]))
 
 

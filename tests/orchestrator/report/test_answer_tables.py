@@ -124,7 +124,7 @@ def test_comparisons(named):
         (0.25, math.nan, 3, "it mostly costs less than all of them, so there is no P(better than that front)."),
         (math.inf, math.nan, 3, "None of the other points costs as little, so there is no front at its cost."),
         (math.inf, math.nan, 0, "There is no other point to compare, so there is no front at its cost."),
-        (math.nan, math.nan, 0, "Compare these two alone for the front at its cost."),
+        (math.nan, math.nan, None, "Compare these two alone for the front at its cost."),
     ],
 )
 def test_points_of_unequal_cost_are_held_against_what_there_is(line, better, num_others, said):
@@ -151,7 +151,7 @@ def test_a_table_at_equal_cost_has_what_the_sentences_say(study):
 
 
 def test_a_table_at_equal_cost_says_of_how_many_pairs_the_front_was_not_looked_for(study):
-    pairs = [EqualCost(name, "b", "per", "macs", 3.0, 2.0, 0.25, math.nan, math.nan, 0) for name in ("a", "c")]
+    pairs = [EqualCost(name, "b", "per", "macs", 3.0, 2.0, 0.25, math.nan, math.nan, None) for name in ("a", "c")]
     table = equal_cost_table(replace(answers_of(study), unequal_costs=tuple(pairs)))
     assert "Of the last 2 pairs the front was not looked for" in table.notes[1]
     found = [(row["a"], row["line"], row["share_more"]) for row in records(table)]

@@ -64,20 +64,19 @@ def test_what_is_reported_has_run(name, controller, inputs):
     assert ran == reported > 0
 
 
-@pytest.mark.parametrize("trains_ar", [False, True])
 @pytest.mark.parametrize("inputs", ["ar_features", "frames"])
 @pytest.mark.parametrize("controller", CONTROLLERS, ids=lambda one: one.kind)
 @pytest.mark.parametrize("name", CONFIGS)
-def test_what_training_reports_has_run(name, controller, inputs, trains_ar):
-    """Of a batch without padding: both networks on all frames where a gate is learned."""
+def test_what_training_reports_has_run(name, controller, inputs):
+    """The autoregressive model included, which is trained on; both networks on all frames where a gate is learned."""
     config = CONFIGS[name].with_value("controller", controller).with_value("inputs", inputs)
-    config = config.with_value("ar_loss_weight", 0.1) if trains_ar else config
+    config = config.with_value("ar_loss_weight", 0.1)
     recogniser = Recogniser(config, 9, AutoregressiveModel(config.ar)).train()
     frames, uniform, lengths = torch.randn(2, 23, 8), torch.rand(2, 23), torch.tensor([23, 23])
     with count_macs() as macs:
         output = recogniser(frames, lengths, Control(config.controller, fit=FIT), uniform)
     num_big = int(output.used_big.sum())
-    reported = cost.training_macs(config, cost.part_macs(config, 9), lengths.tolist(), num_big, is_ar_kept=False)
+    reported = cost.training_macs(config, cost.part_macs(config, 9), lengths.tolist(), num_big)
     assert macs.total == reported > 0
 
 
@@ -91,7 +90,7 @@ def test_training_on_what_was_kept_runs_no_autoregressive_model(controller, inpu
         working = Control(config.controller, fit=FIT)
         output = recogniser(torch.randn(2, 23, 8), torch.tensor([23, 23]), working, torch.rand(2, 23), kept)
     parts, num_big = cost.part_macs(config, 9), int(output.used_big.sum())
-    assert macs.total == cost.training_macs(config, parts, [23, 23], num_big, is_ar_kept=True) > 0
+    assert macs.total == cost.training_macs(config, parts, [23, 23], num_big) > 0
 
 
 @pytest.mark.parametrize("context_frames", [4, 50])

@@ -105,6 +105,20 @@ def test_training_lowers_the_loss_and_attains_the_controllers_targets(trained):
     assert trained.reports[0]["controller_var_p"] == pytest.approx(0.04, abs=1e-6)
 
 
+def test_training_reports_its_cost_by_hand(tmp_path, ar, trained):
+    """Of 12 features, layers of 8 units in two directions, and a big network of 24 units: small 256, big 768."""
+    num_outputs = len(load_examples(CONFIG.data, CONFIG.ar.features).labels) + 1
+    around = 6 * (12 * 8 + 8 * 8) + 6 * (16 * 8 + 8 * 8) + 16 * num_outputs
+    report = trained.reports[4]
+    assert 0 < (rate := report["train_routing_rate"]) < 1
+    assert report["train_macs_per_frame"] == pytest.approx(around + (1 - rate) * 256 + rate * 768, rel=1e-12)
+    gate = 12 * LEARNED.controller.hidden_size + LEARNED.controller.hidden_size
+    train.train(LEARNED, learned := FolderTrial(tmp_path, ar))
+    assert {report["train_macs_per_frame"] for step, report in learned.reports.items() if step} == {
+        around + gate + 256 + 768
+    }
+
+
 def one_by_one(config, trained, ar, evaluation):
     """Each metric from its definition, one utterance at a time."""
     examples, state = load_examples(config.data, config.ar.features), checkpoint.load(trained.folder / "4.pt")

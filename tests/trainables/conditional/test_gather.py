@@ -1,5 +1,6 @@
 """Rows are taken and put back where they were."""
 
+import pytest
 import torch
 
 from trainables.conditional.gather import put_back, take
@@ -19,6 +20,12 @@ def test_rows_are_taken_in_the_order_asked_for_and_put_back_where_they_were():
 def test_of_no_rows_nothing_is_put_back():
     none = torch.zeros(0, dtype=torch.long)
     assert put_back(take(torch.ones(3, 2), 0, none), 0, none, 3).tolist() == [[0, 0]] * 3
+
+
+@pytest.mark.parametrize("row", [3, -1])
+def test_a_row_that_is_not_there_is_refused(row):
+    with pytest.raises(IndexError):
+        put_back(torch.ones(1, 2), 0, torch.tensor([row]), 3)
 
 
 def test_what_is_computed_of_open_rows_alone_is_what_a_mask_gives_with_its_gradients_and_for_less():
