@@ -167,7 +167,7 @@ def test_fronts_with_uncertainty_take_every_resample_where_they_can():
     assert len(rows) == 12
     for name, (_, _, ratio, _, num_draws, _) in rows.items():
         assert int(num_draws) == (10 if "one set" in name else 50)
-        assert float(ratio) > 0
+        assert math.isfinite(float(ratio))  # of times, of which nothing is asserted
     assert lines[-1].startswith("page of a report") and lines[-1].endswith("limit 5 MB: kept")
 
 
