@@ -73,7 +73,8 @@ def page(entries: list[str], notes: list[str]) -> str:
 
 def contents(entries: list[str]) -> str:
     """A table with the title of each study, which leads to it, and its answer in one sentence."""
-    rows = [f"| {_link(name)} | {_answer_in_bold(name)} |" for name in entries]
+    notes = {name: _note(name) for name in entries}
+    rows = [f"| {_link(note)} | {_answer_in_bold(name, note)} |" for name, note in notes.items()]
     return "\n".join(["| study | answer |", "|---|---|", *rows, ""])
 
 
@@ -146,15 +147,15 @@ def _note(name: str) -> str:
     return (HERE / f"{name}.md").read_text(encoding="utf-8")
 
 
-def _link(name: str) -> str:
+def _link(note: str) -> str:
     """The title of a note, which leads to it by the name that GitHub gives to a heading."""
-    title = _note(name).splitlines()[0].removeprefix("# ")
+    title = note.splitlines()[0].removeprefix("# ")
     anchor = re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
     return f"[{title}](#{anchor})"
 
 
-def _answer_in_bold(name: str) -> str:
-    found = ANSWER.search(_note(name))
+def _answer_in_bold(name: str, note: str) -> str:
+    found = ANSWER.search(note)
     if found is None:
         raise InputError(f"evidence/{name}.md must have a line that begins with its answer in bold, **like this**.")
     return " ".join(found[1].split()).rstrip(".") + "."

@@ -32,9 +32,8 @@ def utterance_macs(config: AsrConfig, controller: Controller, parts: PartCosts, 
     Args:
         controller: the one in use, which may differ from the one of training.
     """
-    per_frame = parts.pre + parts.post + (parts.gate if isinstance(controller, Learned) else 0)
-    routed = (num_frames - num_big) * parts.small + num_big * parts.big
-    return _ar_macs(config, parts, num_frames, uses_surprisal(controller)) + num_frames * per_frame + routed
+    ar = _ar_macs(config, parts, num_frames, uses_surprisal(controller))
+    return ar + _network_macs(controller, parts, num_frames, num_frames - num_big, num_big)
 
 
 def training_macs(config: AsrConfig, parts: PartCosts, lengths: Sequence[int], num_big: int) -> int:
@@ -46,13 +45,17 @@ def training_macs(config: AsrConfig, parts: PartCosts, lengths: Sequence[int], n
     Args:
         num_big: frames that took the big network.
     """
-    num_frames, is_learned = sum(lengths), isinstance(config.controller, Learned)
-    per_frame = parts.pre + parts.post + (parts.gate if is_learned else 0)
-    num_small = num_frames if is_learned else num_frames - num_big
-    routed = num_small * parts.small + (num_frames if is_learned else num_big) * parts.big
-    trains_ar = config.ar_loss_weight is not None
+    num_frames, trains_ar = sum(lengths), config.ar_loss_weight is not None
+    is_learned = isinstance(config.controller, Learned)
+    num_small, num_big = (num_frames, num_frames) if is_learned else (num_frames - num_big, num_big)
     ar = sum(_ar_macs(config, parts, length, needs_surprisal=True) for length in lengths) if trains_ar else 0
-    return ar + num_frames * per_frame + routed
+    return ar + _network_macs(config.controller, parts, num_frames, num_small, num_big)
+
+
+def _network_macs(controller: Controller, parts: PartCosts, num_frames: int, num_small: int, num_big: int) -> int:
+    """Behind the autoregressive model, with so many frames through the small network and through the big one."""
+    per_frame = parts.pre + parts.post + (parts.gate if isinstance(controller, Learned) else 0)
+    return num_frames * per_frame + num_small * parts.small + num_big * parts.big
 
 
 def _ar_macs(config: AsrConfig, parts: PartCosts, num_frames: int, needs_surprisal: bool) -> int:

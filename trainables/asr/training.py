@@ -124,8 +124,7 @@ def _train_epoch(
 ) -> dict[str, float]:
     model.train()
     started, num_processes = time.perf_counter(), distributed.world_size()
-    parts = part_macs(config, len(examples.labels))
-    loss_sum = norm_sum = num_frames = num_big = macs = 0.0
+    loss_sum = norm_sum = num_frames = num_big = 0.0
     batches = bucketed(examples.train, config.training.batch_size, order)
     for number, whole in enumerate(batches, start=1):
         mine = whole[distributed.share()]
@@ -143,10 +142,10 @@ def _train_epoch(
         optimizer.step()
         if mine:
             loss_sum, num_frames = loss_sum + nats.item(), num_frames + float(batch.num_frames.sum())
-            big = int(output.used_big.detach().sum())
-            num_big += big
-            macs += training_macs(config, parts, batch.num_frames.tolist(), big)
-    loss_sum, num_frames, num_big, macs = distributed.sum_over_processes(loss_sum, num_frames, num_big, macs)
+            num_big += float(output.used_big.detach().sum())
+    loss_sum, num_frames, num_big = distributed.sum_over_processes(loss_sum, num_frames, num_big)
+    lengths = [len(example.frames) for example in examples.train]
+    macs = training_macs(config, part_macs(config, len(examples.labels)), lengths, int(num_big))
     return {
         "train_loss_nats": loss_sum / len(examples.train),
         "train_routing_rate": num_big / num_frames,
