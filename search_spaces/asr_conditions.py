@@ -7,7 +7,7 @@ from search_spaces.resources import Resources
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Prerequisite, Sweep
 from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Random, Surprisal
-from trainables.asr.macs import plain_width
+from trainables.asr.macs import plain_width, width_of_big
 
 AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
 CLAIMS: Final = "search_spaces.asr_published:claims"
@@ -51,12 +51,12 @@ def equal_cost(name: str, size: Size, title: str, config: AsrConfig, mu: float) 
     return speech_sweep(name, size, about, config, (*ALWAYS, *conditions), reference)
 
 
-def plain(config: AsrConfig, routed: Condition) -> Condition:
-    """An always big network of the width with which it costs what the routed one does."""
+def plain(config: AsrConfig, routed: Condition, num_labels: int | None = None) -> Condition:
+    """An always big network of the width with which it costs what the routed one does; see `plain_width`."""
     for path, value in routed.values.items():
         config = config.with_value(path, value)
-    width = {"controller": AlwaysBig(), "network.big_hidden_size": plain_width(config)}
-    return Condition(f"{routed.name},plain", {"inputs": config.inputs} | width)
+    width = {f"network.{width_of_big(config.network)}": plain_width(config, num_labels)}
+    return Condition(f"{routed.name},plain", {"inputs": config.inputs, "controller": AlwaysBig()} | width)
 
 
 def speech_sweep(

@@ -19,9 +19,22 @@ from search_spaces.distributions import Choice, Distribution, Real
 from search_spaces.laptop_claims import CLAIMS
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
-from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Learned, Random, Surprisal
+from trainables.asr.config import (
+    AlwaysBig,
+    AlwaysSmall,
+    AsrConfig,
+    Convolutional,
+    Evaluation,
+    Learned,
+    Random,
+    Surprisal,
+)
 from trainables.asr.data.config import LibriSpeech
 
+SURPRISAL: Final = Surprisal(mu=0.5)
+RANDOM: Final = Random(p_big=0.5)
+NUM_LABELS: Final = 41
+"""Of LibriSpeech with the phones of the dictionary, silence and spoken noise."""
 HALF_AN_HOUR: Final = 143
 """Of the 1,519 utterances of train-clean-5, which last 5.31 hours."""
 
@@ -118,30 +131,44 @@ def laptop_table2(size: Size = "full") -> Sweep:
     autoregressive model of half an hour of speech.
     """
     config = _wide_big(size)
-    surprisal, random = Surprisal(mu=0.5), Random(p_big=0.5)
-    deterministic = Evaluation(name="deterministic", routing="deterministic")
     raised = (Evaluation(name=f"bias_{by}", bias_raise=by, checkpoint_of=Evaluation().name) for by in (1, 2, 3, 4))
-    with_random, with_surprisal = (Evaluation(name=f"tested_{one.kind}", controller=one) for one in (random, surprisal))
-    routed = (
-        Condition(
-            "surprisal",
-            {"controller": surprisal, "evaluations": (Evaluation(), deterministic, with_random, *raised)},
-        ),
-        Condition("random", {"controller": random, "evaluations": (Evaluation(), with_surprisal)}),
-    )
+    routed = _tested_with_both(*raised)
     learned = (
         Condition("learned", {"controller": Learned()}),
         Condition("learned_paper", {"controller": Learned(penalty="paper", weight=1e-3)}),
         Condition("learned_released", {"controller": Learned(gate_input="pre_net", penalty="released", weight=1e-3)}),
     )
-    rivals = (plain(config, Condition(one.name, {"controller": one.values["controller"]})) for one in routed)
     less = LibriSpeech(num_train_utterances=20 if size == "smoke" else HALF_AN_HOUR)
     corpus = [
-        Condition(f"{one.kind},ar=half_an_hour", {"controller": one, "ar.data": less}) for one in (surprisal, random)
+        Condition(f"{one.kind},ar=half_an_hour", {"controller": one, "ar.data": less}) for one in (SURPRISAL, RANDOM)
     ]
     about = "Table 2 with small nets around a wide big one, 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
-    conditions = (*routed, *ALWAYS, *rivals, *learned, *corpus)
+    conditions = (*routed, *ALWAYS, *_plain(config), *learned, *corpus)
     return replace(speech_sweep("laptop_table2", size, about, config, conditions, "random"), claims=CLAIMS)
+
+
+def _tested_with_both(*evaluations: Evaluation) -> tuple[Condition, Condition]:
+    """Routing by surprisal and at random, each also tested with the other; surprisal without chance and as asked."""
+    deterministic = Evaluation(name="deterministic", routing="deterministic")
+    with_random, with_surprisal = (Evaluation(name=f"tested_{one.kind}", controller=one) for one in (RANDOM, SURPRISAL))
+    of_surprisal = (Evaluation(), deterministic, with_random, *evaluations)
+    return (
+        Condition("surprisal", {"controller": SURPRISAL, "evaluations": of_surprisal}),
+        Condition("random", {"controller": RANDOM, "evaluations": (Evaluation(), with_surprisal)}),
+    )
+
+
+def _plain(config: AsrConfig, num_labels: int | None = None) -> list[Condition]:
+    """The plain networks that cost what surprisal and random routing do."""
+    return [plain(config, Condition(one.kind, {"controller": one}), num_labels) for one in (SURPRISAL, RANDOM)]
+
+
+def laptop_model3(size: Size = "full") -> Sweep:
+    """Table 7 with a narrower model 3: its small network is linear, so the big one can be worth its cost."""
+    config = _mini_librispeech(size).with_value("network", Convolutional(kind="model3", width=512, dropout=0.1))
+    about = "Table 7 (linear small network, nothing around), 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
+    conditions = (*_tested_with_both(), *ALWAYS, *_plain(config, NUM_LABELS))
+    return replace(speech_sweep("laptop_model3", size, about, config, conditions, "random"), claims=CLAIMS)
 
 
 def laptop_search_learned(size: Size = "full") -> Sweep:
@@ -174,5 +201,6 @@ SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "equal_cost_laptop": equal_cost_laptop,
     "laptop_size": laptop_size,
     "laptop_table2": laptop_table2,
+    "laptop_model3": laptop_model3,
     "laptop_search_learned": laptop_search_learned,
 }

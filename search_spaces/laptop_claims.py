@@ -15,6 +15,7 @@ CLAIMS: Final = "search_spaces.laptop_claims:claims"
 """As a sweep names them."""
 
 TABLE_2: Final = "asr.laptop_table2"
+MODEL_3: Final = "asr.laptop_model3"
 EQUAL_COST: Final = "lm.equal_cost"
 OURS: Final = Source("Ponderay", "asked of it here; no source compares the two")
 ADAPTED: Final = 0.95
@@ -29,6 +30,10 @@ SPEECH: Final = Setting(
         "training.num_epochs": "20",
     },
 )
+CONVOLUTIONAL: Final = Setting(
+    "of Mini-LibriSpeech with a narrower model 3",
+    {"data.kind": "librispeech", "data.train": "('train-clean-5',)", "network.kind": "model3"},
+)
 TEXT: Final = Setting(
     "of 500,000 words of WikiText-2 at a laptop's sizes",
     {"data.num_train_tokens": "500000", "training.num_epochs": "2"},
@@ -36,25 +41,27 @@ TEXT: Final = Setting(
 
 
 def claims() -> Iterator[Claim]:
-    """Of `asr.laptop_table2` and `lm.equal_cost`."""
-    yield from _of_speech()
+    """Of `asr.laptop_table2`, `asr.laptop_model3` and `lm.equal_cost`."""
+    wins, saves, fixed = (f"Table {table}, Mini-LibriSpeech" for table in (2, 2, 4))
+    yield from _of_speech("asr.laptop", TABLE_2, SPEECH, wins, saves, fixed)
+    table7 = "Table 7, TIMIT"
+    yield from _of_speech("asr.laptop_model3", MODEL_3, CONVOLUTIONAL, table7, table7, table7)
     yield from _of_text()
 
 
-def _of_speech() -> Iterator[StatementClaim]:
+def _of_speech(name: str, sweep: str, setting: Setting, wins: str, saves: str, fixed: str) -> Iterator[StatementClaim]:
+    """`wins`, `saves` and `fixed` are where the paper's numbers say it."""
     small, big, surprisal, random = (
-        Place(name, "per", "stochastic", scale=100) for name in ("always_small", "always_big", "surprisal", "random")
+        Place(condition, "per", "stochastic", scale=100)
+        for condition in ("always_small", "always_big", "surprisal", "random")
     )
-    cost, of_big = (Place(name, "macs_per_frame", "stochastic") for name in ("surprisal", "always_big"))
-    wins, saves, fixed = (Source(PAPER, f"Table {table}, Mini-LibriSpeech") for table in (2, 2, 4))
+    cost, of_big = (Place(condition, "macs_per_frame", "stochastic") for condition in ("surprisal", "always_big"))
     text = "routing by surprisal errs less than random routing"
-    yield _statement("asr.laptop.wins", TABLE_2, text, surprisal, random, wins, SPEECH)
-    yield _statement(
-        "asr.laptop.saves", TABLE_2, "routing costs less than the big network", cost, of_big, saves, SPEECH
-    )
-    yield _statement(
-        "asr.laptop.big", TABLE_2, "the big network errs less than the small one", big, small, fixed, SPEECH
-    )
+    yield _statement(f"{name}.wins", sweep, text, surprisal, random, Source(PAPER, wins), setting)
+    text = "routing costs less than the big network"
+    yield _statement(f"{name}.saves", sweep, text, cost, of_big, Source(PAPER, saves), setting)
+    text = "the big network errs less than the small one"
+    yield _statement(f"{name}.big", sweep, text, big, small, Source(PAPER, fixed), setting)
 
 
 def _of_text() -> Iterator[StatementClaim]:

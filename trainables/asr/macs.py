@@ -12,6 +12,7 @@ from trainables.asr.config import (
     Gru,
     Learned,
     MaskedSelfAttention,
+    Network,
     Pretraining,
     Random,
     Recurrent,
@@ -96,26 +97,30 @@ def encoder_macs(ar: Pretraining, num_steps: int) -> int:
     return total
 
 
+def width_of_big(network: Network) -> str:
+    """The field of `network` to which the big network's cost is in proportion."""
+    return "width" if network.kind == "model3" else "big_hidden_size"
+
+
 def plain_width(config: AsrConfig, num_labels: int | None = None) -> int:
-    """The `big_hidden_size` with which a plain network, always big, costs what `config` costs while it routes.
+    """The `width_of_big` with which a plain network, always big, costs what `config` costs while it routes.
 
     A frame of routing at rate r costs (1 - r) small + r big, and surprisal's regressor; without AR features, surprisal
-    alone needs the whole autoregressive model. The big network's cost is in proportion to its hidden size, and all
-    else is the same in both.
+    alone needs the whole autoregressive model. The big network's cost is in proportion to its width, and all else is
+    the same in both.
 
     Args:
         config: with random routing, or with surprisal routing, whose rate is taken to be its target `mu`.
-        num_labels: that are told apart, without the blank. Appendix A's models 1 and 2 need it: their small and big
-            networks give the outputs themselves, so what else routing costs is worth another width.
+        num_labels: that are told apart, without the blank. Appendix A's models need it: their small and big networks
+            give the outputs themselves, so what else routing costs is worth another width.
 
     Raises:
-        InputError: for another controller, for appendix A's model 3, whose big network has no such size, and for models
-            1 and 2 without `num_labels`.
+        InputError: for another controller, and for appendix A's models without `num_labels`.
     """
     controller, network = config.controller, config.network
-    if not isinstance(controller, Surprisal | Random) or network.kind == "model3":
-        rule = "A plain network of equal cost needs random or surprisal routing and a network with `big_hidden_size`"
-        raise InputError(f"{rule}, but got {controller.kind} and {network.kind}; choose others.")
+    if not isinstance(controller, Surprisal | Random):
+        rule = "A plain network of equal cost needs random or surprisal routing"
+        raise InputError(f"{rule}, but got {controller.kind}; choose another.")
     if num_labels is None and not isinstance(network, Recurrent):
         raise InputError(f"A plain network of {network.kind}'s cost depends on its outputs; give `num_labels`.")
     parts = part_macs(config, num_labels or 1)  # without any a recurrent network's small and big ones are the same
@@ -123,4 +128,5 @@ def plain_width(config: AsrConfig, num_labels: int | None = None) -> int:
     if isinstance(controller, Surprisal) and config.inputs == "frames":
         extra += encoder_macs(config.ar, NUM_FRAMES) / NUM_FRAMES
     routed = (1 - rate) * parts.small + rate * parts.big + extra
-    return round(routed * network.big_hidden_size / parts.big)
+    width: int = getattr(network, width_of_big(network))
+    return round(routed * width / parts.big)
