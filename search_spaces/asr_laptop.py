@@ -31,8 +31,6 @@ from trainables.asr.config import (
 )
 from trainables.asr.data.config import LibriSpeech
 
-SURPRISAL: Final = Surprisal(mu=0.5)
-RANDOM: Final = Random(p_big=0.5)
 NUM_LABELS: Final = 41
 """Of LibriSpeech with the phones of the dictionary, silence and spoken noise."""
 HALF_AN_HOUR: Final = 143
@@ -117,7 +115,7 @@ def laptop_size(size: Size = "full") -> Sweep:
 
 
 def _wide_big(size: Size) -> AsrConfig:
-    """The size at which `laptop_size` has found the big network worth its cost."""
+    """The size of `laptop_size` at which one seed found the big network worth its cost."""
     config = _mini_librispeech(size)
     for path, value in (_around(16) | {"network.big_hidden_size": 2048}).items():
         config = config.with_value(path, value)
@@ -125,50 +123,46 @@ def _wide_big(size: Size) -> AsrConfig:
 
 
 def laptop_table2(size: Size = "full") -> Sweep:
-    """Table 2 at a size at which the big network beats the small one, with plain networks of equal cost.
+    """Table 2 at the size which one seed of `laptop_size` favoured."""
+    about = "Table 2 with small nets around a wide big one, 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
+    return _all_controllers("laptop_table2", size, about, _wide_big(size))
 
-    The ablation, deterministic routing and raised biases are tests of the same trained models; two more learn from an
-    autoregressive model of half an hour of speech.
+
+def laptop_model3(size: Size = "full") -> Sweep:
+    """The same with a narrower model 3, whose small network is linear: the big one is worth its cost."""
+    config = _mini_librispeech(size).with_value("network", Convolutional(kind="model3", width=512, dropout=0.1))
+    about = "Table 7 (linear small network, nothing around), 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
+    return _all_controllers("laptop_model3", size, about, config)
+
+
+def _all_controllers(name: str, size: Size, about: str, config: AsrConfig) -> Sweep:
+    """Each controller, plain networks of the cost of routing, and an autoregressive model of half an hour of speech.
+
+    The ablation, deterministic routing and raised biases are tests of the same trained models.
     """
-    config = _wide_big(size)
+    surprisal, random = Surprisal(mu=0.5), Random(p_big=0.5)
+    deterministic = Evaluation(name="deterministic", routing="deterministic")
     raised = (Evaluation(name=f"bias_{by}", bias_raise=by, checkpoint_of=Evaluation().name) for by in (1, 2, 3, 4))
-    routed = _tested_with_both(*raised)
+    with_random, with_surprisal = (Evaluation(name=f"tested_{one.kind}", controller=one) for one in (random, surprisal))
+    routed = (
+        Condition(
+            "surprisal",
+            {"controller": surprisal, "evaluations": (Evaluation(), deterministic, with_random, *raised)},
+        ),
+        Condition("random", {"controller": random, "evaluations": (Evaluation(), with_surprisal)}),
+    )
     learned = (
         Condition("learned", {"controller": Learned()}),
         Condition("learned_paper", {"controller": Learned(penalty="paper", weight=1e-3)}),
         Condition("learned_released", {"controller": Learned(gate_input="pre_net", penalty="released", weight=1e-3)}),
     )
+    rivals = (plain(config, Condition(one.kind, {"controller": one}), NUM_LABELS) for one in (surprisal, random))
     less = LibriSpeech(num_train_utterances=20 if size == "smoke" else HALF_AN_HOUR)
     corpus = [
-        Condition(f"{one.kind},ar=half_an_hour", {"controller": one, "ar.data": less}) for one in (SURPRISAL, RANDOM)
+        Condition(f"{one.kind},ar=half_an_hour", {"controller": one, "ar.data": less}) for one in (surprisal, random)
     ]
-    about = "Table 2 with small nets around a wide big one, 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
-    conditions = (*routed, *ALWAYS, *_plain(config), *learned, *corpus)
-    return replace(speech_sweep("laptop_table2", size, about, config, conditions, "random"), claims=CLAIMS)
-
-
-def _tested_with_both(*evaluations: Evaluation) -> tuple[Condition, Condition]:
-    """Routing by surprisal and at random, each also tested with the other; surprisal without chance and as asked."""
-    deterministic = Evaluation(name="deterministic", routing="deterministic")
-    with_random, with_surprisal = (Evaluation(name=f"tested_{one.kind}", controller=one) for one in (RANDOM, SURPRISAL))
-    of_surprisal = (Evaluation(), deterministic, with_random, *evaluations)
-    return (
-        Condition("surprisal", {"controller": SURPRISAL, "evaluations": of_surprisal}),
-        Condition("random", {"controller": RANDOM, "evaluations": (Evaluation(), with_surprisal)}),
-    )
-
-
-def _plain(config: AsrConfig, num_labels: int | None = None) -> list[Condition]:
-    """The plain networks that cost what surprisal and random routing do."""
-    return [plain(config, Condition(one.kind, {"controller": one}), num_labels) for one in (SURPRISAL, RANDOM)]
-
-
-def laptop_model3(size: Size = "full") -> Sweep:
-    """Table 7 with a narrower model 3: its small network is linear, so the big one can be worth its cost."""
-    config = _mini_librispeech(size).with_value("network", Convolutional(kind="model3", width=512, dropout=0.1))
-    about = "Table 7 (linear small network, nothing around), 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
-    conditions = (*_tested_with_both(), *ALWAYS, *_plain(config, NUM_LABELS))
-    return replace(speech_sweep("laptop_model3", size, about, config, conditions, "random"), claims=CLAIMS)
+    conditions = (*routed, *ALWAYS, *rivals, *learned, *corpus)
+    return replace(speech_sweep(name, size, about, config, conditions, "random"), claims=CLAIMS)
 
 
 def laptop_search_learned(size: Size = "full") -> Sweep:

@@ -9,10 +9,11 @@ from trainables.asr.macs import part_macs
 from trainables.config import as_json
 
 
+@pytest.mark.parametrize("name", ["asr.laptop_table2", "asr.laptop_model3"])
 @pytest.mark.parametrize("kind", ["surprisal", "random"])
-def test_the_autoregressive_model_learns_from_half_an_hour_or_from_all(kind: str) -> None:
+def test_the_autoregressive_model_learns_from_half_an_hour_or_from_all(kind: str, name: str) -> None:
     """Of 1,519 utterances in 5.31 hours; nothing else differs."""
-    sweep = find.find_sweep("asr.laptop_table2")
+    sweep = find.find_sweep(name)
     whole = as_json(sweep.config(sweep.condition(kind), 1))
     less = as_json(sweep.config(sweep.condition(f"{kind},ar=half_an_hour"), 1))
     minutes = less["ar"]["data"]["num_train_utterances"] * 5.31 * 60 / 1519
