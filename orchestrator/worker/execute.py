@@ -55,6 +55,9 @@ LEFTOVER_S: Final = 20.0
 WRITER_S: Final = 20.0
 """How long another process of a distributed run waits until the writer has set a checkpoint aside."""
 
+CHECKPOINT_STEP: Final = "checkpoint_step"
+"""The metric that says which checkpoint an evaluation tested; a trainable's own of that name takes its place."""
+
 NOWHERE: Final[Mapping[str, Any]] = {}
 
 
@@ -288,7 +291,8 @@ def _evaluate(
                 raise told from None
         if not trial.reported[1]:
             raise ValueError(f"`evaluate` ended without a report under {name!r}; it must call `trial.report`.")
-        tried.append(trial.reported)
+        step, metrics, artifacts = trial.reported
+        tried.append((step, {CHECKPOINT_STEP: step_of(candidate.name)} | metrics, artifacts))
     step, metrics, artifacts = min(tried, key=lambda one: _cost(one[1], selecting)) if len(tried) > 1 else tried[0]
     bad = [metric for metric, value in metrics.items() if not math.isfinite(value)]
     if bad:

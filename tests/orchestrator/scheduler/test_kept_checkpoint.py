@@ -41,6 +41,7 @@ def test_each_evaluation_has_the_checkpoint_that_is_best_under_it(runs):
     assert epochs == {"plain": 4, "worst": 1}
     for name, epoch in epochs.items():
         assert checkpoint.load(notebook.checkpoint(study, "a", 2, name))["epoch"] == epoch
+        assert study.of("a")[1].metrics[f"checkpoint_step@{name}"] == epoch
     assert notebook.checkpoint("tiny.kept", "a", 2) == notebook.checkpoint(study, "a", 2, "plain")
 
 
