@@ -54,7 +54,7 @@ def test_a_replicate_of_every_sweep_leaves_metrics_tables_and_figures(sweep, con
 
 def test_what_adapts_is_tested_on_top_of_a_recoder_and_trains_nothing():
     """Each test of the one replicate costs more than that of the recoder alone, and tells what it chose."""
-    few = {f"data.num_{part}_tokens": 1000 if part == "train" else 200 for part in ("train", "validation", "test")}
+    few = {f"data.num_{part}_tokens": 600 if part == "train" else 80 for part in ("train", "validation", "test")}
     (replicate,) = run(find_sweep("lm.equal_cost", smoke=True).only("surprisal", 1).with_values(few))
     assert replicate.state == "complete", replicate.error
     metrics = replicate.metrics

@@ -68,7 +68,7 @@ def test_shares_of_a_sum_are_those_of_the_variances_in_the_scale_that_is_drawn_f
         total = a * values["x"] + b * math.log(values["sleep_s"])
         return total, -3.0 * total
 
-    search(objectives, 200)
+    search(objectives, 100)
     expected = {"x": 0.8, "sleep_s": 0.2, "first.level": 0.0}
     by_path, _ = shares()
     for path, row in by_path.items():
