@@ -51,16 +51,19 @@ def _dynamic(weights: Moved, size: Size) -> DynamicEvaluation:
 
 
 def equal_cost(size: Size = "full") -> Sweep:
-    """Recoding by surprisal against wider baselines, dynamic evaluation and a cache, and on top of each of the two.
+    """Recoding by surprisal against wider baselines, dynamic evaluation and a cache, and on top of each.
 
-    One wider baseline costs in testing what the recoding model does, the other in training. What adapts is tested on
-    the weights of the baseline and on those of the recoding model, and trains nothing.
+    One wider baseline costs in testing what the recoding model does, the other, hardly wider than the recoding model
+    itself, in training. What adapts is tested on the weights of the baseline and on those of the recoding model, and
+    trains nothing.
     """
     config = brief(size)
+    wide = widened(config, macs_in_testing)
     conditions = (
         Condition("baseline", {"recoder": None, "evaluations": evaluations(size)}),
         Condition("surprisal", {"recoder": SURPRISAL, "evaluations": evaluations(size)}),
-        Condition("wide,testing", widened(config, macs_in_testing)),
+        Condition("wide,testing", wide),
+        Condition("wide,testing,surprisal", {**wide, "recoder": SURPRISAL}),
         Condition("wide,training", widened(config, training_macs_per_token)),
     )
     return Sweep(

@@ -25,6 +25,7 @@ def test_the_wider_models_cost_what_recoding_does_in_testing_and_in_training(smo
     wanted = macs_per_token(recoded, recoded.recoder, size)
     assert macs_per_token(testing, None, size) == pytest.approx(wanted, rel=within)
     assert training_macs_per_token(training, size) == pytest.approx(training_macs_per_token(recoded, size), rel=within)
+    assert found["wide,testing,surprisal"] == testing.with_value("recoder", recoded.recoder)
     for one in (testing, training):
         assert one.recoder is None and one.embedding_size == one.hidden_size > recoded.hidden_size
 
@@ -53,7 +54,7 @@ def test_without_a_limit_of_the_vocabulary_the_cost_is_not_known():
 @SIZES
 def test_every_rival_reads_one_stream_and_nothing_is_trained_twice(smoke):
     found = configs(smoke)
-    assert len({content_hash(one) for one in found.values()}) == len(found) == 4
+    assert len({content_hash(one) for one in found.values()}) == len(found) == 5
     for name in ("baseline", "surprisal"):
         assert found[name].evaluations == evaluations("smoke" if smoke else "full")
     assert {one.batch_size for config in found.values() for one in config.evaluations} == {1}
