@@ -129,7 +129,7 @@ def laptop_table2(size: Size = "full") -> Sweep:
 
 
 def laptop_model3(size: Size = "full") -> Sweep:
-    """The same with a narrower model 3, whose small network is linear: the big one is worth its cost."""
+    """The same with model 3 on a narrower autoregressive model; its small network is linear."""
     config = _mini_librispeech(size).with_value("network", Convolutional(kind="model3", width=512, dropout=0.1))
     about = "Table 7 (linear small network, nothing around), 5.3 hours of Mini-LibriSpeech; plain nets of equal cost."
     return _all_controllers("laptop_model3", size, about, config)

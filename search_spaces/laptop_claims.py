@@ -31,7 +31,7 @@ SPEECH: Final = Setting(
     },
 )
 CONVOLUTIONAL: Final = Setting(
-    "of Mini-LibriSpeech with a narrower model 3",
+    "of Mini-LibriSpeech with model 3 on a narrower autoregressive model",
     {"data.kind": "librispeech", "data.train": "('train-clean-5',)", "network.kind": "model3"},
 )
 TEXT: Final = Setting(

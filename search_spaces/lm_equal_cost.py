@@ -51,11 +51,11 @@ def _dynamic(weights: Moved, size: Size) -> DynamicEvaluation:
 
 
 def equal_cost(size: Size = "full") -> Sweep:
-    """Recoding by surprisal against wider baselines, dynamic evaluation and a cache, and on top of each.
+    """Recoding by surprisal against wider baselines, dynamic evaluation and a cache, and on top of them.
 
-    One wider baseline costs in testing what the recoding model does, the other, hardly wider than the recoding model
-    itself, in training. What adapts is tested on the weights of the baseline and on those of the recoding model, and
-    trains nothing.
+    One wider baseline costs in testing what the recoding model does. The other costs it in training, and is hardly
+    wider (203 units for 200); no model recodes on top of it. What adapts is tested on the weights of the baseline and
+    on those of the recoding model, and trains nothing.
     """
     config = brief(size)
     wide = widened(config, macs_in_testing)

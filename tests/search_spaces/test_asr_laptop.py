@@ -25,7 +25,7 @@ def test_the_autoregressive_model_learns_from_half_an_hour_or_from_all(kind: str
 @pytest.mark.parametrize("size", ["", ".smoke"])
 @pytest.mark.parametrize("kind", ["surprisal", "random"])
 def test_a_plain_model_3_costs_what_routing_does(kind: str, size: str) -> None:
-    """By hand, of 11 windows of 64 features and 42 outputs: small 29,568, big 381,952, regressor 5,120."""
+    """By hand, of 11 frames with 64 features and 42 outputs: small 29,568, big 381,952, regressor 5,120."""
     sweep = find.find_sweep(f"asr.laptop_model3{size}")
     config, rival = (sweep.config(sweep.condition(name), 1) for name in (kind, f"{kind},plain"))
     parts, wide = part_macs(config, NUM_LABELS), part_macs(rival, NUM_LABELS).big
