@@ -156,7 +156,7 @@ def _all_controllers(name: str, size: Size, about: str, config: AsrConfig) -> Sw
         Condition("learned_paper", {"controller": Learned(penalty="paper", weight=1e-3)}),
         Condition("learned_released", {"controller": Learned(gate_input="pre_net", penalty="released", weight=1e-3)}),
     )
-    rivals = (plain(config, Condition(one.kind, {"controller": one}), NUM_LABELS) for one in (surprisal, random))
+    rivals = (plain(config, one, NUM_LABELS) for one in routed)
     less = LibriSpeech(num_train_utterances=20 if size == "smoke" else HALF_AN_HOUR)
     corpus = [
         Condition(f"{one.kind},ar=half_an_hour", {"controller": one, "ar.data": less}) for one in (surprisal, random)
