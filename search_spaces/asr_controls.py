@@ -21,7 +21,7 @@ VARIANCE: Final = 0.18
 FEATURES: Final = Features(num_mel_bins=8, window_ms=25, hop_ms=25, keep_every=1)
 """As the corpus is made: `trainables.asr.data.onsets.FEATURES`."""
 
-AT_EQUAL_COST: Final = Condition("random", {"controller": Random(p_big=0.557)})
+AT_EQUAL_COST: Final = Condition("random", {"controller": Random(p_big=0.55)})
 """At the cost of routing by surprisal: what that pays for its autoregressive model buys a higher rate here."""
 CONDITIONS: Final[Mapping[Kind, tuple[Condition, ...]]] = {
     "positive": (AT_EQUAL_COST, Condition("random_p0.25", {"controller": Random(p_big=RATE)})),

@@ -87,7 +87,8 @@ def expected(config: FaultyConfig) -> Expected:
         best = min(trial.rows, key=lambda step: (trial.rows[step]["valid_error@plain"], step))
         test = AloneTrial(folders[2])
         trainable.evaluate(config, trial.path(best), config.evaluations[0], test)
-        tested = {f"{metric}@plain": value for metric, value in test.rows[best].items()}
+        found = test.rows[best] | {"checkpoint_step": float(best)}
+        tested = {f"{metric}@plain": value for metric, value in found.items()}
         return Expected("complete", _last(trial) | tested, tested | _last(trial), len(trial.rows))
 
 

@@ -72,7 +72,8 @@ def expected() -> dict[str, float]:
     stream = random.Random(1)
     totals = list(itertools.accumulate((stream.random() - 0.5 for _ in range(6)), initial=0.0))[1:]
     best = max(totals)
-    return {"score@test": best, "valid_score@test": best, "best_step@test": float(totals.index(best) + 1)}
+    step = float(totals.index(best) + 1)
+    return {"score@test": best, "valid_score@test": best, "best_step@test": step, "checkpoint_step@test": step}
 
 
 def found_by_test() -> dict[str, float]:

@@ -30,7 +30,7 @@ def test_both_see_the_bands_as_the_corpus_makes_them():
 
 @pytest.mark.parametrize("name", ["asr.control_positive", "asr.demo"])
 def test_surprisal_and_its_random_rival_cost_the_same(name):
-    """To 2 %, by the counter, the autoregressive model included; the rival never costs less."""
+    """To half a percent, by the counter, the autoregressive model included; the rival never costs less."""
     sweep = find_sweep(name)
     macs = {}
     for condition in sweep.conditions:
@@ -43,7 +43,7 @@ def test_surprisal_and_its_random_rival_cost_the_same(name):
             parts = cost.part_macs(config, num_labels=8)
             whole = [cost.utterance_macs(config, config.controller, parts, 16, n) for n in (0, 16)]
             macs[condition.name] = np.interp(num_big / 16_000, (0, 1), whole) / 16
-    assert 1 <= macs["random"] / macs["surprisal"] < 1.02
+    assert 1 <= macs["random"] / macs["surprisal"] < 1.005
 
 
 def test_the_controller_sends_onsets_to_the_big_network_as_derived():
@@ -89,7 +89,7 @@ def test_where_only_onsets_surprise_routing_by_surprisal_wins_at_equal_cost(work
     found = means(study)
     small = found["always_small"]
     assert 0.22 < small < 0.65 and found["always_big"] < 0.01 and found["surprisal"] < 0.03
-    for condition, q in (("random", 0.557), ("random_p0.25", asr_controls.RATE)):
+    for condition, q in (("random", 0.55), ("random_p0.25", asr_controls.RATE)):
         assert (1 - q) * 0.22 < found[condition] < (1 - q) * 0.65
 
 

@@ -83,7 +83,7 @@ def test_a_grid_is_every_combination_by_name():
 def test_condition_values_and_seed_reach_the_config():
     sweep = demo()
     config = sweep.config(next(c for c in sweep.conditions if c.name == "random"), seed=7)
-    assert (config.controller, config.seed) == (Random(p_big=0.557), 7)
+    assert (config.controller, config.seed) == (Random(p_big=0.55), 7)
 
 
 def test_an_override_renames_the_conditions_that_it_changes_and_no_other():

@@ -63,7 +63,7 @@ def test_no_linear_decision_reads_more_than_three_of_the_four_pairs():
     assert read.max() == 3
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.25, 0.557])
+@pytest.mark.parametrize("rate", [0.0, 0.25, 0.55])
 def test_best_decisions_have_the_derived_error_under_the_edit_distance(rate):
     """Three pairs of four are read without the big network, all with it: (1 - q) / 4."""
     config, draw = Onsets(num_test_utterances=3000), np.random.default_rng(2)
