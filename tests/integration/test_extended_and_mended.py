@@ -67,6 +67,23 @@ def test_an_added_evaluation_that_fails_takes_no_result_away_for_good(workplace,
     assert run_quietly(tiny({"a": mended}, seeds=(1,))).replicates[0].state == "complete"
 
 
+def test_an_added_evaluation_tells_which_of_the_kept_checkpoints_it_took(workplace):
+    """The last epoch is best under the first, the first epoch under the second; of these two the third has a choice."""
+    kept = (TinyEvaluation(), TinyEvaluation(name="worst", factor=-1.0))
+    run_quietly(tiny({"a": {"evaluations": kept}}, seeds=(1,)))
+    added = (*kept, TinyEvaluation(name="late", factor=-2.0))
+    (replicate,) = run_quietly(tiny({"a": {"evaluations": added}}, seeds=(1,))).replicates
+    steps = {name: replicate.metrics[f"checkpoint_step@{name}"] for name in ("plain", "worst", "late")}
+    assert steps == {"plain": 4, "worst": 1, "late": 1}
+
+
+def test_a_metric_of_the_trainable_takes_the_place_of_the_checkpoints_step(workplace, monkeypatch):
+    reported = {"error": 0.5, "cost": 1.0, "checkpoint_step": 77.0}
+    monkeypatch.setattr(trainable, "evaluate", lambda config, path, evaluation, trial: trial.report(reported, step=4))
+    (replicate,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates
+    assert replicate.metrics["checkpoint_step@plain"] == 77.0
+
+
 def test_another_base_or_objective_is_another_search(workplace):
     run_quietly(searched(2))
     assert run_quietly(searched(2).with_values({"num_epochs": 2})).num_failed == 0
