@@ -36,19 +36,19 @@ RAY_SETTINGS: Final = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "120",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "86400",
     "RAY_gcs_server_request_timeout_seconds": "30",
     "TUNE_STATE_REFRESH_PERIOD": "1e9",
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S_AUTOSCALER": "1e9",
 }
-"""With the last four the driver waits for a head that is gone in no call, deaf to signals, or half a minute at most.
+"""Ray ends this process a minute after a head has gone, even if another has taken its place since; hence a day of
+patience: Ponderay itself watches that. With the last four the driver waits for a head that is gone in no call, deaf to
+signals, or half a minute at most.
 
 Tune's own checkpoints are thrown away in any case. Of the trials that wait it else takes one at a time, so that each
 process starts after the one before; the scheduler hands out no more than there is room for.
 """
-
-HEAD_AWAY: Final = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400"}
-"""Else Ray ends this process when the head of a cluster has been away for a minute; Ponderay itself watches that."""
 
 KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN")
 WATCHED: Final = ("raylet", "gcs_server")
@@ -155,8 +155,6 @@ class Connection:
     def _join(self, address: str) -> None:
         for name in ("ray.tune", "ray.train", "ray._private.authentication"):
             logging.getLogger(name).setLevel(logging.INFO if self._is_verbose else logging.CRITICAL)
-        if not self.is_local:
-            os.environ.update({name: value for name, value in HEAD_AWAY.items() if name not in os.environ})
         ray_token.prepare(address)  # also has Ray read its variables again
         before = signal.getsignal(signal.SIGTERM)
         with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it

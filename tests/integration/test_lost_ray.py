@@ -26,17 +26,19 @@ SWEEP = f"""
 from tests.integration.sweeps import tiny
 
 def sleepy():
-    return tiny({{"a": {{"sleep_s": 1.0, "num_epochs": {NUM_EPOCHS}}}, "b": {{"x": 0.25, "sleep_s": 1.0,
-        "num_epochs": {NUM_EPOCHS}}}}})
+    values = {{"sleep_s": %s, "num_epochs": {NUM_EPOCHS}}}
+    return tiny({{"a": values, "b": {{"x": 0.25}} | values}})
 """
+OUTLASTS_RAY_S = 4.0
+"""An epoch of such a length keeps the command at work for longer than the minute in which Ray gives a head up."""
 TOKEN = "0123456789abcdef" * 2
 
 
 class Command:
     """`ponderay run` of two conditions with two seeds, in the working folder, on two CPUs."""
 
-    def __init__(self, *options: str, **variables: str) -> None:
-        Path("sleepy.py").write_text(SWEEP)
+    def __init__(self, *options: str, sleep_s: float = 1.0, **variables: str) -> None:
+        Path("sleepy.py").write_text(SWEEP % sleep_s)
         self._log = Path("log")
         self._process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "orchestrator", "run", "sleepy.py:sleepy", *options],
@@ -102,7 +104,7 @@ def check_digits() -> None:
 @pytest.mark.parametrize("name", ["raylet", "gcs_server"])
 def test_a_local_ray_that_is_killed_is_started_again_and_the_work_goes_on(workplace, name):
     """Without a GCS server some calls of Ray never return; then the command ends, and the same one continues."""
-    command = Command("--cpus", "2")
+    command = Command("--cpus", "2", sleep_s=OUTLASTS_RAY_S if name == "gcs_server" else 1.0)
     try:
         until(command.is_training)
         os.kill(process_of_ray(name, command.pid), signal.SIGKILL)
@@ -123,7 +125,7 @@ def test_a_local_ray_that_is_killed_is_started_again_and_the_work_goes_on(workpl
 
 def test_a_command_whose_shell_has_gone_starts_ray_again_too(workplace):
     """As `nohup ponderay run SWEEP &` and a logout leave it; Ray ends orphans with a dead raylet by itself."""
-    Path("sleepy.py").write_text(SWEEP)
+    Path("sleepy.py").write_text(SWEEP % 1.0)
     run = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:], stdout=open('log', 'wb'), stderr=-2).pid)"
     command = [sys.executable, "-m", "orchestrator", "run", "sleepy.py:sleepy", "--cpus", "2"]
     started = subprocess.run(  # noqa: S603
