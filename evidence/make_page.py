@@ -84,7 +84,7 @@ def study(name: str) -> str:
     found = _answers(members)
 
     def asked(line: re.Match[str]) -> str:
-        return to_markdown(asked_table(found.study, line[1], line[2], HERE)).rstrip()
+        return to_markdown(asked_table(found.study, found.question.objectives, line[1], line[2], HERE)).rstrip()
 
     return ASKED.sub(asked, _note(name)).replace(ANSWERS, entry(name, members, found))
 

@@ -7,26 +7,44 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from orchestrator.pareto.control_line import beside_line
+from orchestrator.report.control_line_table import control_line_table
 from orchestrator.report.numerals import between, decimals, estimate, fixed, signed, with_interval
 from orchestrator.report.table import INTERVAL, Column, Table
+from orchestrator.results.named import points_named
+from orchestrator.results.points import points_of
 from orchestrator.results.study import Study
 from orchestrator.statistics.intervals import mean_interval
 from orchestrator.statistics.summary import summarise
+from search_spaces.sweep import Objective
 from trainables.errors import InputError
 
-ASKED: Final = re.compile(r"^\{(metrics|differences|analysis) (.+)\}$", re.MULTILINE)
-"""`{metrics NAME NAME}`, `{differences CONDITION NAME against CONDITION NAME; ...}` or `{analysis FILE}`, in a line."""
+ASKED: Final = re.compile(r"^\{(metrics|differences|line|analysis) (.+)\}$", re.MULTILINE)
+"""In a line `{metrics NAME NAME}`, `{differences CONDITION NAME against CONDITION NAME; ...}`, `{analysis FILE}`, or
+`{line POINT; POINT against CONTROL; CONTROL}`: points, as `compare` names them, against controls of their cost.
+"""
 
 
-def asked_table(study: Study, kind: str, asked: str, folder: Path) -> Table:
-    """What a line of a note in `folder` asks for.
+def asked_table(study: Study, objectives: Sequence[Objective], kind: str, asked: str, folder: Path) -> Table:
+    """What a line of a note in `folder` asks for, of a study whose objectives begin with an error and a cost.
 
     Raises:
         InputError: if no complete replicate has one of the metrics.
     """
     if kind == "analysis":
         return analysis_table(folder / asked)
+    if kind == "line":
+        return line_table(study, objectives, *(names.split("; ") for names in asked.split(" against ")))
     return metric_table(study, asked.split()) if kind == "metrics" else difference_table(study, asked.split("; "))
+
+
+def line_table(study: Study, objectives: Sequence[Objective], names: Sequence[str], controls: Sequence[str]) -> Table:
+    """Points against the line through controls, as `ponderay compare SWEEP --line CONTROL` has it."""
+    every = points_of(study, objectives)
+    points, beside = (
+        [point for one in given for point in points_named(study, every, one)] for given in (names, controls)
+    )
+    return control_line_table(study.sweep, beside_line(points, beside, objectives), controls, objectives)
 
 
 def metric_table(study: Study, names: Sequence[str]) -> Table:

@@ -4,6 +4,7 @@ import math
 import shutil
 import sys
 import zipfile
+from pathlib import Path
 
 import pandas
 import pytest
@@ -15,6 +16,7 @@ from orchestrator.report.numerals import MINUS
 from orchestrator.report.save import save
 from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Objective
+from tests.orchestrator.recorded import replicate
 from tests.orchestrator.report.studies import question, small_study
 from trainables.errors import InputError
 
@@ -140,7 +142,21 @@ def test_of_nothing_there_is_no_share():
 def test_a_metric_that_is_not_there_is_told(asked, tmp_path):
     study = of_seeds({1: {"error": 1.0}})
     with pytest.raises(InputError, match="err0r"):
-        asked_table(study, *asked.split(" ", 1), tmp_path)
+        asked_table(study, (), *asked.split(" ", 1), tmp_path)
+
+
+def test_a_line_of_controls_is_asked_by_the_names_of_points():
+    """Half-way between the two controls in cost; their middle is 15 and 25."""
+    values = {"low": (1.0, (10.0, 20.0)), "high": (3.0, (20.0, 30.0)), "ours": (2.0, (12.0, 23.0))}
+    made = [
+        replicate(name, seed, metrics={"per@greedy": errors[seed - 1], "cost": cost})
+        for name, (cost, errors) in values.items()
+        for seed in (1, 2)
+    ]
+    study, objectives = Study("asr.demo", tuple(made)), (Objective("per"), Objective("cost"))
+    table = asked_table(study, objectives, "line", "ours against low; high", Path())
+    assert (table.values("error"), table.values("line"), table.values("difference")) == ((17.5,), (20.0,), (-2.5,))
+    assert table.values("num_better") == (2,) and "low, high" in table.notes[0]
 
 
 def test_a_note_asks_for_tables(evidence, workplace, monkeypatch):

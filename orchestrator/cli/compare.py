@@ -20,6 +20,7 @@ from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
+    from orchestrator.pareto.control_line import BesideLine
     from orchestrator.pareto.equal_cost import EqualCost
     from orchestrator.report.table import Cell, Column, Table
     from orchestrator.results.comparison import Comparison
@@ -36,6 +37,13 @@ SAID: Final = ("a", "b", "metric", "answer")
 
 First = Annotated[
     str | None, typer.Argument(metavar="[A]", help="A condition, or CONDITION@EVALUATION; default: every condition.")
+]
+Line = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="A control, as A; two or more in place of B: is A better than they are at its own cost?",
+    ),
 ]
 Second = Annotated[
     str | None,
@@ -54,6 +62,7 @@ def compare(
     values: Values = None,
     where: Where = None,
     reference: ReferenceName = None,
+    line: Line = None,
     format: OutputFormat = Format.table,
 ) -> None:
     """Compare A with B, A with the sweep's reference, or every condition with the reference.
@@ -66,6 +75,9 @@ def compare(
 
     Where A and B do not cost the same (by over 2 % of the second objective), a note says by how much (share_more), and
     how likely A is better than the interpolated front of the other points at its own cost (better, line).
+
+    --line random_20 --line random_40 asks instead whether A, or each other condition, is better than random routing of
+    its own cost: within each seed, by the straight line between the controls next to it in cost.
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front
@@ -80,6 +92,9 @@ def compare(
     points = front(study, objectives)
     if not points:
         raise no_points(study, objectives)
+    if line:
+        _show_line(_line_asked(study, points, objectives, a, b, line), study.sweep, line, objectives, format)
+        return
     with spinner(f"Comparing {a or f'{len(points):,} conditions'}"):
         found = _comparisons(question, study, points, objectives, a, b)
         unequal = _unequal_costs(study, question, found)
@@ -87,6 +102,50 @@ def compare(
         for note in question.notes if b is None else filter(None, [question.shown_note]):
             _say(note)
     _show(question, study, found, unequal, format)
+
+
+def _line_asked(
+    study: "Study",
+    points: Sequence["Point"],
+    objectives: Sequence["Objective"],
+    a: str | None,
+    b: str | None,
+    line: Sequence[str],
+) -> "tuple[BesideLine, ...]":
+    """A, or every point but the controls, against the line through these."""
+    from orchestrator.pareto.control_line import beside_line
+    from orchestrator.pareto.equal_cost import has_cost
+    from orchestrator.results.named import points_named
+
+    if b:
+        raise InputError(f"B and --line both name what A is compared with: {b} and {', '.join(line)}; leave one out.")
+    if not has_cost(objectives):
+        raise InputError(
+            "--line needs an error, the first objective, and a cost to minimize, the second; name both by --metric."
+        )
+    controls = {point.name: point for name in line for point in points_named(study, points, name)}
+    asked = points_named(study, points, a) if a else points
+    return beside_line([point for point in asked if point.name not in controls], [*controls.values()], objectives)
+
+
+def _show_line(
+    found: "tuple[BesideLine, ...]",
+    sweep: str,
+    line: Sequence[str],
+    objectives: Sequence["Objective"],
+    format: Format,
+) -> None:
+    from orchestrator.report.control_line_table import control_line_sentence, control_line_table
+    from orchestrator.report.table import to_csv
+
+    table = control_line_table(sweep, found, line, objectives)
+    if format is Format.table:
+        for text in (*(control_line_sentence(one, objectives) for one in found), *table.notes):
+            _say(text)
+    elif format is Format.csv:
+        print(to_csv(table), end="")
+    else:
+        _print_json(table)
 
 
 def _unequal_costs(study: "Study", question: "Question", found: "tuple[Comparison, ...]") -> "tuple[EqualCost, ...]":
@@ -196,8 +255,12 @@ def _show(
     if format is Format.csv:
         print(to_csv(table), end="")
     else:
-        rows = [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
-        print(json.dumps(rows, indent=2, allow_nan=False))
+        _print_json(table)
+
+
+def _print_json(table: "Table") -> None:
+    rows = [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
+    print(json.dumps(rows, indent=2, allow_nan=False))
 
 
 def _with_costs(table: "Table", found: "tuple[Comparison, ...]", unequal: "tuple[EqualCost, ...]") -> "Table":

@@ -8,7 +8,7 @@ from search_spaces.find_claims import claims_of
 from trainables.config import flatten
 
 
-@pytest.mark.parametrize(("name", "number"), [("asr.laptop_table2", 3), ("asr.laptop_model3", 3), ("lm.equal_cost", 4)])
+@pytest.mark.parametrize(("name", "number"), [("asr.laptop_table2", 3), ("asr.laptop_model3", 3), ("lm.equal_cost", 9)])
 def test_every_claim_is_of_a_condition_an_evaluation_and_a_size_of_its_sweep(name: str, number: int) -> None:
     sweep = find_sweep(name)
     claims = claims_of(sweep)

@@ -160,6 +160,29 @@ def test_what_does_not_cost_the_same_is_held_against_the_front_at_its_cost(study
     assert "random@greedy costs 9." in text and "None of the other points costs as little" in text
 
 
+def test_a_line_of_controls_takes_the_place_of_b(workplace, monkeypatch, printed, records):
+    """surprisal's 1.1e6 lie a tenth of the way from random to always_big, which lacks a seed: so it is left out."""
+    study = Study("asr.demo", tuple(one for one in small_study().replicates if one.seed != 3))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: study)
+    controls = ["random@greedy", "always_big@greedy"]
+    (one,) = records("surprisal@greedy", line=controls)
+    by = {name: study.values(name, "per@greedy") for name in ("surprisal", "random", "always_big")}
+    assert one["error"] == pytest.approx(sum(by["surprisal"]) / 2) and (one["n"], one["a"]) == (2, "surprisal@greedy")
+    rough = [0.9 * a + 0.1 * b for a, b in zip(by["random"], by["always_big"], strict=True)]
+    assert one["line"] == pytest.approx(sum(rough) / 2, abs=1e-3)
+    text = printed("surprisal@greedy", line=controls)
+    assert text.startswith("surprisal@greedy against the controls at its macs_per_frame of 1.09")
+    assert "in 2 of 2 seeds." in text and "Line: what random@greedy, always_big@greedy have at this cost" in text
+    assert {one["a"] for one in records(line=controls)} >= {"surprisal@greedy", "surprisal@stochastic"}
+
+
+def test_a_line_asks_in_place_of_b_for_an_error_and_a_cost(study, records):
+    with pytest.raises(InputError, match="B and --line both name what A is compared with: random and a, b; leave one"):
+        records("surprisal", "random", line=["a", "b"])
+    with pytest.raises(InputError, match="--line needs an error, the first objective, and a cost to minimize"):
+        records("surprisal", metric=["per"], line=["random@greedy"])
+
+
 def test_on_a_narrow_terminal_each_comparison_is_a_paragraph(study, printed):
     text = printed("surprisal@greedy", width=80, metric=["per"])
     first, *others = text.splitlines()

@@ -1,0 +1,108 @@
+"""Points held against controls of the same cost: the straight lines through controls at several costs, seed by seed."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+
+from orchestrator.pareto.front import signs
+from orchestrator.results.points import Point
+from orchestrator.statistics import student
+from orchestrator.statistics.intervals import Interval, mean_interval
+from orchestrator.statistics.significance import holm
+from search_spaces.sweep import Objective
+from trainables.errors import InputError
+
+LEVEL: Final = 0.05
+"""Up to this p, adjusted by Holm, a difference is told."""
+
+
+@dataclass(frozen=True)
+class BesideLine:
+    """A point and what its controls have at its cost, over the seeds in which its cost lies between theirs.
+
+    Attributes:
+        name: of the point.
+        num_seeds, num_better: how many such seeds there are; in how many the point is better.
+        cost, error, line: means over these seeds: the point's cost and error, and the error on the line.
+        difference, interval: mean of error less line within each seed, and its 95 % interval by Student's t.
+        p, p_holm: two-sided, that this mean is 0; adjusted for all points that were asked.
+    """
+
+    name: str
+    num_seeds: int
+    num_better: int
+    cost: float
+    error: float
+    line: float
+    difference: float
+    interval: Interval
+    p: float
+    p_holm: float
+    answer: Literal["better", "worse", "undecided"]
+
+
+def beside_line(
+    points: Sequence[Point], controls: Sequence[Point], objectives: Sequence[Objective]
+) -> tuple[BesideLine, ...]:
+    """Each point against the line through `controls`: is it better than they are at its own cost?
+
+    Within a seed the controls are ordered by cost, and the error between two of them is interpolated. So noise that a
+    seed gives to all of them does not count. Nothing is said beyond the cheapest and the dearest control: those seeds
+    are left out. All points and controls need the same seeds.
+
+    Args:
+        points: with values of an error and of a cost, which is minimized.
+        controls: likewise, two at least.
+
+    Raises:
+        InputError: if there are fewer than two controls, or seeds differ.
+    """
+    if len(controls) < 2:
+        raise InputError(f"A line needs two controls of different cost at least, but got {len(controls)}.")
+    for one in (*points, *controls):
+        if one.seeds != controls[0].seeds:
+            raise InputError(
+                f"A line is laid within each seed, so all need the same seeds, but {one.name} has "
+                f"{_listed(one)} and {controls[0].name} {_listed(controls[0])}."
+            )
+    sign = float(signs(objectives)[0])
+    found = [_beside(point, controls, sign) for point in points]
+    return tuple(
+        replace(one, p_holm=p, answer=_answer(one.difference * sign, p))
+        for one, p in zip(found, holm([one.p for one in found]), strict=True)
+    )
+
+
+def _listed(point: Point) -> str:
+    return ", ".join(map(str, point.seeds))
+
+
+def _beside(point: Point, controls: Sequence[Point], sign: float) -> BesideLine:
+    errors, costs = np.array(point.values[:2], np.float64)
+    lines = np.array([_line(controls, i, costs[i]) for i in range(len(costs))])
+    inside = np.isfinite(lines)
+    errors, costs, lines = errors[inside], costs[inside], lines[inside]
+    differences = errors - lines
+    cost, error, line, difference = (
+        float(values.mean()) if len(values) else math.nan for values in (costs, errors, lines, differences)
+    )
+    p = float(student.two_sided_p(student.of_paired_difference(errors, lines)))
+    better = int((differences * sign < 0).sum())
+    interval = mean_interval(differences.tolist())
+    return BesideLine(point.name, len(lines), better, cost, error, line, difference, interval, p, math.nan, "undecided")
+
+
+def _line(controls: Sequence[Point], seed: int, cost: float) -> float:
+    """The controls' error at `cost` within the seed of this number; NaN beyond their costs."""
+    rows = sorted((control.values[1][seed], control.values[0][seed]) for control in controls)
+    costs, errors = zip(*rows, strict=True)
+    return float(np.interp(cost, costs, errors, left=math.nan, right=math.nan))
+
+
+def _answer(worse_by: float, p: float) -> Literal["better", "worse", "undecided"]:
+    if not p <= LEVEL:
+        return "undecided"
+    return "better" if worse_by < 0 else "worse"

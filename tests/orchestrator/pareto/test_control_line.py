@@ -1,0 +1,70 @@
+"""Points against the line through controls of their cost, by hand and by scipy's t-test."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+
+from orchestrator.pareto.control_line import beside_line
+from orchestrator.pareto.front import front
+from tests.orchestrator.pareto.made_up import ERROR_COST, study_of
+from trainables.errors import InputError
+
+
+def beside(rows, names, controls, objectives=ERROR_COST):
+    points = {point.name: point for point in front(study_of(rows), objectives)}
+    return beside_line([points[name] for name in names], [points[name] for name in controls], objectives)
+
+
+RANDOM = {
+    "low": {1: (20.0, 1.0), 2: (30.0, 1.0), 3: (25.0, 1.0)},
+    "middle": {1: (14.0, 3.0), 2: (24.0, 5.0), 3: (19.0, 3.0)},
+    "high": {1: (12.0, 7.0), 2: (22.0, 7.0), 3: (17.0, 7.0)},
+}
+
+
+def test_the_line_is_laid_within_each_seed_by_hand():
+    """Seed 1: halfway of 20 and 14 at cost 2; seed 2: a quarter of the way from 30 to 24; seed 3: 19 less 1/4 of 2."""
+    ours = {1: (16.0, 2.0), 2: (28.0, 2.0), 3: (20.0, 4.0)}
+    (found,) = beside(RANDOM | {"a": ours}, ["a"], ["high", "low", "middle"])
+    assert (found.name, found.num_seeds, found.num_better) == ("a", 3, 2)
+    assert found.line == pytest.approx((17.0 + 28.5 + 18.5) / 3) and found.error == pytest.approx(64 / 3)
+    assert found.difference == pytest.approx((-1.0 - 0.5 + 1.5) / 3, abs=1e-12)
+    assert found.answer == "undecided"
+
+
+def test_noise_that_a_seed_gives_to_all_does_not_count():
+    """One below the line in every seed, though seeds are ten apart; the p is that of scipy's paired test."""
+    ours = {seed: (error - 1.0 - 0.01 * seed, 1.0) for seed, error in ((1, 20.0), (2, 30.0), (3, 25.0))}
+    (found,) = beside(RANDOM | {"a": ours}, ["a"], ["low", "high"])
+    expected = stats.ttest_1samp([-1.01, -1.02, -1.03], 0)
+    assert found.p == pytest.approx(expected.pvalue) and found.p_holm == found.p
+    assert (found.interval.low, found.interval.high) == pytest.approx(expected.confidence_interval(0.95))
+    assert (found.answer, found.num_better) == ("better", 3)
+
+
+def test_p_is_adjusted_for_all_points_and_a_maximized_error_turns():
+    numbers = random.Random(0)
+    rows = {name: {seed: (-error, cost) for seed, (error, cost) in of.items()} for name, of in RANDOM.items()}
+    for name, shift in (("far", 3.0), ("near", 0.1)):
+        rows[name] = {seed: (-shift - of[0] + numbers.gauss(0, 0.1), 1.0) for seed, of in RANDOM["low"].items()}
+    objectives = (replace(ERROR_COST[0], direction="maximize"), ERROR_COST[1])
+    far, near = beside(rows, ["far", "near"], ["low", "high"], objectives)
+    assert far.p_holm == pytest.approx(2 * far.p) and near.p_holm == near.p
+    assert (far.answer, far.num_better) == ("worse", 0)
+
+
+@pytest.mark.parametrize(("cost", "number"), [(1.0, 3), (7.0, 3), (7.1, 0), (0.9, 0)])
+def test_beyond_the_cheapest_and_the_dearest_control_nothing_is_said(cost, number):
+    (found,) = beside(RANDOM | {"a": dict.fromkeys((1, 2, 3), (10.0, cost))}, ["a"], ["low", "high"])
+    assert found.num_seeds == number
+    assert math.isnan(found.difference) == (number == 0) and (number or found.answer == "undecided")
+
+
+def test_what_can_make_no_line_is_refused():
+    with pytest.raises(InputError, match="needs two controls of different cost at least, but got 1"):
+        beside(RANDOM, ["high"], ["low"])
+    with pytest.raises(InputError, match="the same seeds, but a has 1, 2 and low 1, 2, 3"):
+        beside(RANDOM | {"a": {1: (1.0, 2.0), 2: (1.0, 2.0)}}, ["a"], ["low", "high"])
