@@ -22,8 +22,13 @@ def dot(a: list[float], b: list[float]) -> float:
 
 @dataclass
 class Read:
-    """What was read of a segment."""
+    """What was read of a segment.
 
+    Attributes:
+        moves: of every word what recoding subtracted from h and c of each layer.
+    """
+
+    moves: list[list[tuple[list[float], list[float]]]] = field(default_factory=list)
     nats: list[float] = field(default_factory=list)
     tops: list[list[float]] = field(default_factory=list)
     probs: list[list[float]] = field(default_factory=list)
@@ -53,10 +58,13 @@ def cell(weights, number, inputs, h, c):
     return i, f, g, o, [f[unit] * c[unit] + i[unit] * g[unit] for unit in range(size)]
 
 
-def read(weights, state, tokens: list[int], step_size: float = 0.0):
-    """Reads all but the last of `tokens`; returns what was read and the state behind, recoded by surprisal or not."""
+def read(weights, state, tokens: list[int], step_size: float = 0.0, moves=None):
+    """Reads all but the last of `tokens`; returns what was read and the state behind, recoded by surprisal or not.
+
+    With `moves` of an earlier reading, states move by these, whatever the weights say.
+    """
     found = Read()
-    for token, following in itertools.pairwise(tokens):
+    for place, (token, following) in enumerate(itertools.pairwise(tokens)):
         values, cells, before = weights["embedding.weight"][token], [], state
         state = []
         for number, (h, c) in enumerate(before):
@@ -75,18 +83,27 @@ def read(weights, state, tokens: list[int], step_size: float = 0.0):
             of_top = [
                 sum(errors[word] * decoder[word][unit] for word in range(len(probs))) for unit in range(len(values))
             ]
-            state = recoded(weights, state, cells, of_top, step_size)
+            found.moves.append(recoding(weights, cells, of_top, step_size))
+            state = moved(state, found.moves[-1])
+        elif moves:
+            state = moved(state, moves[place])
     return found, state
 
 
-def recoded(weights, state, cells, hidden, step_size):
-    """Each h and c moved against its gradient, from the top down."""
-    moved = []
-    for number in reversed(range(len(state))):
-        (h, c), (i, f, g, o, new, old) = state[number], cells[number]
-        units = range(len(h))
+def moved(state, move):
+    """Each h and c less what recoding subtracts."""
+    pairs = zip(state, move, strict=True)
+    return [tuple([a - b for a, b in zip(*two, strict=True)] for two in zip(*pair, strict=True)) for pair in pairs]
+
+
+def recoding(weights, cells, hidden, step_size):
+    """What is subtracted from h and c of each layer: the step times their gradients, made from the top down."""
+    found = []
+    for number in reversed(range(len(cells))):
+        i, f, g, o, new, old = cells[number]
+        units = range(len(new))
         memory = [hidden[u] * o[u] * (1 - math.tanh(new[u]) ** 2) for u in units]
-        moved.append(([h[u] - step_size * hidden[u] for u in units], [c[u] - step_size * memory[u] for u in units]))
+        found.append(([step_size * hidden[u] for u in units], [step_size * memory[u] for u in units]))
         of_gates = (
             [memory[u] * g[u] * i[u] * (1 - i[u]) for u in units]
             + [memory[u] * old[u] * f[u] * (1 - f[u]) for u in units]
@@ -95,7 +112,7 @@ def recoded(weights, state, cells, hidden, step_size):
         )
         weight = weights[f"layers.{number}.weight_ih_l0"]
         hidden = [sum(of_gates[row] * weight[row][unit] for row in range(len(weight))) for unit in units]
-    return moved[::-1]
+    return found[::-1]
 
 
 def places(weights, names):
@@ -153,9 +170,9 @@ def dynamic_nats(weights, train, tokens, kind, segment, rate, decay, epsilon, st
             return found, decoder_gradient([one for one, _ in found], [part[1:] for part in parts], kind == "decoder")
 
         def loss():
-            every = [
-                nats for part, state in zip(parts, states, strict=True) for nats in read(weights, state, part)[0].nats
-            ]
+            every = []
+            for part, state, (one, _) in zip(parts, states, found, strict=True):
+                every += read(weights, state, part, moves=one.moves)[0].nats
             return sum(every) / len(every)
 
         return found, differences(loss, moving)
