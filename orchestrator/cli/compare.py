@@ -136,16 +136,13 @@ def _show_line(
     format: Format,
 ) -> None:
     from orchestrator.report.control_line_table import control_line_sentence, control_line_table
-    from orchestrator.report.table import to_csv
 
     table = control_line_table(sweep, found, line, objectives)
     if format is Format.table:
         for text in (*(control_line_sentence(one, objectives) for one in found), *table.notes):
             _say(text)
-    elif format is Format.csv:
-        print(to_csv(table), end="")
-    else:
-        _print_json(table)
+        return
+    _print_for_programs(table, format)
 
 
 def _unequal_costs(study: "Study", question: "Question", found: "tuple[Comparison, ...]") -> "tuple[EqualCost, ...]":
@@ -240,7 +237,6 @@ def _show(
     from orchestrator.report.answers import Answers
     from orchestrator.report.comparison_table import comparison_table
     from orchestrator.report.equal_cost_table import equal_cost_sentence
-    from orchestrator.report.table import to_csv
 
     no_front = UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
     table = comparison_table(Answers(question, study, no_front, found, ()))
@@ -251,14 +247,15 @@ def _show(
         if len(unequal) > MAX_NOTES:
             _say(f"{len(unequal) - MAX_NOTES} more pairs do not cost the same; --format csv lists all.")
         return
-    table = _with_costs(table, found, unequal)
+    _print_for_programs(_with_costs(table, found, unequal), format)
+
+
+def _print_for_programs(table: "Table", format: Format) -> None:
+    from orchestrator.report.table import to_csv
+
     if format is Format.csv:
         print(to_csv(table), end="")
-    else:
-        _print_json(table)
-
-
-def _print_json(table: "Table") -> None:
+        return
     rows = [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
     print(json.dumps(rows, indent=2, allow_nan=False))
 

@@ -3,20 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
 from orchestrator.pareto.front import signs
 from orchestrator.results.points import Point
 from orchestrator.statistics import student
-from orchestrator.statistics.intervals import Interval, mean_interval
+from orchestrator.statistics.intervals import Interval, of_estimates
+from orchestrator.statistics.pairwise import LEVEL
 from orchestrator.statistics.significance import holm
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
-
-LEVEL: Final = 0.05
-"""Up to this p, adjusted by Holm, a difference is told."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +83,11 @@ def _beside(point: Point, controls: Sequence[Point], sign: float) -> BesideLine:
     lines = np.array([_line(controls, i, costs[i]) for i in range(len(costs))])
     inside = np.isfinite(lines)
     errors, costs, lines = errors[inside], costs[inside], lines[inside]
-    differences = errors - lines
-    cost, error, line, difference = (
-        float(values.mean()) if len(values) else math.nan for values in (costs, errors, lines, differences)
-    )
-    p = float(student.two_sided_p(student.of_paired_difference(errors, lines)))
-    better = int((differences * sign < 0).sum())
-    interval = mean_interval(differences.tolist())
-    return BesideLine(point.name, len(lines), better, cost, error, line, difference, interval, p, math.nan, "undecided")
+    difference = student.of_paired_difference(errors, lines)
+    cost, error, line = (float(values.mean()) if len(values) else math.nan for values in (costs, errors, lines))
+    better, p = int((sign * errors < sign * lines).sum()), float(student.two_sided_p(difference))
+    beside = cost, error, line, float(difference.value), of_estimates(difference, 0.95)
+    return BesideLine(point.name, len(lines), better, *beside, p, math.nan, "undecided")
 
 
 def _line(controls: Sequence[Point], seed: int, cost: float) -> float:
