@@ -167,7 +167,7 @@ class LeaseKeeper:
         return lease
 
     def holds_all(self) -> bool:
-        """Whether no lease was lost, where the last heartbeat is old by a new one.
+        """Whether no lease was lost or given back, where the last heartbeat is old by a new one.
 
         Raises:
             Exception: what the store raises that cannot be reached.
@@ -175,7 +175,7 @@ class LeaseKeeper:
         for lease in self._held():
             if not lease.is_sure() and not lease.heartbeat():
                 self._say_lost(lease, TAKEN)
-        return not any(lease.is_lost() for lease in self._leases)
+        return not self._closed.is_set() and not any(lease.is_lost() for lease in self._leases)
 
     def close(self) -> None:
         """Releases every lease; one that cannot be released, because the store is away, expires."""

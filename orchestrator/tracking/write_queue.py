@@ -37,8 +37,8 @@ class WriteQueue:
     Args:
         is_unavailable: whether an exception says that the store cannot be reached now.
         tell: told when the store goes away, and when it is back.
-        may_write: asked before each job and after one that was refused; where it says no, all that wait are dropped. It
-            may raise what `is_unavailable` knows.
+        may_write: asked before each job and after it, because one that waits for a bucket can outlast `close`; where it
+            says no, all that wait are dropped. It may raise what `is_unavailable` knows.
     """
 
     def __init__(
@@ -181,13 +181,13 @@ class WriteQueue:
             self._jobs = job | self._jobs
 
     def _do_or_drop(self, jobs: Jobs) -> None:
-        """Drops all that waits where another may write by now: before jobs, behind several, or when one is refused."""
+        """Drops all that waits where another may write by now: before jobs, behind them, or when one is refused."""
         try:
             if self._may_write():
                 with self._together():
                     for job in jobs.values():
                         job()
-                    if len(jobs) > 1 and not self._may_write():
+                    if not self._may_write():
                         raise _NotHeldError  # so that the block writes nothing
                 return
         except _NotHeldError:

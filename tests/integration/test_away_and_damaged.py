@@ -1,5 +1,6 @@
 """A tracking store that goes away, and files that are damaged: nothing is lost, nothing is done twice."""
 
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,8 +12,10 @@ from orchestrator.journal.bucket import UnavailableError
 from orchestrator.scheduler import intake, scheduler
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.write_queue import WriteQueue
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
+from tests.waiting import LIMIT_S
 from trainables.errors import InputError
 
 pytestmark = pytest.mark.every_store
@@ -137,6 +140,33 @@ def test_a_stop_does_not_wait_for_a_bucket_that_is_away(workplace, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run_quietly(tiny(SWEEP))
     assert asked and sum(waited_s) < 60  # two minutes are what a driver under way would wait
+
+
+@pytest.mark.slow
+def test_a_write_that_outlasts_its_driver_changes_nothing_of_the_next(workplace, monkeypatch):
+    """As in a notebook, which lives on while a thread still waits for an answer of the bucket."""
+    is_answered, waited, do = threading.Event(), [], WriteQueue._do
+
+    def late(queue, jobs):
+        if "stop" in jobs and not waited:
+            waited.append(threading.current_thread())
+            is_answered.wait(LIMIT_S)
+        do(queue, jobs)
+
+    def interrupt(config, epoch):
+        if epoch == 3 and not waited:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(WriteQueue, "_do", late)
+    monkeypatch.setattr("tests.integration.tiny._strike", interrupt)
+    monkeypatch.setattr("orchestrator.driver.WRITE_AT_STOP_S", 5.0)
+    with pytest.raises(KeyboardInterrupt):
+        run_quietly(tiny(SWEEP))
+    assert run_quietly(tiny(SWEEP)).num_failed == 0
+    assert waited[0].is_alive()
+    is_answered.set()
+    waited[0].join()
+    assert set(statuses("tiny.sweep").values()) == {"FINISHED"}
 
 
 def test_what_a_store_never_got_is_written_by_the_next_driver(workplace, log_fails, monkeypatch):

@@ -214,9 +214,9 @@ def test_whether_a_lease_is_held_is_not_known_while_the_store_is_away(tracking, 
 
 def test_a_keeper_gives_everything_back_when_it_closes(tracking):
     keeper = LeaseKeeper(tracking, lambda name: None)
-    assert keeper.lease("x").acquire()
+    assert keeper.lease("x").acquire() and keeper.holds_all()
     keeper.close()
-    assert StoreLease(tracking, "x").acquire()
+    assert StoreLease(tracking, "x").acquire() and not keeper.holds_all()
 
 
 def test_a_lease_that_could_not_be_given_back_is_free_for_the_process_that_had_it(tracking, monkeypatch):

@@ -223,7 +223,8 @@ def test_one_failure_in_ten_holds_up_no_other_job(queue):
     assert sorted(set(done)) == list(range(200)) and len(calls) < 500
 
 
-def test_what_was_done_together_is_not_kept_where_another_may_write_at_its_end(monkeypatch):
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_what_was_done_together_is_not_kept_where_another_may_write_at_its_end(names):
     """The lease is asked for before the block, and again before it is kept."""
     holds, kept = [True, False], []
 
@@ -235,7 +236,7 @@ def test_what_was_done_together_is_not_kept_where_another_may_write_at_its_end(m
     queue = WriteQueue(lambda error: False, kept.append, lambda: holds.pop(0) if holds else False)
     queue.do_together(together, 3)
     with queue._changed:
-        for name in "ab":
+        for name in names:
             queue.put(name, lambda: None)
     assert queue.drain(5) == 0
     queue.close()
