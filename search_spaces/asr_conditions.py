@@ -36,7 +36,8 @@ def equal_cost(name: str, size: Size, title: str, config: AsrConfig, mu: float) 
     """Each of surprisal and random routing, at two rates, beside an always big network narrow enough to cost the same.
 
     With AR features all pay for the autoregressive model; on frames only surprisal does, and so does its plain rival,
-    by a wider network.
+    by a wider network. One wider than the big network also stands there with half of the learning rate: the rate that
+    suits the others can keep it at blanks alone.
     """
     conditions = [
         condition
@@ -44,7 +45,7 @@ def equal_cost(name: str, size: Size, title: str, config: AsrConfig, mu: float) 
         for rate in rates
         for controller in (Surprisal(mu=rate), Random(p_big=rate))
         for routed in [Condition(f"{prefix},{controller.kind}_{rate:g}", {"inputs": inputs, "controller": controller})]
-        for condition in (routed, plain(config, routed))
+        for condition in (routed, *_plain_rivals(config, routed))
     ]
     about = f"Surprisal and random routing, each beside a plain network of equal cost; {title}."
     reference = f"ar,surprisal_{mu:g},plain"
@@ -53,10 +54,23 @@ def equal_cost(name: str, size: Size, title: str, config: AsrConfig, mu: float) 
 
 def plain(config: AsrConfig, routed: Condition, num_labels: int | None = None) -> Condition:
     """An always big network of the width with which it costs what the routed one does; see `plain_width`."""
-    for path, value in routed.values.items():
-        config = config.with_value(path, value)
+    config = _with(config, routed)
     width = {f"network.{width_of_big(config.network)}": plain_width(config, num_labels)}
     return Condition(f"{routed.name},plain", {"inputs": config.inputs, "controller": AlwaysBig()} | width)
+
+
+def _with(config: AsrConfig, condition: Condition) -> AsrConfig:
+    for path, value in condition.values.items():
+        config = config.with_value(path, value)
+    return config
+
+
+def _plain_rivals(config: AsrConfig, routed: Condition) -> tuple[Condition, ...]:
+    rival, width = plain(config, routed), width_of_big(config.network)
+    if getattr(_with(config, rival).network, width) <= getattr(config.network, width):
+        return (rival,)
+    half = {"training.learning_rate": config.training.learning_rate / 2}
+    return rival, Condition(f"{rival.name},half_rate", {**rival.values, **half})
 
 
 def speech_sweep(

@@ -40,7 +40,7 @@ def test_each_plain_network_costs_within_2_per_cent_of_the_routing_beside_it(nam
 @pytest.mark.parametrize("name", SIZED)
 def test_surprisal_and_random_stand_at_two_rates_and_the_ends_beside_them(name: str) -> None:
     sweep = find_sweep(name)
-    routed = {one.name: sweep.config(one, 1) for one in sweep.conditions if not one.name.endswith(",plain")}
+    routed = {one.name: sweep.config(one, 1) for one in sweep.conditions if ",plain" not in one.name}
     ends = {"always_small", "always_big"}
     assert ends <= routed.keys() and sweep.reference in {one.name for one in sweep.conditions}
     rates = {
@@ -52,6 +52,19 @@ def test_surprisal_and_random_stand_at_two_rates_and_the_ends_beside_them(name: 
         rates["surprisal", "ar_features"] == rates["random", "ar_features"] and len(rates["random", "ar_features"]) == 2
     )
     assert rates["surprisal", "frames"] == rates["random", "frames"] == rates["random", "ar_features"][-1:]
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_a_plain_network_wider_than_the_big_one_also_learns_at_half_of_the_rate(name: str) -> None:
+    sweep = find_sweep(name)
+    configs = {condition.name: sweep.config(condition, 1) for condition in sweep.conditions}
+    slow = {rival.removesuffix(",half_rate") for rival in configs if rival.endswith(",half_rate")}
+    widths = {rival: config.network.big_hidden_size for rival, config in configs.items() if rival.endswith(",plain")}
+    assert slow == {rival for rival, width in widths.items() if width > sweep.base.network.big_hidden_size}
+    assert len(slow) == 1
+    for rival in slow:
+        halved = configs[rival].with_value("training.learning_rate", configs[rival].training.learning_rate / 2)
+        assert configs[f"{rival},half_rate"] == halved
 
 
 def test_on_frames_only_surprisal_pays_for_the_autoregressive_model() -> None:
