@@ -5,16 +5,20 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from orchestrator.pareto.control_line import beside_line
 from orchestrator.report.control_line_table import control_line_table
-from orchestrator.report.numerals import between, decimals, estimate, fixed, signed, with_interval
+from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, signed, with_interval
 from orchestrator.report.table import INTERVAL, Column, Table
 from orchestrator.results.named import points_named
 from orchestrator.results.points import points_of
 from orchestrator.results.study import Study
-from orchestrator.statistics.intervals import mean_interval
+from orchestrator.statistics import student
+from orchestrator.statistics.intervals import mean_interval, of_estimates
+from orchestrator.statistics.significance import holm
 from orchestrator.statistics.summary import summarise
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
@@ -62,15 +66,18 @@ def metric_table(study: Study, names: Sequence[str]) -> Table:
 
 
 def difference_table(study: Study, pairs: Sequence[str]) -> Table:
-    """Differences paired by seed, with the interval of their mean, and the smallest and largest as shares.
+    """Differences paired by seed: interval and test of their mean, and the smallest and largest as shares.
 
     A share is of the size of what is compared with, so that it has the sign of its difference; where one of these is 0
     there is none.
     """
-    rows = [_difference(study, *pair.split(" against ")) for pair in pairs]
-    headings = ("what", "against", "difference", INTERVAL, "least to most, %", "n")
+    found = [_difference(study, *pair.split(" against ")) for pair in pairs]
+    p_values = holm([float(student.two_sided_p(one.estimate)) for one in found])
+    rows = [_difference_row(one, p) for one, p in zip(found, p_values, strict=True)]
+    headings = ("what", "against", "difference", INTERVAL, "p (Holm)", "least to most, %", "n")
     columns = [Column(heading, texts, heading, i > 1) for i, (heading, texts) in enumerate(_by_column(headings, rows))]
-    return _printed(f"{study.sweep}: differences, paired by seed", columns)
+    note = f"p: of Student's t over the differences, paired by seed; Holm over the {len(rows)} rows."
+    return _printed(f"{study.sweep}: differences, paired by seed", columns, (note,))
 
 
 def analysis_table(file: Path) -> Table:
@@ -113,17 +120,32 @@ def _metric_columns(name: str, conditions: Sequence[Sequence[float]]) -> list[Co
     ]
 
 
-def _difference(study: Study, what: str, against: str) -> tuple[str, ...]:
+class _Difference(NamedTuple):
+    """Of one condition and metric from another; `shares` of the size of the other's are in per cent."""
+
+    what: str
+    against: str
+    estimate: student.Estimates
+    shares: Sequence[float]
+    num_seeds: int
+
+
+def _difference(study: Study, what: str, against: str) -> _Difference:
     a, b = (_values(study, *name.rsplit(" ", 1)) for name in (what, against))
     seeds = sorted(a.keys() & b.keys())
     if not seeds:
         raise InputError(f"{study.sweep}: no seed has both {what!r} and {against!r}.")
-    differences = [a[seed] - b[seed] for seed in seeds]
     shares = [100 * (a[seed] - b[seed]) / abs(b[seed]) for seed in seeds] if all(b[seed] for seed in seeds) else []
-    mean, interval = summarise(differences).mean, mean_interval(differences)
+    ours, theirs = (np.array([values[seed] for seed in seeds], np.float64) for values in (a, b))
+    return _Difference(what, against, student.of_paired_difference(ours, theirs), shares, len(seeds))
+
+
+def _difference_row(found: _Difference, p: float) -> tuple[str, ...]:
+    mean, interval, shares = float(found.estimate.value), of_estimates(found.estimate, 0.95), found.shares
     digits = decimals([with_interval(mean, interval)])
     ends = f"{fixed(min(shares), 1)} to {fixed(max(shares), 1)}" if shares else ""
-    return what, against, signed(mean, digits), between(interval, digits), ends, str(len(seeds))
+    tested = signed(mean, digits), between(interval, digits), p_value(p)
+    return found.what, found.against, *tested, ends, str(found.num_seeds)
 
 
 def _values(study: Study, condition: str, metric: str) -> Mapping[int, float]:
@@ -136,6 +158,6 @@ def _by_column(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> list
     return list(zip(headings, zip(*rows, strict=True), strict=True))
 
 
-def _printed(title: str, columns: Sequence[Column]) -> Table:
+def _printed(title: str, columns: Sequence[Column], notes: tuple[str, ...] = ()) -> Table:
     rows = tuple(zip(*(column.texts for column in columns), strict=True))
-    return Table(title, title, tuple(column.heading for column in columns), rows, tuple(columns))
+    return Table(title, title, tuple(column.heading for column in columns), rows, tuple(columns), notes=notes)

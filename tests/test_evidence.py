@@ -102,7 +102,7 @@ def test_differences_are_paired_by_seed():
     """11 against 10, 18 against 20: 1 and -2, which are 10 % and -10 %."""
     study = of_seeds({1: {"error": 10.0, "error@b": 11.0}, 2: {"error": 20.0, "error@b": 18.0}, 3: {"error": 7.0}})
     (row,) = difference_table(study, ["a error@b against a error"]).rows
-    assert row[:2] == ("a error@b", "a error") and row[4:] == (f"{MINUS}10.0 to 10.0", "2")
+    assert row[:2] == ("a error@b", "a error") and row[5:] == (f"{MINUS}10.0 to 10.0", "2")
     low, high = (float(end.replace(MINUS, "-")) for end in row[3].split(" to "))
     assert float(row[2].replace(MINUS, "-")) == pytest.approx(-0.5, abs=0.5)
     half = 12.706 * math.sqrt(4.5) / math.sqrt(2)
@@ -122,20 +122,29 @@ def test_a_value_that_is_no_finite_number_does_not_count(strange):
     (row,) = metric_table(study, ["loss"]).rows
     assert (row[1], row[-1]) == ("2.0 ± 1.4", "2")
     (row,) = difference_table(study, ["a loss against a flat"]).rows
-    assert (row[4], row[-1]) == ("0.0 to 50.0", "2")
+    assert (row[5], row[-1]) == ("0.0 to 50.0", "2")
 
 
 def test_a_share_has_the_sign_of_its_difference():
     """-1 against -2 is 1 more, half of 2; -3 against -4 is 1 more, a quarter of 4."""
     study = recorded({1: {"gain": -1.0, "base": -2.0}, 2: {"gain": -3.0, "base": -4.0}})
     (row,) = difference_table(study, ["a gain against a base"]).rows
-    assert row[2:] == ("+1", "1 to 1", "25.0 to 50.0", "2")
+    assert row[2:] == ("+1", "1 to 1", "", "25.0 to 50.0", "2")
 
 
 def test_of_nothing_there_is_no_share():
     study = recorded({1: {"gain": 1.0, "base": 0.0}, 2: {"gain": 3.0, "base": 4.0}})
     (row,) = difference_table(study, ["a gain against a base"]).rows
-    assert row[4:] == ("", "2")
+    assert row[5:] == ("", "2")
+
+
+def test_tests_of_differences_are_corrected_for_their_number():
+    """Differences 1 and -2: t is 1/3 with one degree of freedom, so p is 1 - 2/pi atan(1/3); 5 and 6: t is 11."""
+    values = {1: {"x": 11.0, "y": 15.0, "base": 10.0}, 2: {"x": 18.0, "y": 26.0, "base": 20.0}}
+    table = difference_table(recorded(values), ["a x against a base", "a y against a base"])
+    alone = [1 - 2 / math.pi * math.atan(t) for t in (1 / 3, 11)]
+    assert [row[4] for row in table.rows] == [f"{alone[0]:.3f}", f"{2 * alone[1]:.3f}"]
+    assert "Holm over the 2 rows" in table.notes[0]
 
 
 @pytest.mark.parametrize("asked", ["metrics err0r", "differences a error against a err0r"])
