@@ -81,11 +81,10 @@ def contents(entries: list[str]) -> str:
 def study(name: str) -> str:
     """The note `name` with what its bundle says in the places that ask for it."""
     members = _members(name)
-    found, configs = _answers(members), parse(members["provenance.json"], "provenance.json")["configs"]
+    found = _answers(members)
 
     def asked(line: re.Match[str]) -> str:
-        table = asked_table(found.study, found.question.objectives, configs, line[1], line[2], HERE)
-        return to_markdown(table).rstrip()
+        return to_markdown(asked_table(found.study, found.question.objectives, line[1], line[2], HERE)).rstrip()
 
     return ASKED.sub(asked, _note(name)).replace(ANSWERS, entry(name, members, found))
 

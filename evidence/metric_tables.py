@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evidence.importance import Configs, importance_of_bundle
 from orchestrator.pareto.control_line import beside_line
 from orchestrator.report.control_line_table import control_line_table
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, signed, with_interval
@@ -24,16 +23,13 @@ from orchestrator.statistics.summary import summarise
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
 
-ASKED: Final = re.compile(r"^\{(metrics|differences|line|analysis|importance) (.+)\}$", re.MULTILINE)
-"""In a line `{metrics NAME NAME}`, `{differences CONDITION NAME against CONDITION NAME; ...}`, `{analysis FILE}`,
-`{importance NAME NAME}` of a search, or `{line POINT; POINT against CONTROL; CONTROL}`: points, as `compare` names
-them, against controls of their cost.
+ASKED: Final = re.compile(r"^\{(metrics|differences|line|analysis) (.+)\}$", re.MULTILINE)
+"""In a line `{metrics NAME NAME}`, `{differences CONDITION NAME against CONDITION NAME; ...}`, `{analysis FILE}`, or
+`{line POINT; POINT against CONTROL; CONTROL}`: points, as `compare` names them, against controls of their cost.
 """
 
 
-def asked_table(
-    study: Study, objectives: Sequence[Objective], configs: Configs, kind: str, asked: str, folder: Path
-) -> Table:
+def asked_table(study: Study, objectives: Sequence[Objective], kind: str, asked: str, folder: Path) -> Table:
     """What a line of a note in `folder` asks for, of a study whose objectives begin with an error and a cost.
 
     Raises:
@@ -41,8 +37,6 @@ def asked_table(
     """
     if kind == "analysis":
         return analysis_table(folder / asked)
-    if kind == "importance":
-        return importance_of_bundle(study, asked.split(), configs)
     if kind == "line":
         return line_table(study, objectives, *(names.split("; ") for names in asked.split(" against ")))
     return metric_table(study, asked.split()) if kind == "metrics" else difference_table(study, asked.split("; "))

@@ -1,7 +1,6 @@
 """RESULTS.md is what the bundles in evidence/ give."""
 
 import math
-import random
 import shutil
 import sys
 import zipfile
@@ -11,7 +10,6 @@ import pandas
 import pytest
 
 from evidence import make_page
-from evidence.importance import importance_of_bundle
 from evidence.metric_tables import asked_table, difference_table, metric_table
 from orchestrator.report.answers import answer
 from orchestrator.report.numerals import MINUS
@@ -153,7 +151,7 @@ def test_tests_of_differences_are_corrected_for_their_number():
 def test_a_metric_that_is_not_there_is_told(asked, tmp_path):
     study = of_seeds({1: {"error": 1.0}})
     with pytest.raises(InputError, match="err0r"):
-        asked_table(study, (), {}, *asked.split(" ", 1), tmp_path)
+        asked_table(study, (), *asked.split(" ", 1), tmp_path)
 
 
 def test_a_line_of_controls_is_asked_by_the_names_of_points():
@@ -165,29 +163,9 @@ def test_a_line_of_controls_is_asked_by_the_names_of_points():
         for seed in (1, 2)
     ]
     study, objectives = Study("asr.demo", tuple(made)), (Objective("per"), Objective("cost"))
-    table = asked_table(study, objectives, {}, "line", "ours against low; high", Path())
+    table = asked_table(study, objectives, "line", "ours against low; high", Path())
     assert (table.values("error"), table.values("line"), table.values("difference")) == ((17.5,), (20.0,), (-2.5,))
     assert table.values("num_better") == (2,) and "low, high" in table.notes[0]
-
-
-def test_the_importance_of_a_searchs_parameters_comes_from_what_a_bundle_has():
-    """The first metric hangs on a choice alone, the second on a logarithm; one condition is not whole."""
-    numbers, widths = random.Random(0), (512, 1024, 2048)
-    made, configs = [], {}
-    for i in range(31):
-        weight = math.exp(numbers.uniform(0, math.log(1e4)))
-        rest = {"network.dropout": numbers.uniform(0, 0.3), "training.learning_rate": numbers.uniform(5e-4, 5e-3)}
-        values = {"controller.weight": weight, "controller.target": numbers.uniform(0.1, 0.9), **rest}
-        values["network.big_hidden_size"] = widths[i % 3]
-        configs[str(i)] = {path: str(value) for path, value in values.items()}
-        metrics = {"per": float(values["network.big_hidden_size"]), "cost": math.log(weight)}
-        made += [replicate(str(i), seed, state="complete" if i < 30 else "stopped", metrics=metrics) for seed in (1, 2)]
-    table = importance_of_bundle(Study("asr.laptop_search_learned", tuple(made)), ["per", "cost"], configs)
-    shares = {row[0]: row[1:] for row in table.rows}
-    assert shares["network.big_hidden_size"][0] > 0.95 and shares["controller.weight"][1] > 0.95
-    assert "over 30 trials" in table.notes[0]
-    with pytest.raises(InputError, match="must be a search"):
-        importance_of_bundle(Study("asr.demo", ()), ["per"], {})
 
 
 def test_a_note_asks_for_tables(evidence, workplace, monkeypatch):

@@ -48,15 +48,13 @@ def importance(sweep: str, objectives: Sequence[str], settings: Settings) -> Imp
         return _with_notes(nothing, f"Optuna's database {redacted_uri(store)} holds no search of {sweep}.")
     trials = max(complete, key=len)
     notes = [f"{len(complete)} searches have this name; this is the one of most trials."] if len(complete) > 1 else []
-    return importance_in(trials, nothing, notes)
-
-
-def importance_in(trials: Sequence[FrozenTrial], nothing: Importance, notes: Sequence[str] = ()) -> Importance:
-    """What complete trials say, for the search and the objectives of `nothing`."""
-    notes = list(notes)
     if len(trials) < LEAST_TRIALS:
         few = f"Importance needs {LEAST_TRIALS} complete trials, but there are {len(trials)}."
         return _with_notes(nothing, *notes, few)
+    return _importance(nothing, trials, notes)
+
+
+def _importance(nothing: Importance, trials: Sequence[FrozenTrial], notes: list[str]) -> Importance:
     used = [trials[i] for i in np.unique(np.linspace(0, len(trials) - 1, MOST_TRIALS).round().astype(int))]
     if len(used) < len(trials):
         notes.append(f"{len(used)} of {len(trials):,} trials were used.")

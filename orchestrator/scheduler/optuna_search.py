@@ -111,7 +111,7 @@ class SearchedConditions:
         if len(self._open) >= self._max_open or len(self._numbers) >= self._search.num_settings():
             return []
         self._study.sampler = _sampler(self._search, len(self._numbers))
-        trial = self._study.ask(to_optuna(self._search.space))
+        trial = self._study.ask(_to_optuna(self._search.space))
         return [self._condition(self._study.get_trials(deepcopy=False)[trial.number])]
 
     def _is_whole(self, trial: FrozenTrial) -> bool:
@@ -265,8 +265,7 @@ def _quietly(sampler: type[optuna.samplers.BaseSampler], **options: Any) -> optu
         return sampler(**options)
 
 
-def to_optuna(space: Any) -> dict[str, BaseDistribution]:
-    """What Optuna knows each distribution as."""
+def _to_optuna(space: Any) -> dict[str, BaseDistribution]:
     return {path: _one_to_optuna(distribution) for path, distribution in space.items()}
 
 

@@ -12,7 +12,7 @@ from optuna.distributions import CategoricalDistribution
 from orchestrator import notebook
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.importance import importance
-from orchestrator.scheduler.optuna_search import SearchedConditions, _value, to_optuna
+from orchestrator.scheduler.optuna_search import SearchedConditions, _to_optuna, _value
 from search_spaces.distributions import Choice, Exponential, Real
 from search_spaces.sweep import Search
 from tests.integration.sweeps import tiny
@@ -29,7 +29,7 @@ def search(objectives, num_trials, name="tiny.search", number=0, space=SPACE):
     study = optuna.create_study(
         study_name=f"{name}-{number:016x}", storage=storage, directions=["minimize", "maximize"]
     )
-    numbers, spaces = random.Random(0), to_optuna(space)
+    numbers, spaces = random.Random(0), _to_optuna(space)
     for _ in range(num_trials):
         drawn = {path: _draw(one, numbers) for path, one in spaces.items()}
         found = objectives({path: _value(space[path], value) for path, value in drawn.items()})
