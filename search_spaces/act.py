@@ -10,6 +10,7 @@ from typing import Final
 
 from search_spaces.act_sizes import TASKS, Scale, Task
 from search_spaces.distributions import Choice, Distribution, Real
+from search_spaces.settings import with_all
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
 from trainables.act.config import (
@@ -72,8 +73,7 @@ def _halting(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
     """ACT, PonderNet, fixed numbers of updates and exit by confidence, each with the same network."""
     base = _extrapolating(task.base(scale, size))
     if size == "full" and scale == "laptop":
-        for path, value in (GRU if isinstance(base.data, Parity) else _half_as_long(base)).items():
-            base = base.with_value(path, value)
+        base = with_all(base, GRU if isinstance(base.data, Parity) else _half_as_long(base))
     tests, most = base.evaluations, MOST_UPDATES[scale]
     taus, lambdas, counts = ((1e-3,), (0.2,), (1, 2)) if size == "smoke" else ((1e-3, 1e-2), (0.2, 0.4), (1, 2, 5, 10))
     median = _under(tests, {"median": Mass()})

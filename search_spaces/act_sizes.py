@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from search_spaces.settings import with_all
 from search_spaces.size import Size
 from search_spaces.sweep import Objective
 from trainables.act.config import (
@@ -60,10 +61,7 @@ class Task:
             "num_validation_sequences": 100,
             "evaluations": (Evaluation(num_sequences=200),),
         }
-        config = self.laptop
-        for path, value in few.items():
-            config = config.with_value(path, value)
-        return config
+        return with_all(self.laptop, few)
 
     def objectives(self) -> tuple[Objective, ...]:
         """Error and updates."""

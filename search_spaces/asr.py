@@ -21,6 +21,7 @@ from search_spaces.asr_conditions import (
 )
 from search_spaces.asr_sizes import LIBRISPEECH_960, MINI_LIBRISPEECH, TIMIT, Task, base
 from search_spaces.distributions import Choice, Distribution, Real
+from search_spaces.settings import with_all
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Search, Sweep, SweepFunction
 from trainables.asr.config import (
@@ -67,9 +68,7 @@ def _ablation(
     name: str, task: Task, size: Size, inputs: tuple[str, ...], values: Mapping[str, Any] | None = None
 ) -> Sweep:
     """Tables 3 and 4: surprisal in training and in testing, AR features where there is a choice, on and off."""
-    config = base(task, size)
-    for path, value in (values or {}).items():
-        config = config.with_value(path, value)
+    config = with_all(base(task, size), values or {})
     surprisal = config.controller
     config = config.with_value(
         "evaluations",

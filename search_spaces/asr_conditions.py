@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from search_spaces.resources import Resources
+from search_spaces.settings import with_all
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Prerequisite, Sweep
 from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Random, Surprisal
@@ -54,20 +55,14 @@ def equal_cost(name: str, size: Size, title: str, config: AsrConfig, mu: float) 
 
 def plain(config: AsrConfig, routed: Condition, num_labels: int | None = None) -> Condition:
     """An always big network of the width with which it costs what the routed one does; see `plain_width`."""
-    config = _with(config, routed)
+    config = with_all(config, routed.values)
     width = {f"network.{width_of_big(config.network)}": plain_width(config, num_labels)}
     return Condition(f"{routed.name},plain", {"inputs": config.inputs, "controller": AlwaysBig()} | width)
 
 
-def _with(config: AsrConfig, condition: Condition) -> AsrConfig:
-    for path, value in condition.values.items():
-        config = config.with_value(path, value)
-    return config
-
-
 def _plain_rivals(config: AsrConfig, routed: Condition) -> tuple[Condition, ...]:
     rival, width = plain(config, routed), width_of_big(config.network)
-    if getattr(_with(config, rival).network, width) <= getattr(config.network, width):
+    if getattr(with_all(config, rival.values).network, width) <= getattr(config.network, width):
         return (rival,)
     half = {"training.learning_rate": config.training.learning_rate / 2}
     return rival, Condition(f"{rival.name},half_rate", {**rival.values, **half})

@@ -17,6 +17,7 @@ from search_spaces.asr_conditions import (
 from search_spaces.asr_sizes import laptop
 from search_spaces.distributions import Choice, Distribution, Real
 from search_spaces.laptop_claims import CLAIMS
+from search_spaces.settings import with_all
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
 from trainables.asr.config import (
@@ -116,10 +117,7 @@ def laptop_size(size: Size = "full") -> Sweep:
 
 def _wide_big(size: Size) -> AsrConfig:
     """The size of `laptop_size` at which one seed found the big network worth its cost."""
-    config = _mini_librispeech(size)
-    for path, value in (_around(16) | {"network.big_hidden_size": 2048}).items():
-        config = config.with_value(path, value)
-    return config
+    return with_all(_mini_librispeech(size), _around(16) | {"network.big_hidden_size": 2048})
 
 
 def laptop_table2(size: Size = "full") -> Sweep:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from search_spaces.settings import with_all
 from search_spaces.size import Size
 from trainables.lm.config import (
     AnchoredEnsemble,
@@ -77,7 +78,4 @@ def brief(size: Size = "full") -> LmConfig:
     """The laptop's model after two epochs, with 20,000 words to test: for sweeps of many tests of each model."""
     if size == "smoke":
         return base("laptop", size)
-    config = base("laptop")
-    for path, value in BRIEF.items():
-        config = config.with_value(path, value)
-    return config
+    return with_all(base("laptop"), BRIEF)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from search_spaces.names import CONDITION_LENGTH
 from trainables.config import AnyConfig, as_json, content_hash, fields_of, is_config, with_value
@@ -13,6 +13,8 @@ from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from search_spaces.sweep import Condition, Sweep
+
+C = TypeVar("C")
 
 MOST_CHARACTERS: Final = 40
 """Of a value in a name."""
@@ -29,7 +31,7 @@ def paths(config: AnyConfig, prefix: str = "") -> Iterator[str]:
             yield from paths(value, f"{prefix}{name}.")
 
 
-def with_all(config: AnyConfig, values: Mapping[str, Any]) -> AnyConfig:
+def with_all(config: C, values: Mapping[str, Any]) -> C:
     """`config` with these values by path, one after the other."""
     for path, value in values.items():
         config = with_value(config, path, value)
