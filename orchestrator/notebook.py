@@ -267,11 +267,12 @@ def importance(sweep: "Sweep | str") -> "Importance":
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.scheduler.importance import importance
+    from orchestrator.scheduler.search_store import read_trials
 
     found = _sweep(sweep, smoke=False)
     if found.search is None:
         raise InputError(f"{found.name} must be a search to have parameters, but its conditions are listed.")
-    return importance(found.name, [objective.metric for objective in found.objectives], read_settings())
+    return importance(read_trials(found, read_settings()))
 
 
 def save_report(answers: "Answers", folder: Path | str, bundle: Path | str | None = None) -> tuple[Path, ...]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from orchestrator.results.importance import Importance
     from orchestrator.results.provenance import StudyProvenance
     from orchestrator.results.study import Study
+    from orchestrator.results.trials import Trials
     from orchestrator.tracking.study_runs import StudyRuns
     from search_spaces.sweep import Sweep
 
@@ -74,16 +75,17 @@ def report(
     _check_places(output, bundle)
     parts = [read_part(file, sweep) for file in with_bundles or ()]
     answers = _answers(sweep, settings, where, reference, parts)
-    importance = _importance(sweep, settings)
+    trials = _trials(sweep, answers.study, settings)
+    importance = _importance(trials) if trials else None
     page, provenance = _page(answers, importance, settings, parts)
     with spinner("Writing page and tables"), _writing(folder):
-        found = tables(answers)
         more = (importance_table(importance),) if importance and importance.parameters else ()
-        files = write_files(folder, sweep.name, page, (*found, *more))
+        found = (*tables(answers), *more)
+        files = write_files(folder, sweep.name, page, found)
     if bundle:
         with spinner(f"Writing {bundle}"), _writing(bundle):
             bundle.parent.mkdir(parents=True, exist_ok=True)
-            write_bundle(bundle, answers, found, provenance, page)
+            write_bundle(bundle, answers, found, provenance, page, trials)
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest() if bundle else ""
     made = report_summary.Report(answers, provenance, found, files, bundle, digest, importance)
     report_summary.show(made, format)
@@ -127,14 +129,21 @@ def _redacted(study: "Study") -> "Study":
     return replace(study, replicates=tuple(found))
 
 
-def _importance(sweep: "Sweep", settings: "Settings") -> "Importance | None":
-    """Of the parameters of a search; None for listed conditions."""
+def _trials(sweep: "Sweep", study: "Study", settings: "Settings") -> "Trials | None":
+    """Of a search, those whose conditions are shown; None for listed conditions."""
     if sweep.search is None:
         return None
+    from orchestrator.scheduler.search_store import read_trials
+
+    with spinner("Asking Optuna's database what the search has drawn"):
+        return read_trials(sweep, settings).of_conditions(study.conditions)
+
+
+def _importance(trials: "Trials") -> "Importance":
     from orchestrator.scheduler.importance import importance
 
-    with spinner("Asking the search which parameters matter"):
-        return importance(sweep.name, [objective.metric for objective in sweep.objectives], settings)
+    with spinner("Computing which parameters matter"):
+        return importance(trials)
 
 
 def _page(

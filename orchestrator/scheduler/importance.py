@@ -7,20 +7,17 @@ so. Optuna's default, PED-ANOVA, asks what leads to the best tenth, and of 20 tr
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution, json_to_distribution
 from optuna.importance import FanovaImportanceEvaluator, get_param_importances
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.trial import create_trial
 
-from orchestrator.environment.redaction import redacted_uri
-from orchestrator.environment.settings import Settings
 from orchestrator.results.importance import Importance
-from orchestrator.scheduler.search_store import UNREADABLE, studies
-from orchestrator.tracking.store import reason_of
+from orchestrator.results.trials import Trial, Trials
 
 LEAST_TRIALS: Final = 20
 """With 20, one parameter of four that alone matters gets 0.97 or more; with 10 it may get 0.7."""
@@ -32,52 +29,39 @@ NUM_TREES: Final = 64
 SEED: Final = 0
 
 
-def importance(sweep: str, objectives: Sequence[str], settings: Settings) -> Importance:
-    """What the trials of the search called `sweep` say, for each of its objectives; the same trials give the same.
+def importance(found: Trials) -> Importance:
+    """What the trials of a search say, for each of its objectives; the same trials give the same.
 
-    Where Optuna's database is away or holds too little, the notes say so.
+    Where they are too few, the notes say so.
     """
-    nothing = Importance(sweep, tuple(objectives))
-    store = settings.search_store
-    try:
-        complete = [_complete(study) for study in studies(sweep, settings)]
-    except UNREADABLE as error:
-        reason = reason_of(error.__cause__ or error, store)
-        return _with_notes(nothing, f"Optuna's database {redacted_uri(store)} cannot be read: {reason}")
-    if not complete:
-        return _with_notes(nothing, f"Optuna's database {redacted_uri(store)} holds no search of {sweep}.")
-    trials = max(complete, key=len)
-    notes = [f"{len(complete)} searches have this name; this is the one of most trials."] if len(complete) > 1 else []
+    trials, notes = found.trials, list(found.notes)
     if len(trials) < LEAST_TRIALS:
-        few = f"Importance needs {LEAST_TRIALS} complete trials, but there are {len(trials)}."
-        return _with_notes(nothing, *notes, few)
-    return _importance(nothing, trials, notes)
-
-
-def _importance(nothing: Importance, trials: Sequence[FrozenTrial], notes: list[str]) -> Importance:
+        if trials or not notes:
+            notes.append(f"Importance needs {LEAST_TRIALS} complete trials, but there are {len(trials)}.")
+        return Importance(found.sweep, found.objectives, notes=tuple(notes))
     used = [trials[i] for i in np.unique(np.linspace(0, len(trials) - 1, MOST_TRIALS).round().astype(int))]
     if len(used) < len(trials):
         notes.append(f"{len(used)} of {len(trials):,} trials were used.")
-    parameters = tuple(used[0].params)
-    columns = [_shares(used, i) for i in range(len(nothing.objectives))]
-    constant = [name for name, column in zip(nothing.objectives, columns, strict=True) if not column]
+    spaces = {path: json_to_distribution(text) for path, text in found.distributions.items()}
+    columns = [_shares(used, spaces, i) for i in range(len(found.objectives))]
+    constant = [name for name, column in zip(found.objectives, columns, strict=True) if not column]
     notes += [f"{name} does not vary, so nothing matters for it." for name in constant]
-    shares = tuple(tuple(column.get(path) for column in columns) for path in parameters)
-    return Importance(nothing.sweep, nothing.objectives, parameters, shares, len(used), tuple(notes))
+    shares = tuple(tuple(column.get(path) for column in columns) for path in spaces)
+    return Importance(found.sweep, found.objectives, tuple(spaces), shares, len(used), tuple(notes))
 
 
-def _shares(trials: Sequence[FrozenTrial], objective: int) -> dict[str, float]:
+def _shares(trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], objective: int) -> dict[str, float]:
     """Each parameter's share; none where the objective does not vary."""
     values = [trial.values[objective] for trial in trials]
     if min(values) == max(values):
         return {}
-    even = optuna.create_study()
+    even = {path: _even(space) for path, space in spaces.items()}
+    study = optuna.create_study()
     for trial, value in zip(trials, values, strict=True):
-        params = {path: _even_value(trial.distributions[path], drawn) for path, drawn in trial.params.items()}
-        spaces = {path: _even(distribution) for path, distribution in trial.distributions.items()}
-        even.add_trial(create_trial(params=params, distributions=spaces, value=value))
+        params = {path: _even_value(space, trial.drawn[path]) for path, space in spaces.items()}
+        study.add_trial(create_trial(params=params, distributions=even, value=value))
     forest = FanovaImportanceEvaluator(n_trees=NUM_TREES, seed=SEED)
-    return get_param_importances(even, evaluator=forest)
+    return get_param_importances(study, evaluator=forest)
 
 
 def _even(distribution: BaseDistribution) -> BaseDistribution:
@@ -90,12 +74,3 @@ def _even(distribution: BaseDistribution) -> BaseDistribution:
 def _even_value(distribution: BaseDistribution, drawn: Any) -> Any:
     is_log = isinstance(distribution, FloatDistribution | IntDistribution) and distribution.log
     return math.log(drawn) if is_log else drawn
-
-
-def _complete(study: optuna.Study) -> list[FrozenTrial]:
-    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [trial for trial in trials if all(map(math.isfinite, trial.values))]
-
-
-def _with_notes(nothing: Importance, *notes: str) -> Importance:
-    return Importance(nothing.sweep, nothing.objectives, notes=notes)

@@ -21,14 +21,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.pruning import KEPT, decision_on, is_pruned
-from orchestrator.scheduler.search_store import CONDITION, DECISION
+from orchestrator.scheduler.search_store import CONDITION, DECISION, condition_of, drawn_values
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.store import reason_of, unusable
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
-from search_spaces.names import condition_name_of
-from search_spaces.sweep import Condition, Search, Sweep, condition_name
+from search_spaces.sweep import Condition, Search, Sweep
 from trainables.config import content_hash
 from trainables.errors import InputError
 
@@ -196,8 +195,8 @@ class SearchedConditions:
         return found
 
     def _condition(self, trial: FrozenTrial) -> Condition:
-        values = {path: _value(self._search.space[path], drawn) for path, drawn in trial.params.items()}
-        name = condition_name_of(f"{trial.number:04d} {condition_name(values, num_digits=3)} {self._identity[:4]}")
+        values = drawn_values(trial, self._search.space)
+        name = condition_of(trial, self._search.space, self._identity)
         self._seen.add(trial.number)
         self._numbers[name] = trial.number
         self._open.add(name)
@@ -279,8 +278,3 @@ def _one_to_optuna(distribution: Distribution) -> BaseDistribution:
             return FloatDistribution(0.0, 1.0)
         case _:
             return CategoricalDistribution(distribution.values)
-
-
-def _value(distribution: Distribution, drawn: Any) -> Any:
-    """What Optuna has drawn; of a distribution that it does not know it draws the quantile."""
-    return distribution.quantile(drawn) if isinstance(distribution, Exponential) else drawn

@@ -1,16 +1,25 @@
 """What the searches of a sweep have left in Optuna's database, for those who only read it."""
 
+import math
 import re
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 import optuna
+from optuna.distributions import distribution_to_json
 from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
+from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
+from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
-from orchestrator.tracking.store import address, has_store, made_once, unusable
+from orchestrator.results.trials import Trial, Trials
+from orchestrator.tracking.store import address, has_store, made_once, reason_of, unusable
+from search_spaces.distributions import Distribution, Exponential
+from search_spaces.names import condition_name_of
+from search_spaces.sweep import Sweep, condition_name
 from trainables.errors import InputError
 
 CONDITION: Final = "ponderay.condition"
@@ -52,3 +61,52 @@ def decisions(sweep: str, settings: Settings) -> Mapping[str, str]:
         cause = error.__cause__ or error
         raise InputError(unusable(settings.search_store, cause, "Optuna's database")) from None
     return {known[CONDITION]: known[DECISION] for known in found if DECISION in known}
+
+
+def read_trials(sweep: Sweep, settings: Settings) -> Trials:
+    """What the search `sweep` has been told so far; of several searches of its name that of most trials.
+
+    Where Optuna's database is away or holds none, the notes say so.
+    """
+    assert sweep.search is not None
+    nothing = Trials(sweep.name, tuple(objective.metric for objective in sweep.objectives), {})
+    store, space = settings.search_store, sweep.search.space
+    try:
+        found = [_told(study, space, nothing) for study in studies(sweep.name, settings)]
+    except UNREADABLE as error:
+        reason = reason_of(error.__cause__ or error, store)
+        return replace(nothing, notes=(f"Optuna's database {redacted_uri(store)} cannot be read: {reason}",))
+    if not found:
+        return replace(nothing, notes=(f"Optuna's database {redacted_uri(store)} holds no search of {sweep.name}.",))
+    most = max(found, key=lambda one: len(one.trials))
+    is_one = len(found) == 1
+    return (
+        most
+        if is_one
+        else replace(most, notes=(f"{len(found)} searches have this name; this is the one of most trials.",))
+    )
+
+
+def _told(study: optuna.Study, space: Mapping[str, Distribution], nothing: Trials) -> Trials:
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    finite = [trial for trial in complete if all(map(math.isfinite, trial.values))]
+    identity = study.study_name.rpartition("-")[2]
+    trials = tuple(Trial(condition_of(one, space, identity), one.params, tuple(one.values)) for one in finite)
+    ranges = finite[0].distributions if finite else {}
+    distributions = {path: distribution_to_json(one) for path, one in ranges.items()}
+    return replace(nothing, distributions=distributions, trials=trials)
+
+
+def condition_of(trial: FrozenTrial, space: Mapping[str, Distribution], identity: str) -> str:
+    """The name of the condition that `trial` of the search with this identity has drawn."""
+    values = drawn_values(trial, space)
+    return condition_name_of(f"{trial.number:04d} {condition_name(values, num_digits=3)} {identity[:4]}")
+
+
+def drawn_values(trial: FrozenTrial, space: Mapping[str, Distribution]) -> dict[str, Any]:
+    """The settings that a trial has drawn; of a distribution that Optuna does not know it draws the quantile."""
+    return {path: _value(space.get(path), drawn) for path, drawn in trial.params.items()}
+
+
+def _value(distribution: Distribution | None, drawn: Any) -> Any:
+    return distribution.quantile(drawn) if isinstance(distribution, Exponential) else drawn

@@ -18,6 +18,7 @@ from orchestrator.report.bundle.write import (
     MANIFEST,
     MOST_MEMBERS,
     NAME,
+    SEARCH,
     TOTAL_LIMIT,
     Manifest,
     size_limit,
@@ -61,7 +62,7 @@ def _check_entries(file: Path, entries: list[zipfile.ZipInfo]) -> None:
     names = Counter(entry.filename for entry in entries)
     for entry in entries:
         name = entry.orig_filename
-        if name not in LIMITS and not NAME.fullmatch(name):
+        if name not in LIMITS and name != SEARCH and not NAME.fullmatch(name):
             raise _refused(file, f"has a member {name[:120]!r}, which is no name in a bundle")
         if names[entry.filename] > 1:
             raise _refused(file, f"has {names[entry.filename]} members named {name}")

@@ -1,4 +1,4 @@
-"""Studies, questions and provenance as JSON that any reader takes, and back; no digit of a number is lost.
+"""Studies, questions, searches and provenance as JSON that any reader takes, and back; no digit of a number is lost.
 
 Numbers that JSON does not know are the texts "NaN", "Infinity" and "-Infinity".
 """
@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
+from orchestrator.results.trials import Trials
 from orchestrator.tracking.replicate_tags import to_record
 from trainables.errors import InputError
 
@@ -52,6 +53,28 @@ def read_question(content: bytes) -> Question:
         InputError: if it is none.
     """
     return validated(Question, parse(content, "question.json"), "question.json")
+
+
+def search_json(trials: Trials) -> bytes:
+    """Every field."""
+    return (_text(asdict(trials), indent=1) + "\n").encode()
+
+
+def read_search(content: bytes) -> Trials:
+    """The trials that `search_json` was given.
+
+    Raises:
+        InputError: if it is none, or a trial lacks a parameter or an objective.
+    """
+    found = validated(Trials, parse(content, "search.json"), "search.json")
+    for trial in found.trials:
+        is_whole = trial.drawn.keys() == found.distributions.keys() and len(trial.values) == len(found.objectives)
+        if not is_whole or not all(map(math.isfinite, trial.values)):
+            raise InputError(
+                "search.json must have a value of each parameter and a finite one of each objective in each trial, but "
+                f"{trial.condition!r} has not."
+            )
+    return found
 
 
 def provenance_json(provenance: StudyProvenance) -> bytes:

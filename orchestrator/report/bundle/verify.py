@@ -11,11 +11,14 @@ from typing import Final
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
 from orchestrator.report.bundle.read import read_bundle
-from orchestrator.report.bundle.records import read_question, read_study
-from orchestrator.report.bundle.write import Manifest, member_of, table_member, versions
+from orchestrator.report.bundle.records import read_question, read_search, read_study
+from orchestrator.report.bundle.write import SEARCH, Manifest, member_of, table_member, versions
+from orchestrator.report.importance_table import importance_table
 from orchestrator.report.table import Table, to_csv
+from orchestrator.results.points import points_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
+from orchestrator.results.trials import Trial, Trials
 from trainables.errors import InputError
 
 TOLERANCE: Final = 1e-9
@@ -74,6 +77,8 @@ class Verification:
 def verify(file: Path) -> Verification:
     """What differs between the tables in a bundle and those that its raw values give with the installed code.
 
+    What a search was told must follow from its replicates too.
+
     Bundles of formats 1 and 2 do not hold the claims, or not which numbers are computed; their table of claims is
     compared with the manifest alone. Those of formats up to 3 have no table at equal cost.
 
@@ -83,12 +88,17 @@ def verify(file: Path) -> Verification:
     manifest, members = read_bundle(file)
     study, question = read_study(members["study.json"]), read_question(members["question.json"])
     check_names(file, manifest, study, question)
-    made = {table_member(table.name): table for table in tables(answer(study, question))}
+    search = read_search(members[SEARCH]) if SEARCH in members else None
+    if search:
+        check_search(file, search, question)
+    found_tables = (*tables(answer(study, question)), *(importance_tables(search) if search else ()))
+    made = {table_member(table.name): table for table in found_tables}
     written = {name: content for name, content in members.items() if name.startswith("tables/")}
     for name in (table_member(f"{question.sweep}.{kind}") for kind, since in SINCE.items() if manifest.format < since):
         made.pop(name, None)
         written.pop(name, None)
     found = [*changed_members(manifest, members), *_differences(made, written)]
+    found += _told_otherwise(search, study, question) if search else ()
     differences = [one for one in found if one.column not in PROSE]
     here = versions()
     others = {name: (there, here.get(name, "none")) for name, there in manifest.written_by.items()}
@@ -102,6 +112,38 @@ def verify(file: Path) -> Verification:
         differences=tuple(differences),
         other_versions={name: pair for name, pair in others.items() if pair[0] != pair[1]},
     )
+
+
+def importance_tables(search: Trials) -> tuple[Table, ...]:
+    """The table of importance, or none where there are too few trials.
+
+    Raises:
+        InputError: if a parameter was drawn from what is no distribution, or from another.
+    """
+    from orchestrator.scheduler.importance import importance
+
+    try:
+        found = importance(search)
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{SEARCH} must hold what Optuna drew, but it cannot be read: {error}.") from None
+    return (importance_table(found),) if found.parameters else ()
+
+
+def _told_otherwise(search: Trials, study: Study, question: Question) -> Iterator[Difference]:
+    """Trials whose values are no means of their condition's first seeds; later ones may have come since."""
+    means: dict[str, list[list[float]]] = {}
+    for point in points_of(study, question.objectives):
+        of_first = [[math.fsum(row[:n]) / n for row in point.values] for n in range(1, len(point.seeds) + 1)]
+        means.setdefault(point.condition, []).extend(of_first)
+    for i, trial in enumerate(search.trials, 1):
+        known = means.get(trial.condition, [])
+        if not any(_are_close(trial, row) for row in known):
+            there, here = (", ".join(map(repr, row)) for row in (trial.values, known[-1] if known else ()))
+            yield Difference(SEARCH, f"{i} ({trial.condition})", "values", there, here or "no replicates")
+
+
+def _are_close(trial: Trial, means: Sequence[float]) -> bool:
+    return all(math.isclose(a, b, rel_tol=TOLERANCE) for a, b in zip(trial.values, means, strict=True))
 
 
 def check_names(file: Path, manifest: Manifest, study: Study, question: Question) -> None:
@@ -128,6 +170,22 @@ def check_names(file: Path, manifest: Manifest, study: Study, question: Question
         question.reference,
         *(objective.metric for objective in question.objectives),
     )
+    if strange := [name for name in names if not name.isprintable()]:
+        raise InputError(f"{file} must have names that can be printed, but has {strange[0]!r}.")
+
+
+def check_search(file: Path, search: Trials, question: Question) -> None:
+    """Checks that a search is of the sweep, with names that can be printed.
+
+    Raises:
+        InputError: where it is not so.
+    """
+    metrics = tuple(objective.metric for objective in question.objectives)
+    if search.sweep != question.sweep:
+        raise InputError(f"{file} must be about one sweep, but names {question.sweep!r} and {search.sweep!r}.")
+    if search.objectives != metrics:
+        raise InputError(f"{SEARCH} must have the question's objectives {metrics}, but has {search.objectives}.")
+    names = (*search.distributions, *search.notes, *(trial.condition for trial in search.trials))
     if strange := [name for name in names if not name.isprintable()]:
         raise InputError(f"{file} must have names that can be printed, but has {strange[0]!r}.")
 

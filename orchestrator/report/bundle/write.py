@@ -15,14 +15,16 @@ from platform import python_version
 from typing import Final
 
 from orchestrator.report.answers import Answers
-from orchestrator.report.bundle.records import provenance_json, question_json, study_json
+from orchestrator.report.bundle.records import provenance_json, question_json, search_json, study_json
 from orchestrator.report.table import Table, to_csv, to_latex, to_markdown
 from orchestrator.results.provenance import StudyProvenance
+from orchestrator.results.trials import Trials
 from orchestrator.tracking.checkout import git_commit
 from trainables.errors import InputError
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 MANIFEST: Final = "MANIFEST.json"
+SEARCH: Final = "search.json"
 MIB: Final = 1 << 20
 LIMITS: Final = {
     "study.json": 256 * MIB,
@@ -34,6 +36,9 @@ LIMITS: Final = {
 }
 """The most bytes of each member that a bundle always has."""
 
+SEARCH_LIMIT: Final = 64 * MIB
+"""Of what a search drew, which bundles of other sweeps do not have."""
+
 FOLDER_LIMIT: Final = 256 * MIB
 """Of a table or a diff."""
 
@@ -42,7 +47,7 @@ MOST_MEMBERS: Final = 1000
 NAME: Final = re.compile(r"(tables/[A-Za-z0-9_][\w.\-]{0,99}\.csv|diffs/[A-Za-z0-9_][\w.\-]{0,99}\.diff)", re.ASCII)
 """Of the other members."""
 
-PACKAGES: Final = ("ponderay", "numpy", "scipy", "moocore")
+PACKAGES: Final = ("ponderay", "numpy", "scipy", "moocore", "optuna", "scikit-learn")
 """What the numbers in tables depend on."""
 
 WRITERS: Final = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
@@ -58,6 +63,7 @@ study.json       the raw results: every replicate (a condition with a seed), eve
                  metrics of an evaluation are named metric@evaluation; "NaN", "Infinity" and "-Infinity" are numbers
 question.json    what the sweep asks: objectives, reference condition, promised test, seeds, configs; and the published
                  numbers and statements that it is held against
+search.json      of a search: what Optuna drew for each condition, and what it was told of it
 provenance.json  where the results came from: commits, packages, commands, hosts, devices, data, configs as logged
 diffs/*.diff     what was changed and not committed when a driver of the sweep started
 MANIFEST.json    size and SHA-256 of every other member, and what wrote them
@@ -66,9 +72,9 @@ Check it with
 
     ponderay verify THIS_FILE.zip
 
-which compares every member with MANIFEST.json, makes every table again from study.json and question.json with the code
-that is installed, and says which cells differ. Numbers count as equal up to 1e-9 of their size. The page, the diffs and
-provenance.json are compared with MANIFEST.json only. Nothing in the archive is executed.
+which compares every member with MANIFEST.json, makes every table again from study.json, question.json and search.json
+with the code that is installed, and says which cells differ. Numbers count as equal up to 1e-9 of their size. The page,
+the diffs and provenance.json are compared with MANIFEST.json only. Nothing in the archive is executed.
 """
 
 
@@ -95,12 +101,20 @@ class Manifest:
     members: Mapping[str, Member]
 
 
-def write_bundle(file: Path, answers: Answers, tables: Sequence[Table], provenance: StudyProvenance, page: str) -> None:
+def write_bundle(
+    file: Path,
+    answers: Answers,
+    tables: Sequence[Table],
+    provenance: StudyProvenance,
+    page: str,
+    trials: Trials | None = None,
+) -> None:
     """Writes the bundle of a report into `file`, whole or not at all.
 
     Args:
-        tables: of `answers`.
+        tables: of `answers`, and of `trials` that of importance.
         page: the report as HTML.
+        trials: of a search; those of a search that was told of none are left out.
 
     Raises:
         InputError: if something is larger than `verify` would read.
@@ -109,6 +123,7 @@ def write_bundle(file: Path, answers: Answers, tables: Sequence[Table], provenan
         "README.txt": _README.encode(),
         "study.json": study_json(answers.study),
         "question.json": question_json(answers.question),
+        **({SEARCH: search_json(trials)} if trials and trials.trials else {}),
         "provenance.json": provenance_json(provenance),
         "report.html": to_bytes(page),
         **{table_member(table.name): to_bytes(to_csv(table)) for table in tables},
@@ -170,7 +185,7 @@ def safe_name(name: str) -> str:
 
 def size_limit(name: str) -> int:
     """The most bytes that the member `name` may have."""
-    return LIMITS.get(name, FOLDER_LIMIT)
+    return SEARCH_LIMIT if name == SEARCH else LIMITS.get(name, FOLDER_LIMIT)
 
 
 def to_bytes(text: str) -> bytes:

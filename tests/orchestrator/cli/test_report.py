@@ -19,11 +19,12 @@ from orchestrator.cli.verify import verify
 from orchestrator.environment.settings import read_settings
 from orchestrator.report.analysis_figures import AnalysisFigure
 from orchestrator.report.figure.analysis import draw
-from orchestrator.results.importance import Importance
 from orchestrator.results.study import Study
+from orchestrator.scheduler.search_store import read_trials
 from orchestrator.tracking import sweep_run
 from orchestrator.tracking.client import Tracking
 from search_spaces import find
+from tests.orchestrator.made_searches import make_search
 from tests.orchestrator.recorded import Store, replicate
 from tests.orchestrator.report.studies import small_study
 from trainables.errors import InputError
@@ -252,25 +253,50 @@ def test_a_search_without_listed_conditions_is_reported_too(workplace, monkeypat
     assert call("verify", "it.zip").exit_code == 0
 
 
-def test_the_report_of_a_search_says_which_parameters_matter(workplace, monkeypatch, stored):
-    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("lm.search", (made,)))
+@pytest.fixture
+def searched(workplace, monkeypatch, stored):
+    """25 trials of lm.search; the error follows the step's quantile, the cost the dropout. Each has one replicate."""
     sweep = find.find_sweep("lm.search")
-    metrics = [objective.metric for objective in sweep.objectives]
-    made = replicate("0000 lr=1", 1, metrics=dict.fromkeys(metrics, 1.0))
-    Store(workplace / "runs" / "mlflow.db", "lm.search")
-    said = Importance(
-        "lm.search", tuple(metrics), ("lr", "depth"), ((0.25,) * len(metrics), (0.75,) * len(metrics)), 30
+    space = sweep.search.space
+    middle = space["recoder.step.size"].quantile(0.5)
+    make_search(
+        lambda drawn: (float(drawn["recoder.step.size"] > middle), drawn["dropout.rate"]), 25, space, sweep.name
     )
-    monkeypatch.setattr("orchestrator.scheduler.importance.importance", lambda *_: said)
-    found = call("report", "lm.search")
+    trials = read_trials(sweep, read_settings()).trials
+    made = [
+        replicate(one.condition, 1, metrics=dict(zip(("valid_perplexity", "macs_per_token"), one.values, strict=True)))
+        for one in trials
+    ]
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study(sweep.name, tuple(made)))
+    Store(workplace / "runs" / "mlflow.db", sweep.name)
+    return made
+
+
+def test_the_report_of_a_search_says_which_parameters_matter(searched):
+    found = call("report", "lm.search", "--bundle", "it.zip")
     assert found.exit_code == 0, found
-    assert f"Importance for {metrics[0]}: depth 0.75, lr 0.25 (30 trials).\n" in found.stdout
+    assert "Importance for valid_perplexity: recoder.step.size 1.00, dropout.rate 0.00 (25 trials).\n" in found.stdout
     folder = Path("runs/reports/lm.search")
-    assert (folder / "lm.search.importance.csv").read_text().startswith(f"parameter,{metrics[0]}")
+    table = (folder / "lm.search.importance.csv").read_text()
+    assert table.startswith("parameter,valid_perplexity,macs_per_token\nrecoder.step.size,")
     assert 'id="importance-table"' in (folder / "lm.search.report.html").read_text()
     content = json.loads(call("report", "lm.search", "--format", "json").stdout)["importance"]
-    assert content["trials"] == 30 and content["parameters"]["depth"] == dict.fromkeys(metrics, 0.75)
-    assert call("report", "lm.search", "--bundle", "it.zip").exit_code == call("verify", "it.zip").exit_code == 0
+    assert content["trials"] == 25 and content["parameters"]["dropout.rate"]["macs_per_token"] > 0.9
+    with zipfile.ZipFile("it.zip") as archive:
+        assert archive.read("tables/lm.search.importance.csv").decode() == table
+    assert call("verify", "it.zip").exit_code == 0
+
+
+def test_the_bundle_of_a_search_has_the_trials_whose_conditions_are_shown(searched, monkeypatch):
+    few = Study("lm.search", tuple(searched[:4]))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: few)
+    found = call("report", "lm.search", "--bundle", "it.zip")
+    assert "Importance needs 20 complete trials, but there are 4.\n" in found.stdout
+    with zipfile.ZipFile("it.zip") as archive:
+        drawn = json.loads(archive.read("search.json"))["trials"]
+        assert "tables/lm.search.importance.csv" not in archive.namelist()
+    assert [one["condition"] for one in drawn] == [one.condition for one in searched[:4]]
+    assert call("verify", "it.zip").exit_code == 0
 
 
 def test_many_rows_and_warnings_are_cut_and_that_is_said(stored, monkeypatch):

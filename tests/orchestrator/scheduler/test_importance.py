@@ -2,20 +2,19 @@
 
 import dataclasses
 import math
-import random
 from pathlib import Path
 
-import optuna
 import pytest
-from optuna.distributions import CategoricalDistribution
 
 from orchestrator import notebook
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.importance import importance
-from orchestrator.scheduler.optuna_search import SearchedConditions, _to_optuna, _value
+from orchestrator.scheduler.optuna_search import SearchedConditions
+from orchestrator.scheduler.search_store import read_trials
 from search_spaces.distributions import Choice, Exponential, Real
-from search_spaces.sweep import Search
+from search_spaces.sweep import Objective, Search
 from tests.integration.sweeps import tiny
+from tests.orchestrator.made_searches import make_search
 from trainables.errors import InputError
 
 SPACE = {"x": Real(0.1, 1.0), "sleep_s": Real(1e-4, 1e2, log=True), "first.level": Choice((0.25, 0.5, 0.75))}
@@ -23,31 +22,18 @@ METRICS = ("error", "cost")
 
 
 def search(objectives, num_trials, name="tiny.search", number=0, space=SPACE):
-    """Trials at random in Optuna's database, each told what `objectives` gives for its values; None: it failed."""
-    Path("runs").mkdir(exist_ok=True)
-    storage = read_settings().search_store
-    study = optuna.create_study(
-        study_name=f"{name}-{number:016x}", storage=storage, directions=["minimize", "maximize"]
-    )
-    numbers, spaces = random.Random(0), _to_optuna(space)
-    for _ in range(num_trials):
-        drawn = {path: _draw(one, numbers) for path, one in spaces.items()}
-        found = objectives({path: _value(space[path], value) for path, value in drawn.items()})
-        state = optuna.trial.TrialState.COMPLETE if found else optuna.trial.TrialState.FAIL
-        study.add_trial(optuna.trial.create_trial(state=state, params=drawn, distributions=spaces, values=found))
+    make_search(objectives, num_trials, space, name, number)
 
 
-def _draw(distribution, numbers):
-    if isinstance(distribution, CategoricalDistribution):
-        return numbers.choice(distribution.choices)
-    if distribution.log:
-        return math.exp(numbers.uniform(math.log(distribution.low), math.log(distribution.high)))
-    return numbers.uniform(distribution.low, distribution.high)
-
-
-def shares(objectives=METRICS):
-    found = importance("tiny.search", objectives, read_settings())
+def shares(space=SPACE):
+    found = importance(told(space=space))
     return dict(zip(found.parameters, found.shares, strict=True)), found
+
+
+def told(settings=None, space=SPACE):
+    objectives = (Objective("error"), Objective("cost"))
+    sweep = tiny((), name="tiny.search", objectives=objectives, search=Search(space, 20, sampler="random"))
+    return read_trials(sweep, settings or read_settings())
 
 
 def test_an_objective_of_one_parameter_gives_it_nearly_all(workplace):
@@ -82,7 +68,7 @@ def test_an_exponential_range_counts_as_it_is_drawn(workplace):
     search(
         lambda v: (float(v["sleep_s"] < median), float(v["x"] > 0.55) + float(v["sleep_s"] < median)), 100, space=space
     )
-    by_path, _ = shares()
+    by_path, _ = shares(space)
     assert by_path["sleep_s"][0] > 0.95 and by_path["sleep_s"][1] == pytest.approx(0.5, abs=0.1)
 
 
@@ -125,10 +111,10 @@ def test_of_very_many_trials_some_are_used(workplace, monkeypatch):
 def test_a_database_that_is_none_or_away_is_named(workplace):
     Path("optuna.db").write_text("no database")
     settings = dataclasses.replace(read_settings(), search_uri="sqlite:///optuna.db")
-    (note,) = importance("tiny.search", METRICS, settings).notes
+    (note,) = told(settings).notes
     assert note == "Optuna's database sqlite:///optuna.db cannot be read: file is not a database"
     uri = "postgresql+psycopg2://me:sesame@127.0.0.1:9/optuna"
-    (note,) = importance("tiny.search", METRICS, dataclasses.replace(settings, search_uri=uri)).notes
+    (note,) = told(dataclasses.replace(settings, search_uri=uri)).notes
     assert "cannot be read" in note and "sesame" not in note
 
 

@@ -4,18 +4,23 @@ import csv
 import hashlib
 import io
 import json
+import random
 import stat
 import struct
 import zipfile
 
 import pytest
+from optuna.distributions import FloatDistribution, distribution_to_json
 
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
 from orchestrator.report.bundle import read
-from orchestrator.report.bundle.verify import verify
+from orchestrator.report.bundle.verify import importance_tables, verify
 from orchestrator.report.bundle.write import write_bundle
+from orchestrator.results.study import Study
+from orchestrator.results.trials import Trial, Trials
 from search_spaces.claim import NumberClaim, Place, Published, Setting, Source, StatementClaim
+from tests.orchestrator.recorded import replicate
 from tests.orchestrator.report.studies import PROVENANCE, question, small_study
 from trainables.errors import InputError
 
@@ -178,7 +183,7 @@ def put(name, content):
             put("MANIFEST.json", b'{"format": 0, "sweep": "s", "written_by": {}, "members": {}}'),
             "has format 0, which no",
         ),
-        (put("MANIFEST.json", b'{"format": 5}'), "has format 5: a newer Ponderay wrote it"),
+        (put("MANIFEST.json", b'{"format": 6}'), "has format 6: a newer Ponderay wrote it"),
     ],
 )
 def test_members_that_are_missing_too_many_or_elsewhere_are_refused(rewritten, change, reason):
@@ -389,3 +394,87 @@ def test_claims_of_impossible_numbers_are_refused(tmp_path, field, value):
         InputError, match=r"question\.json must hold what a report writes, but `claims\.0.* from 0, but"
     ):
         verify(changed(with_claims(tmp_path, (NUMBER,)), change))
+
+
+SPACE = {path: distribution_to_json(FloatDistribution(0.0, 1.0)) for path in ("x", "y")}
+
+
+@pytest.fixture
+def searched(tmp_path):
+    """The bundle of a search of 20 conditions with two seeds: the error is x, the cost y, but for the seed."""
+    numbers = random.Random(0)
+    drawn = {f"{i:04d}": {"x": numbers.random(), "y": numbers.random()} for i in range(20)}
+    made = [
+        replicate(name, seed, metrics={"per": one["x"] + seed, "macs_per_frame": one["y"] + seed})
+        for name, one in drawn.items()
+        for seed in (1, 2)
+    ]
+    found = Trials(
+        "asr.demo",
+        ("per", "macs_per_frame"),
+        SPACE,
+        # told after both seeds; of the first condition after one, before another seed was asked for
+        tuple(
+            Trial(name, one, tuple(value + (1.0 if name == "0000" else 1.5) for value in one.values()))
+            for name, one in drawn.items()
+        ),
+    )
+    answers = answer(Study("asr.demo", tuple(made)), question(reference="", configs={}))
+    file = tmp_path / "search.zip"
+    all_tables = (*tables(answers), *importance_tables(found))
+    write_bundle(file, answers, all_tables, PROVENANCE, "<html></html>", found)
+    return file
+
+
+def with_search(file, change):
+    def changing(members):
+        content = json.loads(members["search.json"])
+        change(content)
+        members["search.json"] = json.dumps(content).encode()
+
+    return changed(file, changing)
+
+
+def test_the_importance_of_a_searchs_parameters_follows_from_what_it_drew_and_was_told(searched):
+    found = verify(searched)
+    assert found.differences == () and found.num_tables == 7
+    with zipfile.ZipFile(searched) as archive:
+        rows = list(csv.DictReader(io.StringIO(archive.read("tables/asr.demo.importance.csv").decode())))
+    assert [row["parameter"] for row in rows] == ["x", "y"]
+    assert float(rows[0]["per"]) > 0.8 and float(rows[1]["macs_per_frame"]) > 0.8
+
+    def swap(content):
+        for one in content["trials"]:
+            one["drawn"] = {"x": one["drawn"]["y"], "y": one["drawn"]["x"]}
+
+    columns = {(one.member, one.column) for one in verify(with_search(searched, swap)).differences}
+    assert ("tables/asr.demo.importance.csv", "per") in columns
+
+
+def test_a_value_that_no_seeds_of_its_condition_give_is_named(searched):
+    def change(content):
+        content["trials"][3]["values"][0] += 1e-6
+        content["trials"][4]["condition"] = "unknown"
+
+    found = [one for one in verify(with_search(searched, change)).differences if one.member == "search.json"]
+    assert [(one.row, one.column) for one in found] == [("4 (0003)", "values"), ("5 (unknown)", "values")]
+    assert found[1].found == "no replicates"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda content: content["trials"][0]["drawn"].pop("x"), "a value of each parameter .* '0000' has not"),
+        (lambda content: content["trials"][0]["values"].append(1.0), "a finite one of each objective"),
+        (lambda content: content["trials"][0]["values"].__setitem__(0, "NaN"), "a finite one of each objective"),
+        (lambda content: content["trials"][0]["drawn"].update(x=3.0), "what Optuna drew, but it cannot be read"),
+        (lambda content: content["distributions"].update(x="{}"), "what Optuna drew, but it cannot be read"),
+        (lambda content: content["distributions"].update(x="no"), "what Optuna drew, but it cannot be read"),
+        (lambda content: content.pop("objectives"), "what a report writes, but `objectives`"),
+        (lambda content: content.update(sweep="lm.demo"), "about one sweep"),
+        (lambda content: content.update(objectives=["per", "other"]), "the question's objectives"),
+    ],
+)
+def test_a_search_that_cannot_be_is_refused(searched, change, says):
+    with pytest.raises(InputError, match=says):
+        verify(with_search(searched, change))
