@@ -29,6 +29,10 @@ class ConditionEnds:
         self._recorder, self._view = recorder, view
         self._front = FrontSoFar(factory.sweep, view)
 
+    def num_to_come(self) -> float:
+        """As `Replication.num_to_come`."""
+        return self._replication.num_to_come()
+
     def close(self, name: str) -> None:
         """Closes the condition if its time has come.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Protocol
 
 from orchestrator.scheduler.pruning import KEPT, is_pruned
@@ -18,6 +19,9 @@ class ConditionSource(Protocol):
 
     def is_exhausted(self) -> bool:
         """Whether `more` will never give any again."""
+
+    def num_undrawn(self) -> int:
+        """How many `more` will still give."""
 
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
         """The means of a finished condition's metrics; None where it failed."""
@@ -47,6 +51,10 @@ class ListedConditions:
     def is_exhausted(self) -> bool:
         """Whether they were given."""
         return not self._left
+
+    def num_undrawn(self) -> int:
+        """All or none."""
+        return len(self._left)
 
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
         """Nothing to learn."""
@@ -147,6 +155,13 @@ class Replication:
     def tell(self, condition: Condition, means: Mapping[str, float] | None) -> None:
         """Lets the source learn from a condition that is closed; None where it failed."""
         self._source.tell(condition, means)
+
+    def num_to_come(self) -> float:
+        """Replicates that a search will want beyond its tasks, if it prunes as it has pruned so far."""
+        decided = [one.num_seeds for one in self.by_name.values() if not one.is_undecided]
+        num_undecided = sum(not one.is_closed for one in self.pending)
+        num_seeds = fmean(decided) if decided else len(self._factory.sweep.seeds)
+        return num_seeds * self._source.num_undrawn() + (num_seeds - 1) * num_undecided
 
     def is_exhausted(self) -> bool:
         """Whether neither a condition nor a seed will come any more."""

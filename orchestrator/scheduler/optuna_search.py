@@ -126,6 +126,10 @@ class SearchedConditions:
         """Whether all trials were asked for, and told of."""
         return len(self._numbers) >= self._search.num_settings() and not self._untold
 
+    def num_undrawn(self) -> int:
+        """How many trials are still to be asked for."""
+        return max(0, self._search.num_settings() - len(self._numbers))
+
     def decided(self, condition: Condition) -> str:
         """What was decided of it, here or by an earlier driver; a pruned condition stays so whatever is asked now."""
         return self._decisions.get(condition.name, "")

@@ -47,6 +47,7 @@ class ProgressView:
         self._ticker = threading.Thread(target=self._tick_until_done, name="progress", daemon=True)
         self._fault: BaseException | None = None
         self._states: panel.States = {}
+        self._num_to_come = 0.0
         self._runs: dict[str, LiveRun] = {}
         self._lost: dict[str, LiveRun] = {}
         self._ended: set[str] = set()
@@ -82,10 +83,14 @@ class ProgressView:
             if self._fault:
                 self._print(f"the progress display failed: {panel.one_line(repr(self._fault))}")
 
-    def conditions(self, states: Mapping[str, Mapping[str, int]]) -> None:
-        """How many replicates of each condition are waiting, live, complete and failed."""
+    def conditions(self, states: Mapping[str, Mapping[str, int]], num_to_come: float = 0.0) -> None:
+        """How many replicates of each condition are waiting, live, complete and failed.
+
+        Args:
+            num_to_come: about how many more a search will want of conditions that it has yet to draw or decide on.
+        """
         with self._guarded():
-            self._states = dict(states)
+            self._states, self._num_to_come = dict(states), num_to_come
 
     def begin(self, key: str, label: str, num_steps: int, step: int) -> None:
         """A run starts, or goes on after `step`; up to 0 means from the start."""
@@ -202,20 +207,23 @@ class ProgressView:
                 self._print(self._step_text(self._runs[key], self._runs[key].metrics))
         if now_s - self._last_summary_s >= SUMMARY_S:
             self._last_summary_s = now_s
-            self._print(panel.summary_text(panel.count(self._states), self._runs.values(), self._eta_s()))
+            total = panel.count(self._states)
+            self._print(panel.summary_text(total, self._runs.values(), self._eta_s(), self._num_to_come))
 
     def _snapshot(self) -> Snapshot:
         now_s = self._clock()
         runs, states = list(self._runs.values()), self._states
         front, failures, notes = self._front, tuple(self._failures), tuple(self._notes)
         elapsed_s = now_s - self._opened_s
-        return Snapshot(self._title, states, runs, front, failures, notes, elapsed_s, self._eta_s(), now_s)
+        eta_s, to_come = self._eta_s(), self._num_to_come
+        return Snapshot(self._title, states, runs, front, failures, notes, elapsed_s, eta_s, now_s, to_come)
 
     def _eta_s(self) -> float | None:
         """By the pace up to the last report, lest it swing between reports."""
         if self._first_run_s is None:
             return None
-        num_waiting, elapsed_s = panel.count(self._states).waiting, self._changed_s - self._first_run_s
+        num_waiting = panel.count(self._states).waiting + self._num_to_come
+        elapsed_s = self._changed_s - self._first_run_s
         runs, share = list(self._runs.values()), self._training_share()
         return panel.sweep_eta_s(num_waiting, runs, self._finished, elapsed_s, self._clock(), share)
 

@@ -1,6 +1,7 @@
 """What of a running sweep fits on a screen: the runs' pace, the time left, and the rows that show them."""
 
 import heapq
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -135,6 +136,7 @@ class Snapshot:
     elapsed_s: float
     eta_s: float | None
     now_s: float
+    num_to_come: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def count(states: States) -> Count:
 
 
 def sweep_eta_s(
-    num_waiting: int,
+    num_waiting: float,
     runs: Sequence[LiveRun],
     finished: float,
     elapsed_s: float,
@@ -233,17 +235,18 @@ def cut(text: str, num_cells: int) -> str:
     return f"{head}…{tail}"
 
 
-def summary_text(total: Count, runs: Collection[LiveRun], eta_s: float | None) -> str:
-    """How much of the sweep is done, in one line."""
+def summary_text(total: Count, runs: Collection[LiveRun], eta_s: float | None, num_to_come: float = 0.0) -> str:
+    """How much of the sweep is done, in one line; with about how many replicates a search has still to draw."""
     num_live = sum(run.has_started for run in runs)
     starting = f"  {len(runs) - num_live:,} starting" if len(runs) > num_live else ""
     done = f"{total.done:,}/{total.total:,} done  {total.failed:,} failed"
-    return f"{done}  {num_live:,} live{starting}  ETA {duration_text(eta_s)}"
+    to_come = f"  about {math.ceil(num_to_come):,} to come" if num_to_come else ""
+    return f"{done}  {num_live:,} live{starting}{to_come}  ETA {duration_text(eta_s)}"
 
 
 def draw(snapshot: Snapshot, width: int, height: int, encoding: str = "utf-8") -> Group:
     """The panel in at most `height` rows (at least 1) of `width` columns; with too few, every section loses some."""
-    whole = summary_text(count(snapshot.states), snapshot.runs, snapshot.eta_s)
+    whole = summary_text(count(snapshot.states), snapshot.runs, snapshot.eta_s, snapshot.num_to_come)
     lines = [(f"{whole}  elapsed {duration_text(snapshot.elapsed_s)}  {one_line(snapshot.title)}", "bold")]
     sections = _sections(snapshot, width - 2)
     wanted = [min(len(s.rows), s.num_all) + 1 + (s.num_all > len(s.rows)) if s.rows else 0 for s in sections]

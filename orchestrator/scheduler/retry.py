@@ -45,7 +45,7 @@ class TaskRuns:
         self._tasks.move(task, "live")
         self._recorder.begin(task)
         self._view.begin(task.work.key, task.work.label, task.work.planned_steps, task.summary.step)
-        self._view.conditions(self._tasks.states)
+        self._show()
 
     def report(self, task: Task, record: Record) -> None:
         """A live task reported."""
@@ -75,7 +75,7 @@ class TaskRuns:
             self._view.put_back(task.work.key)
         else:
             self._view.retry(task.work.key, final.get("error", ""), task.counted_tries, MAX_TRIES)
-        self._view.conditions(self._tasks.states)
+        self._show()
 
     def end(self, task: Task, final: Record) -> None:
         """A task is complete or failed, as `final` says, for as long as this driver runs."""
@@ -92,7 +92,10 @@ class TaskRuns:
         self._view.end(work.key, task.state, task.error, task.summary.duration_s)
         if task.condition:
             self._conditions.close(task.condition.name)
-        self._view.conditions(self._tasks.states)
+        self._show()
+
+    def _show(self) -> None:
+        self._view.conditions(self._tasks.states, self._conditions.num_to_come())
 
     def replicates(self) -> list[Replicate]:
         """Every replicate as it stands."""

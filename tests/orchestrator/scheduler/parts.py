@@ -64,6 +64,10 @@ class Source(ListedConditions):
         self.told: Told = []
         self.decisions: dict[str, str] = {}
         self.asked: list[tuple[str, Mapping[str, float], bool]] = []
+        self.undrawn = 0
+
+    def num_undrawn(self) -> int:
+        return self.undrawn
 
     def decide(self, condition: Condition, first: Mapping[str, float], has_begun: bool) -> str:
         self.asked.append((condition.name, first, has_begun))

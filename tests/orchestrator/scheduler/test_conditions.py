@@ -121,6 +121,22 @@ def test_what_cannot_be_decided_now_keeps_a_search_waiting_and_is_decided_once_i
     assert made.scheduler.next() and states(made)[-1] == ("b", 2, "live")
 
 
+def test_what_a_search_has_still_to_draw_counts_as_many_seeds_as_it_has_given_so_far(tmp_path):
+    """Of three seeds: four conditions to draw, and two to decide on."""
+    made = pruned_parts(tmp_path)
+    made.source.undrawn, made.source.decisions = 4, {"a": "kept"}
+    made.scheduler.extend()
+    assert made.replication.num_to_come() == 4 * 3 + 2 * 2
+    made.end(made.start())
+    made.end(made.start())
+    made.start()
+    assert made.view.named("conditions")[-1][1] == 4 * 3 + 2, "a is kept with three seeds, b undecided"
+    made.source.decisions["b"] = "pruned: a is better"
+    made.scheduler.extend()
+    made.start()
+    assert made.view.named("conditions")[-1][1] == 4 * 2
+
+
 def test_behind_a_first_seed_that_failed_come_no_others(tmp_path):
     made = pruned_parts(tmp_path)
     made.source.decisions = {"b": "pruned: a is better"}

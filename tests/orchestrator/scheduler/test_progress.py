@@ -110,6 +110,20 @@ def test_a_log_has_a_summary_a_minute_with_the_eta_of_the_sweep():
     assert summaries == ["0/3 done  0 failed  1 live  ETA 8:53"], "at 75 s: 0.37 units done, 2.63 left"
 
 
+def test_a_search_counts_what_it_has_still_to_draw():
+    """A quarter of a run in 50 s; 1.75 are left of what is drawn, and about 5.5 come."""
+    file, clock, view = log_view()
+    with view:
+        view.conditions({"0000 a": {"waiting": 1, "live": 1}}, 5.5)
+        view.begin("k", "0000 a seed 1", 100, 0)
+        clock.now_s += 50
+        view.record("k", metrics(25))
+        clock.now_s += 10
+        view.tick()
+    (summary,) = [line for line in lines_of(file) if " live" in line]
+    assert summary == "0/2 done  0 failed  1 live  about 6 to come  ETA 24:10"
+
+
 def train_the_second_of_four(view, clock):
     """All its steps in 100 s, and what is shown then."""
     view.conditions({"a": {"waiting": 2, "live": 1, "complete": 1}})
