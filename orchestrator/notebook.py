@@ -262,7 +262,7 @@ def importance(sweep: "Sweep | str") -> "Importance":
         InputError: if there is no such sweep, or it is no search.
 
     Example:
-        >>> found = importance("asr.search_thresholds")  # doctest: +SKIP
+        >>> found = importance("asr.search")  # doctest: +SKIP
         >>> dict(zip(found.parameters, found.shares))  # doctest: +SKIP
     """
     from orchestrator.environment.settings import read_settings

@@ -1,4 +1,4 @@
-"""Takes README's two pictures of a shipped sweep that has run: `python docs/images/take.py act.tau_parity_laptop`.
+"""Takes README's two pictures of a sweep that has run, the example of docs/python.md: `take.py parity_5_bits`.
 
 Both come from the product: `ponderay pareto` draws the front, `ponderay ui` shows MLflow's table of conditions, and
 Debian's Chromium photographs it. PONDERAY_RUNS names the folder of the study.

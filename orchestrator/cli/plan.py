@@ -46,7 +46,7 @@ def _seconds(given: str | float) -> float:
 Cpus = Annotated[
     int | None, typer.Option(min=1, max=MOST_DEVICES, help="CPUs of the machine or cluster; default: this machine's.")
 ]
-Gpus = Annotated[int, typer.Option(min=0, max=MOST_DEVICES, help="GPUs of the machine or cluster.")]
+Gpus = Annotated[int, typer.Option(min=0, max=MOST_DEVICES, help="GPUs of the machine or cluster; default: none.")]
 Calibrate = Annotated[
     float | None,
     typer.Option(

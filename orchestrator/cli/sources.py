@@ -17,11 +17,11 @@ def sources(
     every: Annotated[bool, typer.Option("--all", help="List the statements beside tables and figures.")] = False,
     format: OutputFormat = Format.table,
 ) -> None:
-    """List every table, figure and statement of the sources, with the sweeps and the command that answer it.
+    """List every table and figure of the sources, with the sweeps and the command that answer it.
 
-    What nothing answers says why. json and csv always list statements too, with the columns source, place, kind (item
-    or statement), says, num_numbers and num_statements (the claims about it), sweeps, command (with SWEEP for each of
-    the sweeps) and why.
+    --all lists every statement too. What nothing answers says why. json and csv always list statements, with the
+    columns source, place, kind (item or statement), says, num_numbers and num_statements (the claims about it), sweeps,
+    command (with SWEEP for each of the sweeps) and why.
     """
     from search_spaces.sources import everything, items, of_place
 

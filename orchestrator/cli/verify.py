@@ -34,8 +34,9 @@ def verify(
     the columns of the report's table of claims. The rest is about bundles.
 
     Exit codes: 0 all equal, 1 something differs, 2 not a bundle. Numbers count as equal up to 1e-9. json is one
-    object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, differences, and
-    versions that are not installed here. csv lists the differences: member, row, column, written, found.
+    object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, num_reworded,
+    differences, and versions (written and installed, where they differ). csv lists the differences: member, row,
+    column, written, found.
     """
     if not (what.endswith(".zip") or Path(what).is_file()):
         _hold_against_claims(what, smoke, format)
