@@ -70,7 +70,8 @@ class SearchedConditions:
         self._study = _open(store, lock, f"{sweep.name}-{self._identity}", directions)
         self._seen: set[int] = set()
         self._numbers: dict[str, int] = {}
-        self._open: set[str] = set()
+        self._open: dict[str, Mapping[str, Any]] = {}
+        self._held: list[Condition] = []
         self._untold: dict[str, Mapping[str, float] | None] = {}
         self._decisions: dict[str, str] = {}
         self._undecided: set[str] = set()
@@ -78,6 +79,8 @@ class SearchedConditions:
 
     def more(self) -> Sequence[Condition]:
         """Those of earlier drivers first, then one newly asked, unless as many as may be are open.
+
+        One with the values of another that is open waits for that one: their replicates are the same work.
 
         None while Optuna's database cannot be written, such as on a full disk, or is away.
 
@@ -95,7 +98,7 @@ class SearchedConditions:
                 raise InputError(unusable(self._store, error.__cause__ or error, "Optuna's database")) from None
             reason = reason_of(error.__cause__ or error, self._store)
             stopped = StoppedError(f"Optuna's database {redacted_uri(self._store)} does not answer: {reason}.")
-            self._outage.tolerate(stopped, is_idle=self._open <= self._undecided)
+            self._outage.tolerate(stopped, is_idle=self._open.keys() <= self._undecided)
             return None
         self._outage.is_over()
         return found
@@ -103,11 +106,25 @@ class SearchedConditions:
     def _more(self) -> Sequence[Condition]:
         for name, metrics in list(self._untold.items()):
             self._tell(name, metrics)
+        self._held += self._drawn()
+        given = [condition for condition in self._held if self._opens(condition)]
+        self._held = [condition for condition in self._held if condition not in given]
+        return given
+
+    def _opens(self, condition: Condition) -> bool:
+        """Counts it as open, unless one with its values is."""
+        if condition.values in self._open.values():
+            return False
+        self._open[condition.name] = condition.values
+        return True
+
+    def _drawn(self) -> Sequence[Condition]:
         earlier = [t for t in self._study.get_trials(deepcopy=False) if t.number not in self._seen]
         if earlier:
             whole = [trial for trial in earlier if self._is_whole(trial)]  # all told of before any is taken as seen
             return [self._condition(trial) for trial in whole]
-        if len(self._open) >= self._max_open or len(self._numbers) >= self._search.num_settings():
+        is_enough = max(len(self._open), len(self._held)) >= self._max_open
+        if is_enough or len(self._numbers) >= self._search.num_settings():
             return []
         self._study.sampler = _sampler(self._search, len(self._numbers))
         trial = self._study.ask(_to_optuna(self._search.space))
@@ -124,11 +141,11 @@ class SearchedConditions:
 
     def is_exhausted(self) -> bool:
         """Whether all trials were asked for, and told of."""
-        return len(self._numbers) >= self._search.num_settings() and not self._untold
+        return len(self._numbers) >= self._search.num_settings() and not self._untold and not self._held
 
     def num_undrawn(self) -> int:
-        """How many trials are still to be asked for."""
-        return max(0, self._search.num_settings() - len(self._numbers))
+        """How many trials are still to be asked for, or to be given."""
+        return max(0, self._search.num_settings() - len(self._numbers)) + len(self._held)
 
     def decided(self, condition: Condition) -> str:
         """What was decided of it, here or by an earlier driver; a pruned condition stays so whatever is asked now."""
@@ -167,7 +184,7 @@ class SearchedConditions:
 
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
         """The means of a condition whose replicates are all in; told only once, also over restarts."""
-        self._open.discard(condition.name)
+        self._open.pop(condition.name, None)
         if self._search.pruned and metrics is not None and not is_pruned(self.decided(condition)):
             self._whole[condition.name] = self._row(metrics)
         self._untold[condition.name] = metrics
@@ -203,7 +220,6 @@ class SearchedConditions:
         name = condition_of(trial, self._search.space, self._identity)
         self._seen.add(trial.number)
         self._numbers[name] = trial.number
-        self._open.add(name)
         is_whole = self._search.pruned and trial.state == TrialState.COMPLETE  # so it was before pruning was asked for
         if decision := _decision(trial) or (KEPT if is_whole else ""):
             self._decisions[name] = decision

@@ -114,10 +114,10 @@ class Watchdog:
 
     def _may_ask(self, work: Work) -> bool:
         """Whether its journal may be looked at again: requests to a bucket cost."""
-        now = time.monotonic()
-        if work.shared and now - self._asked_s.get(work.attempt, -ASK_S) < ASK_S:
+        now, this = time.monotonic(), work.attempt + work.key
+        if work.shared and now - self._asked_s.get(this, -ASK_S) < ASK_S:
             return False
-        self._asked_s[work.attempt] = now
+        self._asked_s[this] = now
         return True
 
 

@@ -12,7 +12,8 @@ from orchestrator.scheduler import outage as outage
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.pruning import decision_on
 from orchestrator.scheduler.stop_request import StoppedError
-from search_spaces.sweep import Constraint, Objective
+from search_spaces.distributions import Choice
+from search_spaces.sweep import Constraint, Objective, Search
 from tests.integration.sweeps import searched
 
 STORE = "sqlite:///optuna.db"
@@ -51,6 +52,28 @@ def test_what_earlier_drivers_left_is_kept_where_one_that_was_cut_off_cannot_be_
     assert told == [
         "Optuna's database sqlite:///optuna.db does not answer: database or disk is full; the work that needs it waits."
     ]
+
+
+def test_of_equal_draws_one_is_open_at_a_time(workplace, told):
+    """They are the same work; together one of them would never end."""
+    sweep = replace(searched(3), search=Search({"x": Choice((0.5,))}, num_trials=3, sampler="random"))
+
+    def opened() -> SearchedConditions:
+        return SearchedConditions(sweep, "tiny", "@plain", STORE, Path("optuna.lock"), 2, told.append)
+
+    search = opened()
+    (first,) = search.more()
+    assert [search.more() for _ in range(3)] == [[], [], []] and search.num_undrawn() == 2
+    search.tell(first, {"error": 0.5, "cost": 1.0})
+    (second,) = search.more()
+    assert second.values == first.values and second.name != first.name and not search.is_exhausted()
+    again = opened()
+    assert [one.name for one in again.more()] == [first.name], "first as complete, and then what was open"
+    again.tell(first, {"error": 0.5, "cost": 1.0})
+    assert [one.name for one in again.more()] == [second.name]
+    again.tell(second, None)
+    (third,) = again.more()
+    assert again.is_exhausted() and again.num_undrawn() == 0 and third.name.startswith("0002")
 
 
 def test_a_database_that_is_away_does_not_stop_a_search_at_work(search, told, monkeypatch):

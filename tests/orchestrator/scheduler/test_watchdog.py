@@ -60,6 +60,31 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
     assert told == ["a seed 1 has waited for resources for 5 min; the cluster has 1 node with 2 CPUs in all."]
 
 
+def test_each_journal_behind_a_url_is_asked_for(monkeypatch):
+    """Tries of several replicates have the same number."""
+    monkeypatch.setattr(watchdog, "LOOK_S", 0.01)
+    resources = SimpleNamespace(report_timeout_s=1.0)
+    live = {
+        key: SimpleNamespace(
+            work=SimpleNamespace(key=key, attempt="driver.1", label=key, shared="s3://b", resources=resources),
+            heard_s=time.monotonic(),
+            running_s=0.0,
+        )
+        for key in ("k0", "k1")
+    }
+    heard, both = [], threading.Event()
+
+    def hear(task: SimpleNamespace) -> None:
+        heard.append(task.work.key)
+        if set(heard) == set(live):
+            both.set()
+
+    scheduler = SimpleNamespace(device_s=lambda: 0.0, hear=hear, tasks=SimpleNamespace(live=live))
+    with Watchdog(scheduler, None, float("inf"), print, str):
+        assert both.wait(30)
+    assert heard == ["k0", "k1"]
+
+
 def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
     monkeypatch.setattr(watchdog, "LOOK_S", 0.01)
     monkeypatch.setattr(watchdog, "JOIN_S", 0.1)
