@@ -1,4 +1,4 @@
-"""What would go wrong in Ray: the cluster's address, what every node sees, and what would be uploaded to it."""
+"""What would go wrong in Ray: the cluster's address, and what every node sees."""
 
 import contextlib
 import os
@@ -19,8 +19,6 @@ from orchestrator.tracking.store import store_kind
 from orchestrator.worker.code_version import code_version
 from trainables.importing import put_first, root_of
 
-UPLOAD_BYTES: Final = 100_000_000
-NOT_UPLOADED: Final = {".git", "runs", "data", ".venv"}
 PIN: Final = "Set RAY_ADDRESS to HOST:PORT of the cluster that you mean, or to `local` to start one for the sweep."
 
 
@@ -112,20 +110,6 @@ def check_shared_tracking(settings: Settings, num_nodes: int) -> Check:
     return Check("tracking on nodes", "ok", "only the driver writes to the store")
 
 
-def check_upload(environment: Mapping[str, Any]) -> Check:
-    """How much Ray would upload of a `runtime_env`: its `working_dir` and `py_modules`, without .git, runs and data."""
-    named = [environment.get("working_dir"), *(environment.get("py_modules") or ())]
-    sources = [str(one) for one in named if one and "://" not in str(one)]
-    if not sources:
-        return Check("upload", "ok", "nothing is uploaded")
-    num_bytes = sum(_size_bytes(Path(source)) for source in sources)
-    found = f"{num_bytes / 1e6:.1f} MB of {', '.join(sources)}"
-    if num_bytes > UPLOAD_BYTES:
-        remedy = "Move large files out of the folder, or name them in `excludes` of the runtime_env."
-        return Check("upload", "warning", found, remedy)
-    return Check("upload", "ok", found)
-
-
 def versions(trainable: str | None) -> dict[str, str]:
     """What must be equal on all nodes, on this one: Python, torch, Ray, Ponderay's sources."""
     found = {"python": platform.python_version()}
@@ -161,14 +145,3 @@ def _storage_fault(mark: Path, storage: str) -> str:
 
 def _nodes(num: int) -> str:
     return f"{num} nodes" if num != 1 else "1 node"
-
-
-def _size_bytes(path: Path) -> int:
-    """Of a file, or of a folder without what is not uploaded."""
-    if path.is_file():
-        return path.stat().st_size
-    total = 0
-    for folder, names, files in os.walk(path):
-        names[:] = [name for name in names if name not in NOT_UPLOADED]
-        total += sum((Path(folder) / file).lstat().st_size for file in files)
-    return total

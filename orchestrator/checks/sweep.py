@@ -20,6 +20,7 @@ from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import damage as tracking_damage
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.load import load_study
+from orchestrator.worker.trainable import load
 from search_spaces.resources import Resources
 from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Sweep
@@ -230,11 +231,12 @@ def check_seeds(sweep: Sweep) -> Check:
     """Whether the seeds suffice for the test that the sweep promises, at a level of .05 with Holm's correction.
 
     The exact two-sided sign-flip test on n pairs has no p below 2 / 2^n (Fisher 1935); with m comparisons, of every
-    condition in every objective, the smallest must reach .05 / m (Holm 1979). A smoke sweep promises nothing.
+    condition under each of its evaluations in every objective, the smallest must reach .05 / m (Holm 1979). A smoke
+    sweep promises nothing.
     """
     from orchestrator.statistics.significance import least_paired_p, seeds_for_level
 
-    n, m = len(sweep.seeds), (len(sweep.conditions) - 1) * len(sweep.objectives)
+    n, m = len(sweep.seeds), _num_compared(sweep) * len(sweep.objectives)
     if sweep.reference is None or m < 1:
         return Check("seeds", "ok", f"{n}; no condition is compared with a reference")
     if size_of(sweep.name) == "smoke":
@@ -252,6 +254,13 @@ def check_seeds(sweep: Sweep) -> Check:
     enough = seeds_for_level(LEVEL) or 0
     note = f" (an exact paired test could not reach {LEVEL:g} with fewer than {enough})" if n < enough else ""
     return Check("seeds", "ok", f"{n} for Welch's test{note}")
+
+
+def _num_compared(sweep: Sweep) -> int:
+    """Points beside those of the reference: each condition under each of its evaluations."""
+    trainable = load(sweep.trainable)
+    others = (condition for condition in sweep.conditions if condition.name != sweep.reference)
+    return sum(max(1, len(trainable.evaluations(sweep.config(one, sweep.seeds[0])))) for one in others)
 
 
 def check_gpu(sweep: Sweep | None = None) -> Check:

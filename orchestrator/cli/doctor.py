@@ -27,7 +27,7 @@ def doctor(
     resources: Resources = None,
     format: OutputFormat = Format.table,
 ) -> None:
-    """Check Ray, tracking, storage, data, disk, seeds, GPUs, versions, uploads and exposed ports; start nothing.
+    """Check Ray, tracking, storage, data, disk, seeds, GPUs, versions and exposed ports; start nothing.
 
     The exit code is 3 if a check failed: `run` would be refused or would break, or others can get in.
     """
@@ -46,7 +46,6 @@ def diagnose(sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
     from orchestrator.checks import exposure
     from orchestrator.checks import nodes as node_checks
     from orchestrator.checks import sweep as sweep_checks
-    from orchestrator.cluster.worker_setup import runtime_environment
 
     ray = node_checks.check_ray()
     if sweep is None:
@@ -58,10 +57,9 @@ def diagnose(sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
         ]
     else:
         here = _of_sweep(sweep, settings)
-    upload = node_checks.check_upload(runtime_environment())
     is_writable = all(check.state != "failed" for check in here if check.name == "storage")
     nodes, dashboard = _of_nodes(ray, sweep, settings) if is_writable else ([], "")
-    return [ray, *here, *nodes, upload, *exposure.check_exposure(settings, dashboard)]
+    return [ray, *here, *nodes, *exposure.check_exposure(settings, dashboard)]
 
 
 def _of_sweep(sweep: "Sweep", settings: "Settings") -> "list[Check]":

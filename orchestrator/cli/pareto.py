@@ -119,7 +119,7 @@ def _objectives(
     from search_spaces.sweep import Objective
 
     own = sweep.objectives[:3]
-    if len(own) == 1 and not (x or (y and z)):
+    if len(own) == 1 and not x:
         only = f"{sweep.name} has one objective, {own[0].metric}"
         raise InputError(f"A front has two metrics, but {only}; name a second one by --x METRIC.")
     if not (x or y or z):

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 Yes = Annotated[bool, typer.Option("--yes", help="Move what is damaged without asking.")]
 OF_TRACKING = (
     "Nothing is lost but what was written into MLflow by hand, stored reports and figures, and uncommitted changes. "
-    "These commands write all results anew from the journals, without training; give the options that the sweep ran "
-    "with, and FILE.py:NAME for one from a file:"
+    "The commands below write all results anew from the journals, without training."
 )
 OF_SEARCH = (
     "The search draws again from its first condition. What is drawn without a look at results (random, qmc, grid, "
@@ -39,6 +38,8 @@ def repair(yes: Yes = False) -> None:
     is_search_moved = _look_at("Optuna's database", "search_uri", settings, yes)
     if is_search_moved:
         _say(OF_SEARCH)
+    if is_tracking_moved:
+        _say(OF_TRACKING)
     if is_tracking_moved or is_search_moved:
         _say_commands(settings)
 
@@ -127,7 +128,7 @@ def _say_commands(settings: "Settings") -> None:
 
     from search_spaces.size import arguments
 
-    _say(OF_TRACKING)
+    _say("Run these, with the options that the sweep ran with, and FILE.py:NAME for one from a file:")
     for name in _sweeps(settings):
         _say(f"  ponderay run {shlex.join(arguments(name))}")
 

@@ -10,7 +10,7 @@ from orchestrator.forecast.model import Timing, time_journal
 from orchestrator.journal.folder import Record, ReplicateFolder, looked_at
 from orchestrator.journal.summary import summarise
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.admission import Admission, is_settled
+from orchestrator.scheduler.admission import Admission, is_known_to_fail, is_settled
 from orchestrator.scheduler.capacity import Capacity, check_capacity
 from orchestrator.scheduler.pruning import is_pruned
 from orchestrator.scheduler.recorded_names import under_recorded_names
@@ -180,9 +180,9 @@ def _state(task: Task, folder: ReplicateFolder, known: Replicate | None, step: i
     """As a plan would judge it: complete, failed by a fault of its own, or left."""
     if known and known.state == "complete" and task.evaluations <= known.evaluations:
         return "complete"
-    if known and known.state == "failed" and not known.is_lost and known.code_version == task.work.code_version:
-        return "failed"
     final = folder.state()
+    if known and is_known_to_fail(known, final, task):
+        return "failed"
     if is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= folder.evaluations()):
         return "complete" if final["state"] == "complete" else "failed"
     return "partly done" if step > 0 else "to do"

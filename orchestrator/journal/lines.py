@@ -32,8 +32,9 @@ NEEDED: Final[dict[str, dict[str, type | tuple[type, ...]]]] = {
     "system": {"step": int, "values": dict},
     "state": {"state": str},
     "trained": {},
+    "set_aside": {"said": str},
 }
-"""What is read of each kind of record, beside its time; of others nothing is."""
+"""What is read of each kind of record, beside its time; of kinds that later versions may have, the time alone."""
 
 OPTIONAL: Final[dict[str, type | tuple[type, ...]]] = {
     "id": str,
@@ -177,14 +178,14 @@ def _record(line: bytes) -> tuple[str, dict[str, Any]]:
 
 def _fault(record: dict[str, Any]) -> str:
     kind = record["kind"]
-    if kind not in NEEDED:
-        return ""
-    for name, type_ in (NEEDED[kind] | {"time_ms": int}).items():
+    for name, type_ in (NEEDED.get(kind, {}) | {"time_ms": int}).items():
         if not _is(record.get(name), type_):
             return f"has no right `{name}`"
     for name, type_ in OPTIONAL.items():
         if name in record and not _is(record[name], type_):
             return f"has no right `{name}`"
+    if kind not in NEEDED:
+        return ""
     if kind == "state" and record["state"] not in STATES:
         return "has no right `state`"
     numbers = record.get("metrics", record.get("values", {}))

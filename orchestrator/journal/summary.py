@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from orchestrator.journal.folder import Record
+from orchestrator.journal.lines import NEEDED
 
 
 @dataclass
@@ -44,6 +45,8 @@ class JournalSummary:
         elif self._last_ms is not None:
             self.duration_s += max(0, now_ms - self._last_ms) / 1000
         self._last_ms = now_ms
+        if record["kind"] not in NEEDED:
+            return
         if record["kind"] in ("metrics", "evaluation") and self.versions[-1:] != [self.last_version]:
             self.versions.append(self.last_version)
         self.metrics |= record.get("metrics", {})

@@ -14,14 +14,22 @@ from orchestrator.machine.processes import process_space, start_time
 from orchestrator.machine.waiting import wait_until
 from trainables.errors import InputError
 
+HELD_S: Final = 60.0
 PROCESS: Final = re.compile(r"process (\d+) on ")
 
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Lets one process at a time through, on one machine; the others wait."""
+    """Lets one process at a time through, on one machine; the others wait.
+
+    Raises:
+        InputError: if another one, which may have been stopped, is in it for a minute.
+    """
     lease = Lease(path)
-    lease.wait(timeout_s=60.0)
+    try:
+        lease.wait(timeout_s=HELD_S)
+    except TimeoutError as error:
+        raise InputError(f"{error} Let that process go on, or end it, and try again.") from None
     try:
         yield
     finally:

@@ -19,7 +19,7 @@ def process_space() -> str:
 def start_time(pid: int) -> str:
     """In clock ticks since boot; "ended" where it has only to be buried, empty where nothing can be seen of it."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
         return ""
     return "ended" if fields[0] in "ZX" else fields[19]
@@ -57,7 +57,7 @@ def children(of: int, processes: Path = Path("/proc")) -> dict[int, str]:
     found = {}
     for folder in processes.glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            fields = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             if int(fields[1]) == of:
                 found[int(folder.name)] = fields[19]
     return found

@@ -56,7 +56,7 @@ def beside_line(
         controls: likewise, two at least.
 
     Raises:
-        InputError: if there are fewer than two controls, or seeds differ.
+        InputError: if there are fewer than two controls, two costs within a seed, or seeds differ.
     """
     if len(controls) < 2:
         raise InputError(f"A line needs two controls of different cost at least, but got {len(controls)}.")
@@ -65,6 +65,12 @@ def beside_line(
             raise InputError(
                 f"A line is laid within each seed, so all need the same seeds, but {one.name} has "
                 f"{_listed(one)} and {controls[0].name} {_listed(controls[0])}."
+            )
+    for seed, costs in zip(controls[0].seeds, zip(*(one.values[1] for one in controls), strict=True), strict=True):
+        if len(set(costs)) < 2:
+            names = ", ".join(one.name for one in controls)
+            raise InputError(
+                f"A line needs two controls of different cost, but {names} cost the same under seed {seed}."
             )
     sign = float(signs(objectives)[0])
     found = [_beside(point, controls, sign) for point in points]
@@ -91,9 +97,15 @@ def _beside(point: Point, controls: Sequence[Point], sign: float) -> BesideLine:
 
 
 def _line(controls: Sequence[Point], seed: int, cost: float) -> float:
-    """The controls' error at `cost` within the seed of this number; NaN beyond their costs."""
-    rows = sorted((control.values[1][seed], control.values[0][seed]) for control in controls)
-    costs, errors = zip(*rows, strict=True)
+    """The controls' error at `cost` within the seed of this number; NaN beyond their costs.
+
+    Controls of equal cost count as one, with the mean of their errors.
+    """
+    by_cost: dict[float, list[float]] = {}
+    for control in controls:
+        by_cost.setdefault(control.values[1][seed], []).append(control.values[0][seed])
+    costs = sorted(by_cost)
+    errors = [math.fsum(by_cost[one]) / len(by_cost[one]) for one in costs]
     return float(np.interp(cost, costs, errors, left=math.nan, right=math.nan))
 
 

@@ -84,7 +84,7 @@ def answer(
         InputError: if the sweep has no such condition, or nothing of it is complete.
     """
     _, values = _over_replicates(question, sweep, condition, evaluation, settings)
-    other = _over_replicates(question, sweep, against, None, settings)[1] if against else None
+    other = _over_replicates(question, sweep, against, evaluation, settings)[1] if against else None
     names, measures = _names_and_measures(values)
     tested = question.analysis.pair(question.options)
     rows, p_values = [], []

@@ -1,6 +1,8 @@
 """Studies of runs that Ponderay did not make: a run is one condition under one seed, with numbers."""
 
+import contextlib
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
@@ -103,12 +105,12 @@ def _missing(metrics: Mapping[str, float], objectives: Sequence[Objective]) -> s
 
 def _whole(seed: Any, place: str) -> int:
     """The seed as a whole number; text and 3.0 will do."""
-    try:
+    number: int | float = math.nan
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
         number = float(seed)
-        is_whole = not isinstance(seed, bool) and number.is_integer()
-    except (TypeError, ValueError, OverflowError):
-        is_whole = False
-    if not is_whole:
+    with contextlib.suppress(TypeError, ValueError):  # a float would lose digits of a large one
+        number = int(seed) if isinstance(seed, str) else operator.index(seed)
+    if isinstance(seed, bool) or not number == number // 1:
         raise InputError(f"A seed must be a whole number, but {place} has {seed!r}.")
     return int(number)
 

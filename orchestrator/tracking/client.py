@@ -307,13 +307,17 @@ class Tracking:
     def _store(
         self, sweep: str, folder: str, files: Iterable[Path], metrics: Mapping[str, float], tags: Mapping[str, str]
     ) -> None:
-        run_id, now_ms = self.sweep_run(sweep), _now_ms()
-        self._settle()
-        for file in files:
-            self._client.log_artifact(run_id, str(file), folder)
-        logged = [Metric(stored_name(name), value, now_ms, 0) for name, value in metrics.items()]
-        write(self._writer, run_id, logged, tags)
-        self.finish(run_id, "complete")
+        """Raises InputError where the store refuses it, such as from somebody who may only read."""
+        try:
+            run_id, now_ms = self.sweep_run(sweep), _now_ms()
+            self._settle()
+            for file in files:
+                self._client.log_artifact(run_id, str(file), folder)
+            logged = [Metric(stored_name(name), value, now_ms, 0) for name, value in metrics.items()]
+            write(self._writer, run_id, logged, tags)
+            self.finish(run_id, "complete")
+        except MlflowException as error:
+            raise InputError(unusable(self._settings.tracking_uri, error)) from None
 
     def store_diff(self, sweep: str, name: str, diff: str) -> None:
         """Stores what was changed and not committed when the driver `name` started."""

@@ -52,8 +52,9 @@ class RowBatch:
         run_id = uuid.uuid4().hex
         place = internals.artifacts_of(self._places[experiment_id], run_id)
         self._runs[run_id] = internals.new_run_row(run_id, int(experiment_id), run_name, place, _now_ms())
-        for name, value in (dict(tags) | {internals.RUN_NAME: run_name}).items():
-            self._tags[run_id, name] = {"run_uuid": run_id, "key": name, "value": value}
+        named = dict(tags) | {internals.RUN_NAME: run_name}
+        for tag in internals.checked_batch([], [], [RunTag(name, value) for name, value in named.items()])[2]:
+            self._tags[run_id, tag.key] = {"run_uuid": run_id, "key": tag.key, "value": tag.value}
         return run_id
 
     def enter(self, registry: str, name: str, value: str) -> None:

@@ -1,6 +1,7 @@
 """What a trainable sees of the outside, at work on a replicate's folder."""
 
 import contextlib
+import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,9 @@ from orchestrator.journal.packed_folder import opened
 from orchestrator.worker.system_metrics import SystemMetrics
 from orchestrator.worker.work import Work
 
-METRIC_NAME: Final = re.compile(r"^[\w.:/@ -]+$")
+METRIC_NAME: Final = re.compile(r"[\w.:/@ -]{1,150}")
+"""What MLflow takes, and leaves room for names of evaluations and of means; there @ becomes /."""
+
 Send = Callable[[Record], None]
 
 
@@ -114,12 +117,16 @@ class EvaluationTrial(JournalTrial):
     ) -> None:
         """Keeps `metrics` and `artifacts` in memory."""
         _check_step(step)
-        self.reported = (step, dict(metrics), _read(artifacts))
+        self.reported = (step, {_checked(name): value for name, value in metrics.items()}, _read(artifacts))
 
 
 def _checked(name: str) -> str:
-    if not METRIC_NAME.match(name):
-        raise ValueError(f"A metric's name may have letters, digits, spaces and any of _ . : / - @, but got {name!r}.")
+    path = str(name).replace("@", "/")
+    if not METRIC_NAME.fullmatch(str(name)) or posixpath.normpath(path) != path or path.startswith(("/", ".")):
+        raise ValueError(
+            "A metric's name must have 1 to 150 letters, digits, spaces and any of _ . : / - @, not begin with . / or "
+            f"@, and have no empty, . or .. part between / or @, but got {name!r}."
+        )
     return name
 
 

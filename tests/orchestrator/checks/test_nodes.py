@@ -66,26 +66,6 @@ def test_a_listener_that_is_not_ray_is_not_waited_for():
     assert fault == "what listens there does not answer as Ray within 0.5 s"
 
 
-def test_upload_is_what_a_runtime_environment_names(tmp_path):
-    assert nodes.check_upload({"env_vars": {"A": "1"}}).found == "nothing is uploaded"
-    for name, num_bytes in (
-        ("a", 600_000),
-        ("sub/b", 400_000),
-        (".git/c", 10**9),
-        ("runs/d", 10**9),
-        ("data/e", 10**9),
-    ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        with (tmp_path / name).open("wb") as file:
-            file.truncate(num_bytes)
-    check = nodes.check_upload({"working_dir": str(tmp_path)})
-    assert check.state == "ok" and check.found.startswith("1.0 MB")
-    with (tmp_path / "large").open("wb") as file:
-        file.truncate(100_000_001)
-    assert nodes.check_upload({"py_modules": [str(tmp_path)]}).state == "warning"
-    assert nodes.check_upload({"working_dir": "s3://bucket/code.zip"}).state == "ok"
-
-
 def report(fault: str = "", **versions: str) -> dict[str, object]:
     return {"fault": fault, "versions": versions}
 

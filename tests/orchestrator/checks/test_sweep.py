@@ -270,6 +270,16 @@ def test_a_paired_test_needs_seeds_by_the_number_of_comparisons(num_conditions, 
     assert preflight.check_seeds(compared(num_conditions, enough, "paired_permutation")).state == "ok"
 
 
+def test_a_paired_test_counts_what_each_condition_is_tested_in():
+    """As the report does: a and b under the reference's evaluation and another, in two objectives."""
+    plain, other = tiny_trainable.TinyEvaluation(), tiny_trainable.TinyEvaluation(name="other")
+    sweep = compared(3, 8, "paired_permutation")
+    assert preflight.check_seeds(sweep).state == "ok"
+    twice = replace(sweep, base=sweep.base.with_value("evaluations", (plain, other)))
+    few = preflight.check_seeds(twice)
+    assert few.state == "failed" and "8 comparisons" in few.found and "--seeds 9" in few.remedy
+
+
 def test_welch_needs_two_seeds_where_there_is_a_reference():
     assert preflight.check_seeds(compared(3, 1, "welch")).state == "warning"
     assert "fewer than 6" in preflight.check_seeds(compared(3, 5, "welch")).found

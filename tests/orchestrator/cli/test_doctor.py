@@ -13,7 +13,7 @@ from orchestrator.cli import doctor
 from orchestrator.cluster import address as cluster_address
 from tests.orchestrator.checks.test_sweep import closed_port
 
-OF_THE_MACHINE = ["ray", "tracking", "storage", "disk", "gpu", "versions", "upload", "exposure"]
+OF_THE_MACHINE = ["ray", "tracking", "storage", "disk", "gpu", "versions", "exposure"]
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,10 @@ from orchestrator.cli import plan
 from orchestrator.cli.options import find
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
-from orchestrator.forecast.remaining_work import look
+from orchestrator.forecast.remaining_work import _state, look
 from orchestrator.forecast.summary import describe
 from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.worker.execute import execute
 from search_spaces.resources import Resources
@@ -325,3 +326,13 @@ def test_a_plan_of_one_condition_counts_its_replicates_alone(shipped):
     )
     to_do = [{one["condition"]: one["to_do"] for one in report["conditions"]} for report in (whole, part)]
     assert to_do == [{"a": 2, "b": 2}, {"b": 2}]
+
+
+@pytest.mark.parametrize(
+    ("error", "state"), [("prerequisite first failed: no room", "to do"), ("ZeroDivisionError", "failed")]
+)
+def test_what_failed_with_its_prerequisite_is_left_as_run_sees_it(workplace, error, state):
+    sweep = tiny({"a": {}})
+    task = TaskFactory(sweep, read_settings(), 0).replicate(sweep.conditions[0], 1, {})
+    known = Replicate("k", "a", 1, "failed", error=error, code_version=task.work.code_version)
+    assert _state(task, ReplicateFolder(Path("none"), {}), known, 0) == state

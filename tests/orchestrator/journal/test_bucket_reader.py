@@ -24,7 +24,7 @@ def folder() -> Iterator[ReplicateFolder]:
 
 def put(*notes: str) -> None:
     """Puts a journal in place of the one before."""
-    lines = "".join(json.dumps({"kind": "note", "note": note}) + "\n" for note in notes)
+    lines = "".join(json.dumps({"kind": "note", "note": note, "time_ms": 1}) + "\n" for note in notes)
     SharedFolder(URL).write("journal.jsonl", lines.encode())
 
 

@@ -87,3 +87,10 @@ def test_a_step_that_is_no_number_of_steps_is_damage(step):
 def test_a_folder_in_the_place_of_a_journal_is_set_aside(workplace):
     Path("replicate/journal.jsonl").mkdir(parents=True)
     assert "It is set aside as journal.damaged-1.jsonl" in mend(Path("replicate/journal.jsonl"))
+
+
+@pytest.mark.parametrize(
+    "record", [{"kind": "set_aside", "said": "x"}, {"kind": "something"}, {"kind": "something", "time_ms": "now"}]
+)
+def test_a_record_of_any_kind_has_its_time(record):
+    assert parse(json.dumps(record).encode() + b"\n").fault == "has no right `time_ms`"

@@ -21,3 +21,10 @@ def test_the_time_between_sessions_does_not_count_and_last_values_stand():
     assert (folded.step, folded.versions, folded.host) == (3, ["v1", "v2"], "other")
     assert (folded.evaluations, folded.asked_for) == ({"plain.1"}, {"plain.1"})
     assert (folded.size_bytes, folded.peak_host_bytes, folded.peak_gpu_bytes) == (7, 9, 0)
+
+
+def test_of_a_kind_of_a_later_version_the_time_alone_counts():
+    begun = {"kind": "started", "time_ms": 1_000, "host": "h", "device": "d", "code_version": "v1"}
+    unknown = {"kind": "something", "time_ms": 3_000, "metrics": "none", "size_bytes": "large", "peak_gpu_bytes": []}
+    folded = summarise([begun, unknown])
+    assert (folded.duration_s, folded.metrics, folded.size_bytes) == (2.0, {}, 0)

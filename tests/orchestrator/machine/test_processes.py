@@ -24,3 +24,15 @@ def test_a_process_is_found_by_its_variable_and_ended_by_number_and_start():
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_process_whose_name_is_cut_within_a_letter_is_read_too():
+    """Linux keeps 15 bytes of a name."""
+    named = "import ctypes; ctypes.CDLL(None).prctl(15, b'caf\\xc3'); print('there', flush=True); input()"
+    process = subprocess.Popen([sys.executable, "-c", named], stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+    try:
+        assert process.stdout.readline() == b"there\n"
+        assert children(os.getpid())[process.pid] == start_time(process.pid) != ""
+    finally:
+        process.kill()
+        process.communicate()

@@ -63,7 +63,17 @@ def test_beyond_the_cheapest_and_the_dearest_control_nothing_is_said(cost, numbe
     assert math.isnan(found.difference) == (number == 0) and (number or found.answer == "undecided")
 
 
+def test_controls_of_equal_cost_count_as_one_with_the_mean_of_their_errors():
+    rows = RANDOM | {"twin": {seed: (error + 4.0, cost) for seed, (error, cost) in RANDOM["low"].items()}}
+    rows["a"] = {seed: (error + 1.0, cost) for seed, (error, cost) in RANDOM["low"].items()}
+    (found,) = beside(rows, ["a"], ["low", "twin", "high"])
+    assert found.line == pytest.approx(27.0) and found.difference == pytest.approx(-1.0)
+
+
 def test_what_can_make_no_line_is_refused():
+    twin = RANDOM | {"twin": RANDOM["low"]}
+    with pytest.raises(InputError, match="two controls of different cost, but low, twin cost the same under seed 1"):
+        beside(twin, ["high"], ["low", "twin"])
     with pytest.raises(InputError, match="needs two controls of different cost at least, but got 1"):
         beside(RANDOM, ["high"], ["low"])
     with pytest.raises(InputError, match="the same seeds, but a has 1, 2 and low 1, 2, 3"):

@@ -90,6 +90,8 @@ def test_without_objectives_every_row_is_complete_and_nothing_is_asked():
         ({"seed": [1, 2.5, 1, 2]}, {}, "seed must be a whole number, but row 1 has 2.5"),
         ({"seed": [1, 2, None, 2]}, {}, "seed must be a whole number, but row 2 has nan"),
         ({"seed": [1, 2, "x", 2]}, {}, "seed must be a whole number, but row 2 has 'x'"),
+        ({"seed": [1, "2.5", 3, 2]}, {}, "seed must be a whole number, but row 1 has '2.5'"),
+        ({"seed": ["1", "inf", "3", "2"]}, {}, "seed must be a whole number, but row 1 has 'inf'"),
         (
             {"condition": ["a", None, "b", "b"]},
             {},
@@ -147,3 +149,9 @@ def test_a_file_of_text_keeps_every_digit_too():
 def test_a_metric_that_is_called_as_a_field_keeps_its_name():
     study = Study("s", (Replicate("k", "a", 1, "complete", {"error": 7.0}, device="cpu"),))
     assert Study.from_dataframe(study.to_dataframe(), sweep="s") == study
+
+
+@pytest.mark.parametrize("seeds", [[2**53, 2**53 + 1, 3, 4], [str(2**53), str(2**53 + 1), "3.0", "4"]])
+def test_a_large_seed_keeps_every_digit(seeds):
+    found = read({"seed": seeds})
+    assert [r.seed for r in found.replicates] == [2**53, 2**53 + 1, 3, 4]

@@ -204,3 +204,12 @@ def test_many_metrics_are_written_before_the_batch_ends(tracking, monkeypatch):
         run = tracking.open_run(experiment, "condition", "k", "a", {})
         tracking.log(run, [record(step, step, error=0.5) for step in range(4)])
         assert len(tracking._client.get_metric_history(run, "error")) == 4
+
+
+def test_a_tag_that_is_too_long_is_cut_also_where_a_run_begins(workplace):
+    """PostgreSQL refuses what SQLite takes."""
+    tracking = Tracking(read_settings())
+    experiment = tracking.open_experiment("s")
+    with tracking.together():
+        run = tracking.open_run(experiment, "condition", "key", "a", {names.COMMAND: "x" * 9000})
+    assert len(tracking._client.get_run(run).data.tags[names.COMMAND]) == 8000

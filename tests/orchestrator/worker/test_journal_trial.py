@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from mlflow.utils.validation import _validate_metric_name
 
 from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.tracking.names import mean_curve, stored_name
 from orchestrator.worker.journal_trial import EvaluationTrial, JournalTrial
 
 
@@ -25,3 +27,20 @@ def test_what_a_report_may_hold_is_read_back_as_it_was_written(work):
     (found,) = folder.records()
     assert found["metrics"] == {"a": 1.5, "b": 2.0, "c": 1.0, "d": float("inf"), "e": 3.0}
     assert folder.damage() == ""
+
+
+@pytest.mark.parametrize("kind", [JournalTrial, EvaluationTrial])
+@pytest.mark.parametrize(
+    "name", ["acc%", "loss//x", "/loss", "loss/", "./x", "a/../b", "a@", "@a", "", "x\n", "x" * 151]
+)
+def test_a_metrics_name_that_mlflow_refuses_is_refused_at_once(work, kind, name):
+    """Else the store would refuse the journal at every run."""
+    with pytest.raises(ValueError, match=r"^A metric's name must have"):
+        kind(ReplicateFolder(work.folder, {}), work, print, is_writer=True).report({name: 1.0}, step=1)
+
+
+@pytest.mark.parametrize("name", ["loss", "per: x - y/z.w", "a@b", "ähnlich", "x" * 150])
+def test_a_metrics_name_that_is_taken_mlflow_takes_too(work, name):
+    JournalTrial(ReplicateFolder(work.folder, {}), work, lambda record: None, is_writer=True).report({name: 1}, step=1)
+    _validate_metric_name(stored_name(name))
+    _validate_metric_name(mean_curve(f"{name}@{'e' * 50}", 10_000))
