@@ -1,6 +1,8 @@
 """Which condition next: Optuna by ask and tell."""
 
 import contextlib
+import itertools
+import random
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -119,7 +121,8 @@ class SearchedConditions:
         return True
 
     def _drawn(self) -> Sequence[Condition]:
-        earlier = [t for t in self._study.get_trials(deepcopy=False) if t.number not in self._seen]
+        known = self._study.get_trials(deepcopy=False)
+        earlier = [t for t in known if t.number not in self._seen and t.state != TrialState.WAITING]
         if earlier:
             whole = [trial for trial in earlier if self._is_whole(trial)]  # all told of before any is taken as seen
             return [self._condition(trial) for trial in whole]
@@ -127,6 +130,8 @@ class SearchedConditions:
         if is_enough or len(self._numbers) >= self._search.num_settings():
             return []
         self._study.sampler = _sampler(self._search, len(self._numbers))
+        if self._search.sampler == "grid" and all(one.state != TrialState.WAITING for one in known):
+            self._study.enqueue_trial(_next_point(self._search, known))
         trial = self._study.ask(_to_optuna(self._search.space))
         return [self._condition(self._study.get_trials(deepcopy=False)[trial.number])]
 
@@ -205,8 +210,6 @@ class SearchedConditions:
         for constraint in self._search.constraints:
             if constraint.metric not in trial.constraints:
                 trial.set_constraint(constraint.metric, self._mean(constraint.metric, metrics) - constraint.at_most)
-        if self._search.sampler == "grid":  # at its last point it would stop a study that nobody optimizes
-            self._study.sampler = optuna.samplers.RandomSampler()
         self._study.tell(frozen.number, [self._mean(name, metrics) for name in self._objectives])
 
     def _mean(self, name: str, metrics: Mapping[str, float]) -> float:
@@ -264,7 +267,7 @@ def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
             return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
         case "nsga2":
             return optuna.samplers.NSGAIISampler(seed=seed)
-        case "random":
+        case "random" | "grid":  # whose points are enqueued
             return optuna.samplers.RandomSampler(seed=seed)
         case "gp":
             return _quietly(optuna.samplers.GPSampler, seed=seed, warn_independent_sampling=False)
@@ -272,9 +275,18 @@ def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
             return _quietly(
                 optuna.samplers.QMCSampler, scramble=True, seed=search.seed, warn_independent_sampling=False
             )
-        case "grid":
-            values = {path: listed(distribution) for path, distribution in search.space.items()}
-            return optuna.samplers.GridSampler(values, seed=search.seed)
+
+
+def _next_point(search: Search, trials: Sequence[FrozenTrial]) -> dict[str, Any]:
+    """The first point of the grid, in an order by the search's seed, that no trial has drawn whole.
+
+    Optuna's own grid would leave out the point of a driver that was killed while it drew.
+    """
+    drawn = [trial.params for trial in trials]
+    rows = list(itertools.product(*(listed(distribution) for distribution in search.space.values())))
+    random.Random(search.seed).shuffle(rows)
+    points = (dict(zip(search.space, row, strict=True)) for row in rows)
+    return next(point for point in points if point not in drawn)
 
 
 def _quietly(sampler: type[optuna.samplers.BaseSampler], **options: Any) -> optuna.samplers.BaseSampler:

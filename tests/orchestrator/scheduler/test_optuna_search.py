@@ -12,7 +12,7 @@ from orchestrator.scheduler import outage as outage
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.pruning import decision_on
 from orchestrator.scheduler.stop_request import StoppedError
-from search_spaces.distributions import Choice
+from search_spaces.distributions import Choice, Integer
 from search_spaces.sweep import Constraint, Objective, Search
 from tests.integration.sweeps import searched
 
@@ -74,6 +74,33 @@ def test_of_equal_draws_one_is_open_at_a_time(workplace, told):
     again.tell(second, None)
     (third,) = again.more()
     assert again.is_exhausted() and again.num_undrawn() == 0 and third.name.startswith("0002")
+
+
+def test_a_grid_has_each_point_once_also_where_a_driver_was_killed_while_it_drew(workplace, told, monkeypatch):
+    space = {"x": Choice((0.25, 0.5)), "num_epochs": Integer(3, 4)}
+    sweep = replace(searched(4), search=Search(space, num_trials=100, sampler="grid"))
+
+    def opened() -> SearchedConditions:
+        return SearchedConditions(sweep, "tiny", "@plain", STORE, Path("optuna.lock"), 4, told.append)
+
+    (first,) = opened().more()
+    killed, suggest = opened(), optuna.trial.Trial._suggest
+    killed.more()
+
+    def killing(self, name, distribution):
+        if name == "num_epochs":
+            raise KeyboardInterrupt
+        return suggest(self, name, distribution)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(optuna.trial.Trial, "_suggest", killing)
+        with pytest.raises(KeyboardInterrupt):
+            killed.more()
+    again = opened()
+    found = [condition for _ in range(8) for condition in again.more()]
+    assert found[0] == first and again.is_exhausted()
+    points = sorted(tuple(condition.values.values()) for condition in found)
+    assert points == [(0.25, 3), (0.25, 4), (0.5, 3), (0.5, 4)]
 
 
 def test_a_database_that_is_away_does_not_stop_a_search_at_work(search, told, monkeypatch):
