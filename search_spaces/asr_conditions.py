@@ -76,7 +76,6 @@ def speech_sweep(
     conditions: Iterable[Condition],
     reference: str | None = None,
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5),
-    smoke_seeds: tuple[int, ...] = (1,),
 ) -> Sweep:
     return Sweep(
         name=sized_name(f"asr.{name}", size),
@@ -86,7 +85,7 @@ def speech_sweep(
         base=config,
         conditions=tuple(conditions),
         objectives=OBJECTIVES,
-        seeds=smoke_seeds if size == "smoke" else seeds,
+        seeds=(1,) if size == "smoke" else seeds,
         reference=reference,
         prerequisites=(AUTOREGRESSIVE,),
     )

@@ -52,12 +52,6 @@ def everything() -> list[SourceRow]:
     return rows
 
 
-def unplaced() -> list[Claim]:
-    """Claims whose place is no item; none in what is shipped."""
-    named = {claim.id for item in ITEMS for claim in _of(item)}
-    return [claim for claim in all_claims() if claim.id not in named]
-
-
 def of_place(words: str) -> list[SourceRow]:
     """The rows of `everything` whose source and place have these words.
 
@@ -69,25 +63,6 @@ def of_place(words: str) -> list[SourceRow]:
         known = ", ".join(dict.fromkeys(item.place for item in ITEMS))
         raise InputError(f"No source has a place {words!r}; there are {known}.")
     return found
-
-
-def docs_table() -> str:
-    """The items as a table of Markdown, a source each."""
-    lines = []
-    for source in dict.fromkeys(item.paper for item in ITEMS):
-        lines += [f"### {source}", "", "| place | shows | claims | answered by |", "|---|---|---|---|"]
-        for row in items():
-            if row.source == source:
-                count = row.num_numbers + row.num_statements
-                lines.append(f"| {row.place} | {row.says} | {count or ''} | {_answer(row)} |")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _answer(row: SourceRow) -> str:
-    if row.why:
-        return f"nothing: {row.why}"
-    return f"`{row.command}`: {', '.join(f'`{sweep}`' for sweep in row.sweeps)}"
 
 
 @cache

@@ -121,7 +121,7 @@ class Transformer(Config):
 
 
 class Training(Config):
-    """AdamW; the rate rises over the first twentieth of the steps and falls to 0 by the last."""
+    """AdamW; the rate rises over the first twentieth of the steps and falls to 0 after the last."""
 
     num_steps: Count = 2000
     report_every: Count = 250

@@ -17,7 +17,7 @@ metrics = [Metric("bits_per_byte", "bit", "minimize", "of the validation text, u
 
 def reads(config: Pretraining) -> object:
     """What of `config` decides the fingerprint."""
-    return config.text
+    return config.text, config.byte_model.length
 
 
 def fingerprint(config: Pretraining) -> str:

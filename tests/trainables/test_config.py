@@ -9,6 +9,7 @@ from trainables.asr.config import (
     AsrConfig,
     Convolutional,
     Evaluation,
+    Learned,
     MaskedSelfAttention,
     Random,
     Surprisal,
@@ -82,6 +83,10 @@ def test_content_hash_does_not_depend_on_order_but_on_kind():
         ({"controller": AlwaysBig(), "evaluations": (Evaluation(controller=Random()),)}, "has one network only"),
         ({"network": Convolutional(kind="model1"), "network.kernel_frames": 4}, "kernel_frames must be odd"),
         ({"ar.features.window_ms": 25.07}, "must give an even number of samples at 16 kHz, but gives 401"),
+        ({"ar.features.hop_ms": 0.06}, "hop_ms must give a sample at 16 kHz, so be 0.0625 at least, but got 0.06"),
+        ({"ar.spared": LibriSpeech()}, "ar.spared is set by the task"),
+        ({"controller": AlwaysBig(), "training_routing": "deterministic"}, "needs a p_big that varies"),
+        ({"controller": Learned(), "training_routing": "deterministic"}, "needs a p_big that varies"),
         ({"ar.encoder": MaskedSelfAttention(num_heads=3)}, "must be a multiple of encoder.num_heads = 3"),
     ],
 )

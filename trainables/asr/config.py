@@ -227,8 +227,14 @@ class AsrConfig(Config):
 
     @model_validator(mode="after")
     def _routing_depends_on_the_input(self) -> Self:
-        if self.training_routing == "deterministic" and isinstance(self.controller, Random):
-            raise ValueError("training_routing: deterministic routing needs a p_big that varies")
+        if self.training_routing == "deterministic" and not isinstance(self.controller, Surprisal | Budget):
+            raise ValueError("training_routing: deterministic routing needs a p_big that varies, by surprisal")
+        return self
+
+    @model_validator(mode="after")
+    def _the_task_says_what_is_spared(self) -> Self:
+        if self.ar.spared is not None:
+            raise ValueError("ar.spared is set by the task, so leave it out")
         return self
 
     @model_validator(mode="after")

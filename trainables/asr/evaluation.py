@@ -36,7 +36,6 @@ class Outcome:
         class_frames: of each class of phones, how many frames it has and how many took the big network.
     """
 
-    hypothesis: tuple[int, ...]
     edits: Edits
     loss_nats: float
     num_frames: int
@@ -126,7 +125,6 @@ def _outcome(
     used_big = output.used_big[row, :length].cpu() > 0
     spoken = label_of_frames(config, example, output.log_probs[row, :length].cpu())
     return Outcome(
-        hypothesis=hypothesis,
         edits=phone_errors.edits(example.labels, hypothesis),
         loss_nats=loss_nats,
         num_frames=length,

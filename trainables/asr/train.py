@@ -13,7 +13,7 @@ metrics = METRICS
 
 def reads(config: AsrConfig) -> tuple[object, ...]:
     """What of `config` decides the fingerprint."""
-    return config.data, config.ar.data, config.ar.spared, getattr(config.controller, "data", None)
+    return config.data, getattr(config.controller, "data", None)
 
 
 def fingerprint(config: AsrConfig) -> str:

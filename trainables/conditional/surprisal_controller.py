@@ -25,7 +25,7 @@ class SurprisalFit:
     """The two scalars of equation 3, with the mean and variance that they attain on the frames they were fitted to.
 
     Attributes:
-        w: per nat of surprisal, positive.
+        w: per nat of surprisal; 0 where all frames surprise alike.
         b: bias.
         mean_p, var_p: of p_big; they miss the targets where no (w, b) attains them.
     """

@@ -314,8 +314,8 @@ class LmConfig(Config):
 
     @property
     def baseline(self) -> Self:
-        """The model without a recoder, and without the weight decay that comes with one."""
-        training = self.training.model_copy(update={"weight_decay": 0.0})
+        """The model without a recoder, and without the weight decay and the plain epochs that come with one."""
+        training = self.training.model_copy(update={"weight_decay": 0.0, "num_plain_epochs": 0})
         return self.model_copy(update={"recoder": None, "training": training, "evaluations": (Evaluation(),)})
 
     @model_validator(mode="after")

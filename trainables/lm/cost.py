@@ -55,6 +55,8 @@ def training_macs_per_token(config: LmConfig, vocabulary_size: int, share_recode
     """
     decode, members = linear_macs(config.hidden_size, vocabulary_size), _num_members(config)
     recoder, share_recoded = (None, 0.0) if share_recoded is None else (config.recoder, share_recoded)
+    if recoder and isinstance(recoder.signal, WeakSupervision):
+        recoder = None  # on text it never runs
     forward = macs_per_token(config, recoder, vocabulary_size, share_recoded)
     copies = num_copies(recoder)
     backward: float = 2 * copies * (sum(_layers(config)) + members * decode)

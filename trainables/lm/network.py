@@ -236,12 +236,10 @@ def make_steps(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> Step
     return StepSizes(recoder.step, 2 * config.num_layers, num_inputs)
 
 
-def attach_recoder(
-    network: Network, recoder: Recoder, seed: int, supervision: Supervision | None = None
-) -> AttachedRecoder:
+def attach_recoder(network: Network, recoder: Recoder, seed: int) -> AttachedRecoder:
     """A recoder for a model that was trained without it, which has nothing to learn; members are drawn from `seed`."""
     steps = make_steps(network.config, recoder, network.vocabulary_size).to(network.decoder_weight.device)
-    return AttachedRecoder(recoder, steps, members_around(network, recoder, seed), supervision)
+    return AttachedRecoder(recoder, steps, members_around(network, recoder, seed))
 
 
 def members_around(network: Network, recoder: Recoder, seed: int) -> Decoders | None:

@@ -106,10 +106,12 @@ class Features(Config):
     keep_every: Count = 2
 
     @model_validator(mode="after")
-    def _the_window_has_an_even_number_of_samples(self) -> Self:
+    def _window_and_hop_have_samples(self) -> Self:
         num_samples = int(16_000 * self.window_ms * 0.001)
         if num_samples % 2 or num_samples < 2:
             raise ValueError(f"window_ms must give an even number of samples at 16 kHz, but gives {num_samples}")
+        if int(16_000 * self.hop_ms * 0.001) < 1:
+            raise ValueError(f"hop_ms must give a sample at 16 kHz, so be 0.0625 at least, but got {self.hop_ms}")
         return self
 
     @property

@@ -7,7 +7,7 @@ resonators at textbook formant frequencies (Peterson and Barney 1952 for the vow
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +19,9 @@ from trainables.asr.data.corpus import SAMPLE_RATE_HZ, Splits, Utterance
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+BANDWIDTH_HZ: Final = 90.0
+"""Of a formant."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +149,10 @@ def _source(num_samples: int, pitch_hz: float, voicing: float, draw: np.random.G
     return voicing * pulses + (1 - voicing) * 0.3 * draw.standard_normal(num_samples)
 
 
-def _resonate(source: NDArray[np.float64], formant_hz: float, bandwidth_hz: float = 90.0) -> NDArray[np.float64]:
+def _resonate(source: NDArray[np.float64], formant_hz: float) -> NDArray[np.float64]:
     from scipy.signal import lfilter  # takes a second to load
 
-    radius = np.exp(-np.pi * bandwidth_hz / SAMPLE_RATE_HZ)
+    radius = np.exp(-np.pi * BANDWIDTH_HZ / SAMPLE_RATE_HZ)
     angle = 2 * np.pi * formant_hz / SAMPLE_RATE_HZ
     shaped: NDArray[np.float64] = lfilter([1 - radius], [1, -2 * radius * np.cos(angle), radius**2], source)
     return shaped
