@@ -2,7 +2,6 @@
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Final, Literal
 
 import numpy as np
@@ -16,17 +15,12 @@ LEAST_SEEDS: Final = 3
 """With two in each group, the best two are the same group's in one of three comparisons of equals."""
 
 
-def hedges_g(a: Sequence[float], b: Sequence[float]) -> float:
-    """Hedges' g (1981): mean of a minus mean of b in units of their pooled standard deviation, without its bias.
+def hedges_g_rows(a: Floats, b: Floats) -> Floats:
+    """Hedges' g (1981) of each row of (R, n) and (R, m): the difference of means in units of their pooled deviation.
 
     The bias of d for m degrees of freedom is taken off by the exact Gamma(m / 2) / (sqrt(m / 2) Gamma((m - 1) / 2)).
     NaN without spread, with an empty group, or with fewer than four values in all, where that factor is 0 or none.
     """
-    return float(hedges_g_rows(np.array([a], np.float64), np.array([b], np.float64))[0])
-
-
-def hedges_g_rows(a: Floats, b: Floats) -> Floats:
-    """`hedges_g` of each row of (R, n) and (R, m)."""
     n, m = a.shape[1], b.shape[1]
     freedom = n + m - 2
     if min(n, m) < 1 or freedom < 2:
@@ -51,32 +45,20 @@ def improvement_rows(a: Floats, b: Floats, direction: Direction) -> Floats:
     return shares
 
 
-def almost_stochastic_order(
-    a: Sequence[float],
-    b: Sequence[float],
-    direction: Direction,
-    level: float = 0.95,
-    num_draws: int = 1000,
-    seed: int = 0,
-) -> float:
-    """An upper confidence bound of how far a is from being better than b throughout, 0 to 1.
-
-    The violation ratio (del Barrio et al. 2018, arXiv:1705.01788; Dror et al. 2019, ACL): of the squared Wasserstein
-    distance between a's and b's distributions, the part from quantiles at which a is worse. The bound adds to the
-    samples' ratio a normal quantile times the standard deviation of `num_draws` bootstrap samples of the same sizes.
-    0: a is better at every quantile; 1: worse at every one. It is a description and decides nothing here: of two equal
-    conditions one is below 0.5 far more often than 1 - `level` (`benchmarks/coverage.py` prints how often).
-
-    NaN with fewer than three values in a group, or where all values are equal.
-    """
-    rows = np.array([a], np.float64), np.array([b], np.float64)
-    return float(almost_stochastic_order_rows(*rows, direction, level, num_draws, seed)[0])
-
-
 def almost_stochastic_order_rows(
     a: Floats, b: Floats, direction: Direction, level: float = 0.95, num_draws: int = 1000, seed: int = 0
 ) -> Floats:
-    """`almost_stochastic_order` of each row of (R, n) and (R, m); all rows are resampled alike."""
+    """For each row of (R, n) and (R, m) an upper bound of how far a is from being better than b throughout, 0 to 1.
+
+    The violation ratio (del Barrio et al. 2018, arXiv:1705.01788; Dror et al. 2019, ACL): of the squared Wasserstein
+    distance between a's and b's distributions, the part from quantiles at which a is worse. The bound adds to the
+    samples' ratio a normal quantile times the standard deviation of `num_draws` bootstrap samples of the same sizes;
+    all rows are resampled alike. 0: a is better at every quantile; 1: worse at every one. It is a description and
+    decides nothing here: of two equal conditions one is below 0.5 far more often than 1 - `level`
+    (`benchmarks/coverage.py` prints how often).
+
+    NaN with fewer than three values in a group, or where all values are equal.
+    """
     from scipy.special import ndtri
 
     n, m = a.shape[1], b.shape[1]

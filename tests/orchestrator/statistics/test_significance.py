@@ -15,10 +15,10 @@ from orchestrator.statistics.significance import (
     least_paired_p,
     least_permutation_p,
     paired_permutation_p,
-    permutation_p,
     seeds_for_level,
     welch_p,
 )
+from tests.orchestrator.statistics.scalar_forms import permutation_p
 
 
 def test_welch_by_its_formula():
