@@ -72,8 +72,6 @@ def from_mlflow(
     Example:
         >>> study = from_mlflow("resnets", "seed", ["width", "lr"], [Objective("error")])  # doctest: +SKIP
     """
-    from dataclasses import replace
-
     from orchestrator.environment.settings import read_settings
     from orchestrator.tracking.foreign_runs import read_foreign_study
 

@@ -1,6 +1,5 @@
 """The command `compare`: conditions against each other or against the reference, with what the seeds can show."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from rich.table import Table as PrintedTable
 from rich.text import Text
 
 from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
-from orchestrator.console.printing import Format, OutputFormat, out
+from orchestrator.console.printing import Format, OutputFormat, out, say
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
 from trainables.errors import InputError
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
     from orchestrator.pareto.control_line import BesideLine
     from orchestrator.pareto.equal_cost import EqualCost
-    from orchestrator.report.table import Cell, Column, Table
+    from orchestrator.report.table import Column, Table
     from orchestrator.results.comparison import Comparison
     from orchestrator.results.points import Point
     from orchestrator.results.question import Question
@@ -100,7 +99,7 @@ def compare(
         unequal = _unequal_costs(study, question, found)
     if format is Format.table:
         for note in question.notes if b is None else filter(None, [question.shown_note]):
-            _say(note)
+            say(note)
     _show(question, study, found, unequal, format)
 
 
@@ -136,13 +135,13 @@ def _show_line(
     format: Format,
 ) -> None:
     from orchestrator.report.control_line_table import control_line_sentence, control_line_table
+    from orchestrator.report.table import for_programs
 
     table = control_line_table(sweep, found, line, objectives)
     if format is Format.table:
-        for text in (*(control_line_sentence(one, objectives) for one in found), *table.notes):
-            _say(text)
+        say(*(control_line_sentence(one, objectives) for one in found), *table.notes)
         return
-    _print_for_programs(table, format)
+    print(for_programs(table, format), end="")
 
 
 def _unequal_costs(study: "Study", question: "Question", found: "tuple[Comparison, ...]") -> "tuple[EqualCost, ...]":
@@ -237,41 +236,29 @@ def _show(
     from orchestrator.report.answers import Answers
     from orchestrator.report.comparison_table import comparison_table
     from orchestrator.report.equal_cost_table import equal_cost_sentence
+    from orchestrator.report.table import for_programs
 
     no_front = UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
     table = comparison_table(Answers(question, study, no_front, found, ()))
     if format is Format.table:
         _show_to_people(table, found)
         for one in unequal[:MAX_NOTES]:
-            _say(equal_cost_sentence(one))
+            say(equal_cost_sentence(one))
         if len(unequal) > MAX_NOTES:
-            _say(f"{len(unequal) - MAX_NOTES} more pairs do not cost the same; --format csv lists all.")
+            say(f"{len(unequal) - MAX_NOTES} more pairs do not cost the same; --format csv lists all.")
         return
-    _print_for_programs(_with_costs(table, found, unequal), format)
-
-
-def _print_for_programs(table: "Table", format: Format) -> None:
-    from orchestrator.report.table import to_csv
-
-    if format is Format.csv:
-        print(to_csv(table), end="")
-        return
-    rows = [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
-    print(json.dumps(rows, indent=2, allow_nan=False))
+    print(for_programs(_with_costs(table, found, unequal), format), end="")
 
 
 def _with_costs(table: "Table", found: "tuple[Comparison, ...]", unequal: "tuple[EqualCost, ...]") -> "Table":
     """With what is said of pairs that do not cost the same, nothing for the others."""
     from orchestrator.report.equal_cost_table import share_more
+    from orchestrator.report.table import finite
 
-    by_pair = {(one.a, one.b): tuple(map(_finite, (share_more(one), one.line, one.better))) for one in unequal}
+    by_pair = {(one.a, one.b): tuple(map(finite, (share_more(one), one.line, one.better))) for one in unequal}
     cells = (by_pair.get((one.a, one.b), (None, None, None)) for one in found)
     rows = tuple((*row, *more) for row, more in zip(table.rows, cells, strict=True))
     return replace(table, columns=(*table.columns, "share_more", "line", "better"), rows=rows)
-
-
-def _finite(cell: "Cell") -> "Cell":
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def _show_to_people(table: "Table", found: Sequence["Comparison"]) -> None:
@@ -282,15 +269,15 @@ def _show_to_people(table: "Table", found: Sequence["Comparison"]) -> None:
         out.print(printed)
     else:
         for i in rows:
-            _say(f"{found[i].a} against {found[i].b}, {found[i].metric}: {found[i].answer}")
+            say(f"{found[i].a} against {found[i].b}, {found[i].metric}: {found[i].answer}")
             facts = [f"{c.heading} {c.texts[i]}" for c in columns if c.by not in SAID and c.texts[i]]
             out.print(Padding(Text(", ".join(facts)), (0, 0, 0, 2)))
     if len(rows) < len(found):
-        _say(f"{len(rows)} of {len(found):,} comparisons are shown, those decided first; --format csv lists all.")
+        say(f"{len(rows)} of {len(found):,} comparisons are shown, those decided first; --format csv lists all.")
     for note in table.notes[:MAX_NOTES]:
-        _say(note)
+        say(note)
     if len(table.notes) > MAX_NOTES:
-        _say(f"{len(table.notes) - MAX_NOTES} more warnings; --format csv lists all.")
+        say(f"{len(table.notes) - MAX_NOTES} more warnings; --format csv lists all.")
 
 
 def _columns(table: "Table", found: Sequence["Comparison"]) -> list["Column"]:
@@ -323,7 +310,3 @@ def _printed(table: "Table", columns: Sequence["Column"], rows: Sequence[int]) -
         style = "bold" if i in table.marked else ""
         printed.add_row(*(Text(column.texts[i]) for column in columns), style=style)
     return printed
-
-
-def _say(text: str) -> None:
-    out.print(text, soft_wrap=True, markup=False)

@@ -3,13 +3,12 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
-from orchestrator.console.printing import Format, OutputFormat, out
+from orchestrator.console.printing import Format, OutputFormat, out, say, shown_path
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
 from trainables.errors import InputError
@@ -70,8 +69,8 @@ def _print_front(sweep: str, front: "UncertainFront", objectives: "Sequence[Obje
         shown = shown_points(front, MAX_ROWS, MAX_FRONT_ROWS, NUM_OTHER_ROWS, num_others=0)
         out.print(front_table.front_table(sweep, front, objectives, shown, out.width))
         if len(shown) < len(front.points):
-            _say(_left_out(front, shown))
-        _say(*front_table.front_sentences(front, objectives))
+            say(_left_out(front, shown))
+        say(*front_table.front_sentences(front, objectives))
 
 
 def _left_out(front: "UncertainFront", shown: "Sequence[int]") -> str:
@@ -83,11 +82,6 @@ def _left_out(front: "UncertainFront", shown: "Sequence[int]") -> str:
         f"Shown: {part} of the front, and of {num_others:,} other points {others}, the likeliest to be on it, then the "
         "nearest to it; --format csv lists all."
     )
-
-
-def _say(*sentences: str) -> None:
-    for sentence in sentences:
-        out.print(sentence, soft_wrap=True, markup=False)
 
 
 def _keep_figures(answers: "Answers", settings: "Settings", is_told: bool) -> None:
@@ -103,7 +97,7 @@ def _keep_figures(answers: "Answers", settings: "Settings", is_told: bool) -> No
         with spinner("Drawing"):
             front_files.write_files(answers, published, files)
     if is_told:
-        _say(*(f"Figure: {_shown(file)}" for file in (files.html, files.png)))
+        say(*(f"Figure: {shown_path(file)}" for file in (files.html, files.png)))
     sys.stdout.flush()
     if not is_kept:
         with spinner("Storing the figures in MLflow"):
@@ -133,7 +127,3 @@ def _objectives(
     if len(set(chosen)) < len(chosen):
         raise InputError(f"The metrics of a front must differ, but got {', '.join(chosen)}; name others.")
     return tuple(Objective(name, known[name]) for name in chosen)
-
-
-def _shown(path: Path) -> str:
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

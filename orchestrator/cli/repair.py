@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.console.printing import out
+from orchestrator.console.printing import say
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def repair(yes: Yes = False) -> None:
     is_tracking_moved = _look_at("The tracking store", "tracking_uri", settings, yes)
     is_search_moved = _look_at("Optuna's database", "search_uri", settings, yes)
     if is_search_moved:
-        _say(OF_SEARCH)
+        say(OF_SEARCH)
     if is_tracking_moved:
-        _say(OF_TRACKING)
+        say(OF_TRACKING)
     if is_tracking_moved or is_search_moved:
         _say_commands(settings)
 
@@ -54,7 +54,7 @@ def _look_at(what: str, setting: str, settings: "Settings", yes: bool) -> bool:
     if uri == "sqlite:///":
         raise InputError(f"{_shown(setting)} must name a file behind sqlite:///.")
     if store_kind(uri) != "sqlite":
-        _say(
+        say(
             f"{what} {redacted_uri(uri)} is on a server, where its backup restores it. Without one, name an empty "
             "store: `ponderay run SWEEP` writes the results there from the journals."
         )
@@ -62,13 +62,13 @@ def _look_at(what: str, setting: str, settings: "Settings", yes: bool) -> bool:
     file = sqlite_file(uri)
     reason = fault(file)
     if not reason:
-        _say(f"{what} {file} {'is whole' if file.exists() else 'is not there, and the next run makes it'}.")
+        say(f"{what} {file} {'is whole' if file.exists() else 'is not there, and the next run makes it'}.")
         return False
     _check_is_ours(file, setting, settings.runs)
-    _say(f"{what} {file} is damaged: {reason}.")
+    say(f"{what} {file} is damaged: {reason}.")
     _check_nothing_runs(settings)
     _ask(file, yes)
-    _say(f"It is now {move_away(file)}.")
+    say(f"It is now {move_away(file)}.")
     return True
 
 
@@ -128,9 +128,9 @@ def _say_commands(settings: "Settings") -> None:
 
     from search_spaces.size import arguments
 
-    _say("Run these, with the options that the sweep ran with, and FILE.py:NAME for one from a file:")
+    say("Run these, with the options that the sweep ran with, and FILE.py:NAME for one from a file:")
     for name in _sweeps(settings):
-        _say(f"  ponderay run {shlex.join(arguments(name))}")
+        say(f"  ponderay run {shlex.join(arguments(name))}")
 
 
 def _sweeps(settings: "Settings") -> list[str]:
@@ -143,7 +143,3 @@ def _sweeps(settings: "Settings") -> list[str]:
     else:
         names = [path.relative_to(settings.runs) for path in settings.runs.glob(f"replicates/*/*/{JOURNAL}")]
     return sorted({name.parts[1] for name in names if name.name == JOURNAL and name.parts[0] == "replicates"})
-
-
-def _say(line: str) -> None:
-    out.print(line, soft_wrap=True, markup=False)

@@ -3,14 +3,13 @@
 import csv
 import io
 import json
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.console.printing import Format, out, to_csv
+from orchestrator.console.printing import Format, out, say, shown_path, to_csv
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_text
@@ -18,7 +17,7 @@ from orchestrator.report.condition_table import front_objectives
 from orchestrator.report.front_table import front_table
 from orchestrator.report.importance_table import importance_sentences
 from orchestrator.report.sentences import summary_sentences, warning_sentences
-from orchestrator.report.table import Cell, Table
+from orchestrator.report.table import Table, records
 from orchestrator.report.table import to_csv as table_csv
 from orchestrator.results.importance import Importance
 from orchestrator.results.provenance import StudyProvenance
@@ -94,33 +93,24 @@ def _printed(report: Report) -> list[tuple[str, Table]]:
     return [(kind, named[kind]) for kind in PRINTED]
 
 
-def records(table: Table) -> list[dict[str, Cell]]:
-    """The rows of a table for JSON: null for no number."""
-    return [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
-
-
-def _finite(cell: Cell) -> Cell:
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
-
-
 def _warnings(report: Report) -> tuple[str, ...]:
     return (*warning_sentences(report.answers, report.provenance), *report.provenance.notes)
 
 
 def _show_to_people(report: Report) -> None:
     _show_front(report.answers)
-    _say(*summary_sentences(report.answers))
+    say(*summary_sentences(report.answers))
     show_verdicts(report.answers.verdicts)
     if report.importance:
-        _say(*importance_sentences(report.importance))
+        say(*importance_sentences(report.importance))
     warnings = _warnings(report)
-    _say(*(f"Warning: {warning}" for warning in warnings[:MAX_WARNINGS]))
+    say(*(f"Warning: {warning}" for warning in warnings[:MAX_WARNINGS]))
     if len(warnings) > MAX_WARNINGS:
-        _say(f"{len(warnings) - MAX_WARNINGS} more warnings are in the page.")
+        say(f"{len(warnings) - MAX_WARNINGS} more warnings are in the page.")
     page, *tables = report.files
-    _say(f"Report: {_shown(page)}", f"Tables: {_shown(page.parent)} ({len(tables)} files: .md, .tex, .csv)")
+    say(f"Report: {shown_path(page)}", f"Tables: {shown_path(page.parent)} ({len(tables)} files: .md, .tex, .csv)")
     if report.bundle:
-        _say(f"Bundle: {_shown(report.bundle)} (sha256 {report.bundle_sha256})")
+        say(f"Bundle: {shown_path(report.bundle)} (sha256 {report.bundle_sha256})")
 
 
 def _show_front(answers: Answers) -> None:
@@ -129,7 +119,7 @@ def _show_front(answers: Answers) -> None:
     near = [i for i, membership in enumerate(front.memberships) if membership.standing != "dominated"]
     out.print(front_table(answers.question.sweep, front, front_objectives(answers), near[:MAX_ROWS], out.width))
     if len(near) > MAX_ROWS:
-        _say(f"{len(near) - MAX_ROWS:,} more are on the front or near it; the files list all.")
+        say(f"{len(near) - MAX_ROWS:,} more are on the front or near it; the files list all.")
 
 
 def show_verdicts(verdicts: Sequence[Verdict]) -> None:
@@ -140,13 +130,4 @@ def show_verdicts(verdicts: Sequence[Verdict]) -> None:
         number = same.pop((verdict.finding, verdict.reason), 0) if verdict.finding is Finding.not_comparable else 1
         text = f"{number} claims" if number > 1 else claim_text(verdict.claim).rstrip(".")
         if number:
-            _say(f"{verdict.finding.value:{width}}  {text}: {verdict.reason}")
-
-
-def _say(*sentences: str) -> None:
-    for sentence in sentences:
-        out.print(sentence, soft_wrap=True, markup=False)
-
-
-def _shown(path: Path) -> str:
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+            say(f"{verdict.finding.value:{width}}  {text}: {verdict.reason}")

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.cli.options import Smoke, SweepName, Where, find_recorded, load_shown
-from orchestrator.console.printing import Format, OutputFormat, out, print_rows
+from orchestrator.console.printing import Format, OutputFormat, print_rows, say
 from orchestrator.results.study import Replicate, Study
 from trainables.errors import InputError
 
@@ -36,7 +36,7 @@ def status(name: SweepName, smoke: Smoke = False, where: Where = None, format: O
     study, shown_note = load_shown(sweep, settings, where)
     if format is Format.table:
         if shown_note:
-            _say(shown_note)
+            say(shown_note)
         show(study, sweep.objectives[0], settings)
         _show_driver(study, settings, shlex.join(["ponderay", "run", name, *(["--smoke"] if smoke else [])]))
     else:
@@ -51,7 +51,7 @@ def replicate_rows(study: Study, fields: Sequence[str] = FIELDS) -> list[dict[st
 def show(study: Study, objective: "Objective", settings: "Settings") -> None:
     """Prints every replicate, or the conditions where replicates are many, and then what people ask next."""
     if not study.replicates:
-        _say(f"{study.sweep}: no replicate is recorded yet")
+        say(f"{study.sweep}: no replicate is recorded yet")
         return
     if len(study.replicates) <= MAX_REPLICATES:
         rows = replicate_rows(study, ("condition", "seed", "state", "error"))
@@ -61,7 +61,7 @@ def show(study: Study, objective: "Objective", settings: "Settings") -> None:
         _show_failures(study)
     _show_versions(study)
     counts = Counter(replicate.state for replicate in study.replicates)
-    _say(", ".join(f"{number:,} {state}" for state, number in counts.items()) + f"; {_disk(study, settings)}")
+    say(", ".join(f"{number:,} {state}" for state, number in counts.items()) + f"; {_disk(study, settings)}")
     _show_memory(study)
     _show_damage(study, settings)
 
@@ -97,20 +97,20 @@ def _show_driver(study: Study, settings: "Settings", command: str) -> None:
         return
     holder = load_holder(study.sweep, settings)
     if "running" in states and holder and holder.is_silent and holder.silent_s is not None:
-        _say(
+        say(
             f"By its clock {holder.who}, which runs the sweep, gave its last heartbeat {holder.silent_s / 60:.0f} min "
             f"ago; if it is gone, `{command}` continues."
         )
     elif "stopped" in states and "running" not in states:
         gone = f"; {holder.who}, which ran the sweep last, is gone" if holder and holder.is_gone else ""
-        _say(f"What is stopped waits{gone}: `{command}` continues it.")
+        say(f"What is stopped waits{gone}: `{command}` continues it.")
 
 
 def _show_conditions(study: Study, objective: "Objective") -> None:
     rows, num_conditions = condition_rows(study, objective), len(study.conditions)
     print_rows(rows, Format.table, title=study.sweep, whole=("condition", "last change"))
     if len(rows) < num_conditions:
-        _say(
+        say(
             f"Shown: the {len(rows)} of {num_conditions:,} conditions that changed last; --format csv lists every "
             "replicate."
         )
@@ -123,7 +123,7 @@ def _show_failures(study: Study) -> None:
     rows = [{"condition": r.condition, "seed": r.seed, "error": r.error} for r in failed[:MAX_FAILURES]]
     print_rows(rows, Format.table, title=f"{len(failed):,} failed", whole=("condition",))
     if len(failed) > MAX_FAILURES:
-        _say(f"{len(failed) - MAX_FAILURES:,} more; --format csv lists all.")
+        say(f"{len(failed) - MAX_FAILURES:,} more; --format csv lists all.")
 
 
 def _show_versions(study: Study) -> None:
@@ -134,9 +134,9 @@ def _show_versions(study: Study) -> None:
             versions.setdefault(replicate.code_version, {})[replicate.condition] = None
     if len(versions) < 2:
         return
-    _say(f"Results of {len(versions)} versions of the trainable's code stand side by side:")
+    say(f"Results of {len(versions)} versions of the trainable's code stand side by side:")
     for version, conditions in versions.items():
-        _say(f"  {version}: {_listed(conditions)}")
+        say(f"  {version}: {_listed(conditions)}")
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -182,9 +182,9 @@ def _show_damage(study: Study, settings: "Settings") -> None:
         f"{one.condition} seed {one.seed}: {said}" for one in study.replicates for said in _damage(study, one, settings)
     ]
     for line in found[:MAX_FAILURES]:
-        _say(line)
+        say(line)
     if len(found) > MAX_FAILURES:
-        _say(f"{len(found) - MAX_FAILURES:,} more damaged files")
+        say(f"{len(found) - MAX_FAILURES:,} more damaged files")
 
 
 def _damage(study: Study, replicate: Replicate, settings: "Settings") -> Iterator[str]:
@@ -206,7 +206,7 @@ def _show_memory(study: Study) -> None:
             size = getattr(most, field) / 1e6
             found.append(f"{size:,.0f} MB {what} ({most.condition} seed {most.seed})")
     if found:
-        _say(f"Peak memory: {', '.join(found)}")
+        say(f"Peak memory: {', '.join(found)}")
 
 
 def _clock(duration_s: float) -> str:
@@ -217,7 +217,3 @@ def _clock(duration_s: float) -> str:
 
 def _moment(time_ms: int | None) -> str:
     return f"{datetime.fromtimestamp(time_ms / 1000):%Y-%m-%d %H:%M}" if time_ms else ""
-
-
-def _say(line: str) -> None:
-    out.print(line, soft_wrap=True, markup=False)

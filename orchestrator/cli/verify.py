@@ -56,7 +56,7 @@ def _hold_against_claims(name: str, smoke: bool, format: Format) -> None:
     from orchestrator.environment.settings import read_settings
     from orchestrator.published.judge import judge
     from orchestrator.report.claim_table import claim_table
-    from orchestrator.report.table import to_csv as table_csv
+    from orchestrator.report.table import for_programs
     from orchestrator.results.question import Question
     from orchestrator.tracking.load import load_study
 
@@ -64,10 +64,8 @@ def _hold_against_claims(name: str, smoke: bool, format: Format) -> None:
     with spinner(f"Reading {sweep.name}"):
         found = judge(load_study(sweep.name, read_settings()), Question.of(sweep))
     table = claim_table(sweep.name, found)
-    if format is Format.json:
-        print(json.dumps(report_summary.records(table), indent=2, allow_nan=False))
-    elif format is Format.csv:
-        print(table_csv(table), end="")
+    if format is not Format.table:
+        print(for_programs(table, format), end="")
     elif found:
         report_summary.show_verdicts(found)
     else:

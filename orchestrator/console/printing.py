@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -50,6 +51,17 @@ class Format(StrEnum):
 
 
 OutputFormat = Annotated[Format, typer.Option("--format", help="table for people, json and csv for programs.")]
+
+
+def say(*sentences: str) -> None:
+    """Prints each as it is; a terminal breaks the lines."""
+    for sentence in sentences:
+        out.print(sentence, soft_wrap=True, markup=False)
+
+
+def shown_path(path: Path) -> str:
+    """As one would type it in the working folder."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def print_rows(rows: list[dict[str, Any]], format: Format, title: str, whole: tuple[str, ...] = ()) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -102,6 +103,21 @@ def to_csv(table: Table) -> str:
     writer.writerow(table.columns)
     writer.writerows([_raw(cell) for cell in row] for row in table.rows)
     return text.getvalue()
+
+
+def for_programs(table: Table, format: str) -> str:
+    """As csv, or as json: a list of `records`."""
+    return to_csv(table) if format == "csv" else json.dumps(records(table), indent=2, allow_nan=False) + "\n"
+
+
+def records(table: Table) -> list[dict[str, Cell]]:
+    """The rows for JSON: null for no number."""
+    return [dict(zip(table.columns, map(finite, row), strict=True)) for row in table.rows]
+
+
+def finite(cell: Cell) -> Cell:
+    """None for what is no number."""
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def to_markdown(table: Table) -> str:

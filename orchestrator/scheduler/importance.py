@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution, json_to_distribution
 from optuna.importance import FanovaImportanceEvaluator, get_param_importances
@@ -18,6 +17,7 @@ from optuna.trial import create_trial
 
 from orchestrator.results.importance import Importance
 from orchestrator.results.trials import Trial, Trials
+from orchestrator.statistics.subsample import subsample
 
 LEAST_TRIALS: Final = 20
 """With 20, one parameter of four that alone matters gets 0.97 or more; with 10 it may get 0.7."""
@@ -39,7 +39,7 @@ def importance(found: Trials) -> Importance:
         if trials or not notes:
             notes.append(f"Importance needs {LEAST_TRIALS} complete trials, but there are {len(trials)}.")
         return Importance(found.sweep, found.objectives, notes=tuple(notes))
-    used = [trials[i] for i in np.unique(np.linspace(0, len(trials) - 1, MOST_TRIALS).round().astype(int))]
+    used = [trials[i] for i in subsample(len(trials), MOST_TRIALS)]
     if len(used) < len(trials):
         notes.append(f"{len(used)} of {len(trials):,} trials were used.")
     spaces = {path: json_to_distribution(text) for path, text in found.distributions.items()}

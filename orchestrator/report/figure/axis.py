@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
-import numpy as np
-
 from orchestrator.report.numerals import fixed, written_decimals
+from orchestrator.statistics.subsample import subsample
 
 LOG_RATIO: Final = 50
 MARGIN: Final = 0.06
@@ -110,4 +109,4 @@ class Axis:
         factors = (1,) if self.high - self.low > 3 else (1, 2, 5)
         values = [factor * 10.0**power for power in powers for factor in factors]
         found = [value for value in values if self.low <= math.log10(value) <= self.high]
-        return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, 7).round().astype(int))] if found else []
+        return [found[i] for i in subsample(len(found), 7)]
