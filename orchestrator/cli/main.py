@@ -125,7 +125,8 @@ def _listed(name: str, sweep: "Sweep | None") -> dict[str, Any]:
 
 @app.command(epilog=example("show asr.demo --set training.num_epochs=3"))
 def show(name: SweepName, smoke: Smoke = False, values: Values = None, seeds: Seeds = None) -> None:
-    """Show what a sweep would run: conditions, seeds, objectives and the whole base config."""
+    """Show what a sweep would run: conditions, seeds, objectives, the whole base config; and what each metric means."""
+    from orchestrator.worker.trainable import load
     from trainables.config import flatten
 
     sweep = find(name, smoke, values, seeds)
@@ -144,6 +145,9 @@ def show(name: SweepName, smoke: Smoke = False, values: Values = None, seeds: Se
         out.print(f"search      {path}: {distribution}", markup=False)
     for path, value in flatten(sweep.base).items():
         out.print(f"  {path} = {value}", markup=False)
+    for one in load(sweep.trainable).metrics:
+        kind = ", ".join(word for word in (one.unit, one.direction) if word not in ("", "none"))
+        out.print(f"metric      {one.name}{f' ({kind})' if kind else ''}: {one.definition}", markup=False)
 
 
 @app.command(epilog=example("run asr.demo --seeds 3", EXIT_CODES))
