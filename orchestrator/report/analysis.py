@@ -80,11 +80,13 @@ def answer(
 ) -> list[dict[str, Any]]:
     """One flat record a row: its name, then mean, std and n of each measure, then the tests.
 
+    The condition `against` is asked under the same evaluation; where it has none of this name, under its first one.
+
     Raises:
         InputError: if the sweep has no such condition, or nothing of it is complete.
     """
     _, values = _over_replicates(question, sweep, condition, evaluation, settings)
-    other = _over_replicates(question, sweep, against, evaluation, settings)[1] if against else None
+    other = _over_replicates(question, sweep, against, evaluation, settings, may_lack_it=True)[1] if against else None
     names, measures = _names_and_measures(values)
     tested = question.analysis.pair(question.options)
     rows, p_values = [], []
@@ -129,7 +131,12 @@ def _names_and_measures(values: Values) -> tuple[list[tuple[Any, ...]], list[str
 
 
 def _over_replicates(
-    question: Question, sweep: Sweep, condition: str, evaluation: str | None, settings: Settings
+    question: Question,
+    sweep: Sweep,
+    condition: str,
+    evaluation: str | None,
+    settings: Settings,
+    may_lack_it: bool = False,
 ) -> tuple[list[int], Values]:
     """The seeds of the complete replicates, and every cell's numbers over them.
 
@@ -138,7 +145,7 @@ def _over_replicates(
     """
     values: dict[tuple[Any, ...], list[float]] = {}
     seeds = []
-    for seed, config, checkpoint, test in _trained(sweep, condition, evaluation, settings):
+    for seed, config, checkpoint, test in _trained(sweep, condition, evaluation, settings, may_lack_it):
         cells = question.analysis.ask(config, checkpoint, test, question.options)
         seeds.append(seed)
         for cell, value in cells.items():
@@ -163,7 +170,7 @@ def _check(question: Question, condition: str, seeds: Sequence[int], values: Val
 
 
 def _trained(
-    sweep: Sweep, condition: str, evaluation: str | None, settings: Settings
+    sweep: Sweep, condition: str, evaluation: str | None, settings: Settings, may_lack_it: bool
 ) -> Iterator[tuple[int, Any, Path, Any]]:
     """Of each complete replicate its seed, its config, its best checkpoint and the evaluation.
 
@@ -181,8 +188,9 @@ def _trained(
         config = _config(sweep, trainable, folder, replicate)
         tests = {one.name: one for one in trainable.evaluations(config)}
         selection = trainable.selection(config)
-        name = evaluation or next(iter(tests or selection), "")
-        if evaluation and evaluation not in tests:
+        is_own = not evaluation or (may_lack_it and evaluation not in tests)
+        name = next(iter(tests or selection), "") if is_own else str(evaluation)
+        if not is_own and name not in tests:
             raise InputError(f"{condition!r} has no evaluation {name!r}; it has {known_names(tests, name)}.")
         kept = ReplicateFolder(folder.path, selection, folder.shared)
         best = kept.best(name) if name in selection else kept.newest()

@@ -161,8 +161,8 @@ def test_options_an_evaluation_and_another_condition_go_into_the_answer(analyse)
     )  # fmt: skip
     assert [row["word"] for row in found] == ["xyz", "q"]
     assert found[1]["before"] == pytest.approx(56 / 3) and found[1]["after"] == pytest.approx(50 / 3)
-    assert found[1]["before_against"] == pytest.approx(70 / 3)  # its own first evaluation
-    expected = ttest_ind([2 * w for w in WEIGHTS["narrow"]], WEIGHTS["wide"], equal_var=False).pvalue
+    assert found[1]["before_against"] == pytest.approx(140 / 3)
+    expected = ttest_ind([2 * w for w in WEIGHTS["narrow"]], [2 * w for w in WEIGHTS["wide"]], equal_var=False).pvalue
     assert found[1]["p"] == pytest.approx(expected)
 
 

@@ -112,7 +112,9 @@ def test_a_lost_search_draws_the_same_first_conditions_and_trains_them_not_again
     with pytest.raises(InputError, match=r"^Optuna's database .*optuna\.db is damaged \(.*`ponderay repair` moves"):
         run_quietly(searched(3, seeds=(1,)))
     repair(yes=True)
-    assert "The search draws again" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "The search draws again" in shown and "ponderay run tiny.search" in shown
+    assert "written into MLflow by hand" not in shown, "the tracking store was not touched"
     after = run_quietly(searched(3, seeds=(1,)))
     assert [(r.condition, dict(r.metrics)) for r in after.replicates] == [
         (r.condition, dict(r.metrics)) for r in before.replicates

@@ -14,6 +14,7 @@ from orchestrator.report import front_files
 from orchestrator.results.study import Study
 from orchestrator.tracking import load
 from orchestrator.tracking.client import Tracking
+from search_spaces.find import find_sweep
 from tests.orchestrator.recorded import Store, replicate
 from trainables.errors import InputError
 
@@ -188,3 +189,16 @@ def test_the_command_takes_what_it_took(monkeypatch, stored, workplace):
     arguments = ["asr.demo", "--x", "macs_per_frame", "--y", "per", "--format", "json"]
     found = CliRunner().invoke(app, arguments)
     assert [one["metric"] for one in json.loads(found.stdout)["objectives"]] == ["per", "macs_per_frame"]
+
+
+@pytest.mark.parametrize("names", [{}, {"y": "per"}, {"y": "per", "z": "macs_per_frame"}])
+def test_a_front_of_one_objective_needs_a_second_metric(store, printed, monkeypatch, names):
+    monkeypatch.setattr("orchestrator.cli.pareto.find_recorded", lambda *_: only_per())
+    store.write([replicate("a", 1)], revision=1)
+    with pytest.raises(InputError, match=r"has one objective, per; name a second one by --x METRIC"):
+        printed(pareto, **names)
+
+
+def only_per():
+    sweep = find_sweep("asr.demo")
+    return replace(sweep, objectives=sweep.objectives[:1])

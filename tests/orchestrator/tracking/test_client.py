@@ -132,3 +132,13 @@ def test_a_password_is_not_told(workplace):
     with pytest.raises(InputError) as raised:
         Tracking(Settings(workplace / "runs", uri))
     assert "sesame" not in str(raised.value)
+
+
+def test_a_store_that_lets_one_only_read_says_so_in_a_sentence(tracking, workplace, monkeypatch):
+    def refused(*_, **__):
+        raise MlflowException("Permission denied")
+
+    (workplace / "report.html").write_text("report")
+    monkeypatch.setattr(tracking._client, "log_artifact", refused)
+    with pytest.raises(InputError, match="Permission denied"):
+        tracking.store_report("sweep", [workplace / "report.html"])
