@@ -1,6 +1,7 @@
 """RESULTS.md is what the bundles in evidence/ give."""
 
 import math
+import re
 import shutil
 import sys
 import zipfile
@@ -17,6 +18,7 @@ from orchestrator.report.save import save
 from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import replicate
+from tests.orchestrator.report.searched import write_search
 from tests.orchestrator.report.studies import question, small_study
 from trainables.errors import InputError
 
@@ -50,6 +52,15 @@ def test_the_page_holds_each_study_with_its_answers_and_the_notes(evidence, work
     places = [page.index(text) for text in texts]
     assert places == sorted(places)
     assert (evidence / "one.png").read_bytes().startswith(b"\x89PNG")
+    assert make(monkeypatch, "--check") == 0
+
+
+def test_the_entry_of_a_search_has_the_importance_of_its_parameters(evidence, workplace, monkeypatch):
+    write_search(evidence / "one.zip")
+    make(monkeypatch)
+    page = (workplace / "RESULTS.md").read_text()
+    assert "**asr.demo: importance of the parameters**" in page and "over 20 trials each parameter explains" in page
+    assert re.search(r"\| x +\| 0\.[89]\d +\| ", page)
     assert make(monkeypatch, "--check") == 0
 
 

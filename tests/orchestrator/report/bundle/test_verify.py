@@ -4,23 +4,19 @@ import csv
 import hashlib
 import io
 import json
-import random
 import stat
 import struct
 import zipfile
 
 import pytest
-from optuna.distributions import FloatDistribution, distribution_to_json
 
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
 from orchestrator.report.bundle import read
-from orchestrator.report.bundle.verify import importance_tables, verify
+from orchestrator.report.bundle.verify import verify
 from orchestrator.report.bundle.write import write_bundle
-from orchestrator.results.study import Study
-from orchestrator.results.trials import Trial, Trials
 from search_spaces.claim import NumberClaim, Place, Published, Setting, Source, StatementClaim
-from tests.orchestrator.recorded import replicate
+from tests.orchestrator.report.searched import write_search
 from tests.orchestrator.report.studies import PROVENANCE, question, small_study
 from trainables.errors import InputError
 
@@ -396,34 +392,9 @@ def test_claims_of_impossible_numbers_are_refused(tmp_path, field, value):
         verify(changed(with_claims(tmp_path, (NUMBER,)), change))
 
 
-SPACE = {path: distribution_to_json(FloatDistribution(0.0, 1.0)) for path in ("x", "y")}
-
-
 @pytest.fixture
 def searched(tmp_path):
-    """The bundle of a search of 20 conditions with two seeds: the error is x, the cost y, but for the seed."""
-    numbers = random.Random(0)
-    drawn = {f"{i:04d}": {"x": numbers.random(), "y": numbers.random()} for i in range(20)}
-    made = [
-        replicate(name, seed, metrics={"per": one["x"] + seed, "macs_per_frame": one["y"] + seed})
-        for name, one in drawn.items()
-        for seed in (1, 2)
-    ]
-    found = Trials(
-        "asr.demo",
-        ("per", "macs_per_frame"),
-        SPACE,
-        # told after both seeds; of the first condition after one, before another seed was asked for
-        tuple(
-            Trial(name, one, tuple(value + (1.0 if name == "0000" else 1.5) for value in one.values()))
-            for name, one in drawn.items()
-        ),
-    )
-    answers = answer(Study("asr.demo", tuple(made)), question(reference="", configs={}))
-    file = tmp_path / "search.zip"
-    all_tables = (*tables(answers), *importance_tables(found))
-    write_bundle(file, answers, all_tables, PROVENANCE, "<html></html>", found)
-    return file
+    return write_search(tmp_path / "search.zip")
 
 
 def with_search(file, change):
