@@ -259,7 +259,7 @@ def test_a_metric_whose_name_no_store_takes_fails_its_replicate_in_words(workpla
         JournalTrial, "report", lambda self, metrics, **rest: report(self, metrics | {"loss (nats)": 1.0}, **rest)
     )
     (failed,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates
-    assert "A metric's name may have letters, digits, spaces" in failed.error
+    assert "A metric's name must have 1 to 150 letters, digits, spaces" in failed.error
     assert "'loss (nats)'" in failed.error
 
 
