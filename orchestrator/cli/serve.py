@@ -99,7 +99,9 @@ def _check_packages() -> None:
 
     for module, package in PACKAGES.items():
         if find_spec(module) is None:
-            raise InputError(f"`ponderay serve` needs {package}; `pip install 'ponderay[cluster]'` brings it.")
+            raise InputError(
+                f"`ponderay serve` needs {package}; `pip install -e '.[cluster]'` in the checkout brings it."
+            )
 
 
 def _database(name: str) -> str:
@@ -119,7 +121,7 @@ def _artifacts(given: str | None, folder: Path) -> str:
     from importlib.util import find_spec
 
     if find_spec("boto3") is None:
-        raise InputError("Artifacts in a bucket need boto3; `pip install 'ponderay[cluster]'` brings it.")
+        raise InputError("Artifacts in a bucket need boto3; `pip install -e '.[cluster]'` in the checkout brings it.")
     return given
 
 

@@ -226,7 +226,7 @@ def _open(url: str) -> tuple[Any, str]:
 
         files, root = fsspec.url_to_fs(url, use_listings_cache=False, **OPTIONS.get(protocol, {}))
     except ImportError as error:
-        brought = '`pip install "ponderay[cluster]"` brings s3fs.' if protocol in ("s3", "s3a") else ""
+        brought = "`pip install -e '.[cluster]'` in the checkout brings s3fs." if protocol in ("s3", "s3a") else ""
         raise InputError(f"{url} needs a library: {error}. {brought}".rstrip()) from None
     except ValueError as error:
         raise InputError(f"PONDERAY_STORAGE must be a URL like s3://BUCKET/FOLDER, but got {url}: {error}.") from None

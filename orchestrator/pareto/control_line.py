@@ -48,8 +48,8 @@ def beside_line(
     """Each point against the line through `controls`: is it better than they are at its own cost?
 
     Within a seed the controls are ordered by cost, and the error between two of them is interpolated. So noise that a
-    seed gives to all of them does not count. Nothing is said beyond the cheapest and the dearest control: those seeds
-    are left out. All points and controls need the same seeds.
+    seed gives to all of them does not count. Nothing is said beyond the cheapest and the most costly control: those
+    seeds are left out. All points and controls need the same seeds.
 
     Args:
         points: with values of an error and of a cost, which is minimized.

@@ -41,9 +41,8 @@ def control_line_sentence(found: BesideLine, objectives: Sequence[Objective]) ->
     """How a point stands beside its controls at its cost."""
     error, cost = objectives[0].metric, objectives[1].metric
     if not found.num_seeds:
-        return (
-            f"{found.name}: in no seed does its {cost} lie between those of the controls; name cheaper or dearer ones."
-        )
+        remedy = "name cheaper or more costly ones"
+        return f"{found.name}: in no seed does its {cost} lie between those of the controls; {remedy}."
     digits = decimals([with_interval(found.difference, found.interval)])
     interval = f", 95 % interval {between(found.interval, digits)}" if found.num_seeds > 1 else ""
     return (

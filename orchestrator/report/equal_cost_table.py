@@ -13,7 +13,7 @@ _COLUMNS = (
     "a", "b", "cost_metric", "a_cost", "b_cost", "share_more", "error_metric", "error", "line", "better", "num_others",
 )  # fmt: skip
 _NOTE = (
-    "Of conditions that do not cost the same the dearer one may have less error because of its cost alone. Front "
+    "Of conditions that do not cost the same the more costly one may have less error because of its cost alone. Front "
     "there: what the interpolated front of the others has at this cost, nothing where none of them costs as little. "
     "P(better): that the condition is better than that front, over seeds; nothing where it costs less than all others "
     "in more than half of the draws. Pairs whose costs differ by over 2 %."

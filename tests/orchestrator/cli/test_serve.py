@@ -66,7 +66,7 @@ def test_a_port_that_is_taken_and_a_missing_package_are_refused(tmp_path, monkey
     assert f"Port {port} of 127.0.0.1 is in use" in capsys.readouterr().err
     monkeypatch.setattr(serve_command, "PACKAGES", {"no_such_module": "mlflow[auth]"})
     assert call(monkeypatch, "--folder", str(tmp_path / "f")) == 2
-    assert "pip install 'ponderay[cluster]'" in capsys.readouterr().err
+    assert "pip install -e '.[cluster]'" in capsys.readouterr().err
 
 
 def test_to_stop_what_does_not_run_is_done_at_once(tmp_path, monkeypatch, capsys):

@@ -189,7 +189,7 @@ def test_whether_it_can_be_written_is_found_out_at_once(any_folder, folder, monk
 def test_a_library_that_is_missing_is_named_with_its_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
-    with pytest.raises(InputError, match=r'pip install "ponderay\[cluster\]"'):
+    with pytest.raises(InputError, match=r"`pip install -e '\.\[cluster\]'` in the checkout"):
         SharedFolder("s3://bucket/folder").read("a")
 
 
