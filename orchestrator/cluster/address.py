@@ -105,7 +105,7 @@ def _silence(address: str, answer_s: float) -> str:
     return "what listens there does not answer as Ray" + f" within {answer_s:g} s" * is_late
 
 
-def address_fault(address: str, answer_s: float = ANSWER_S, health_s: float = HEALTH_S) -> str:
+def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
     """Why no cluster of this version of Ray answers at HOST:PORT; empty where one does.
 
     `ray.init` would try for more than a minute, deaf to signals, and then end the process: so another process asks.
@@ -116,10 +116,10 @@ def address_fault(address: str, answer_s: float = ANSWER_S, health_s: float = HE
     as_here = os.environ | {ray_token.MODE: ray_token.mode()}
     try:
         done = subprocess.run(  # noqa: S603
-            command, env=as_here, capture_output=True, text=True, timeout=health_s, check=False
+            command, env=as_here, capture_output=True, text=True, timeout=HEALTH_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return f"what listens there does not answer as Ray within {health_s:g} s"
+        return f"what listens there does not answer as Ray within {HEALTH_S:g} s"
     lines = done.stderr.strip().splitlines() or ["it is not healthy"]
     return lines[-1][:200] if done.returncode else ""
 

@@ -39,10 +39,10 @@ def is_gone(pid: int, started: str) -> bool:
     return False
 
 
-def with_variable(name: str, value: str, processes: Path = Path("/proc")) -> dict[int, str]:
+def with_variable(name: str, value: str) -> dict[int, str]:
     """When each of this user's processes that were started with the environment variable `name=value` began."""
     wanted, found = f"{name}={value}".encode(), {}
-    for folder in processes.glob("[0-9]*"):
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
             variables = (folder / "environ").read_bytes().split(b"\0")
         except OSError:
@@ -52,10 +52,10 @@ def with_variable(name: str, value: str, processes: Path = Path("/proc")) -> dic
     return found
 
 
-def children(of: int, processes: Path = Path("/proc")) -> dict[int, str]:
+def children(of: int) -> dict[int, str]:
     """When each process that was started by the process `of`, which still lives, began."""
     found = {}
-    for folder in processes.glob("[0-9]*"):
+    for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             fields = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             if int(fields[1]) == of:
