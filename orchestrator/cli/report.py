@@ -59,8 +59,8 @@ def report(
 
     The page opens from disk without a network. Page and tables are stored in MLflow too. json is one object: sweep,
     summary and warnings (sentences), conditions, comparisons, equal_cost and claims (records as in the CSV files; null
-    for no number), importance (of a search: trials, parameters, notes; else null), files, bundle (path and sha256, or
-    null). csv has the columns table, row, column, value.
+    for no number), importance (of a search: trials, parameters, ranges, notes; else null), files, bundle (path and
+    sha256, or null). csv has the columns table, row, column, value.
     """
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings

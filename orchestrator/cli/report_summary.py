@@ -75,7 +75,9 @@ def _importance(found: Importance | None) -> dict[str, Any] | None:
         return None
     rows = zip(found.parameters, found.shares, strict=True)
     shares = {path: dict(zip(found.objectives, row, strict=True)) for path, row in rows}
-    return {"trials": found.num_trials, "parameters": shares, "notes": found.notes}
+    both = zip(found.parameters, found.ranges, strict=True)
+    ranges = {path: dict(zip(found.objectives, row, strict=True)) for path, row in both}
+    return {"trials": found.num_trials, "parameters": shares, "ranges": ranges, "notes": found.notes}
 
 
 def _cells(report: Report) -> list[dict[str, Any]]:

@@ -25,6 +25,10 @@ LEAST_TRIALS: Final = 20
 MOST_TRIALS: Final = 500
 """The time grows with the square; 500 take seconds."""
 
+MOST_LEFT_OUT: Final = 60
+"""Of more trials one matters less, and ranges, a forest for each group, take longer than one waits."""
+
+NUM_GROUPS: Final = 20
 NUM_TREES: Final = 64
 SEED: Final = 0
 
@@ -46,8 +50,27 @@ def importance(found: Trials) -> Importance:
     columns = [_shares(used, spaces, i) for i in range(len(found.objectives))]
     constant = [name for name, column in zip(found.objectives, columns, strict=True) if not column]
     notes += [f"{name} does not vary, so nothing matters for it." for name in constant]
-    shares = tuple(tuple(column.get(path) for column in columns) for path in spaces)
-    return Importance(found.sweep, found.objectives, tuple(spaces), shares, len(used), tuple(notes))
+    num_groups = NUM_GROUPS if len(used) <= MOST_LEFT_OUT else 0
+    ranges = [_ranges(used, spaces, i, num_groups if column else 0) for i, column in enumerate(columns)]
+    return Importance(
+        found.sweep,
+        found.objectives,
+        tuple(spaces),
+        tuple(tuple(column.get(path) for column in columns) for path in spaces),
+        tuple(tuple(column.get(path) for column in ranges) for path in spaces),
+        len(used),
+        num_groups,
+        tuple(notes),
+    )
+
+
+def _ranges(
+    trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], objective: int, num_groups: int
+) -> dict[str, tuple[float, float]]:
+    """Each parameter's lowest and highest share without one group: of few trials one alone may decide."""
+    groups = ([one for i, one in enumerate(trials) if i % num_groups != group] for group in range(num_groups))
+    found = [shares for group in groups if (shares := _shares(group, spaces, objective))]
+    return {path: (min(one[path] for one in found), max(one[path] for one in found)) for path in spaces if found}
 
 
 def _shares(trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], objective: int) -> dict[str, float]:
@@ -56,6 +79,7 @@ def _shares(trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], obj
     if min(values) == max(values):
         return {}
     even = {path: _even(space) for path, space in spaces.items()}
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study()
     for trial, value in zip(trials, values, strict=True):
         params = {path: _even_value(space, trial.drawn[path]) for path, space in spaces.items()}

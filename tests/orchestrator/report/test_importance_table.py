@@ -8,16 +8,28 @@ from tests.orchestrator.report.made_answers import answers_of, provenance_of
 from tests.orchestrator.report.test_page import STUDY
 
 FOUND = Importance(
-    "s", ("error", "cost"), ("depth", "lr"), ((0.001, None), (0.999, None)), 40, ("cost does not vary.",)
+    "s",
+    ("error", "cost"),
+    ("depth", "lr"),
+    ((0.001, None), (0.999, None)),
+    (((0.0, 0.25), None), ((0.75, 1.0), None)),
+    40,
+    20,
+    ("cost does not vary.",),
 )
 
 
 def test_the_most_important_comes_first_and_no_share_is_empty():
     table = importance_table(FOUND)
-    assert to_csv(table) == "parameter,error,cost\nlr,0.999,\ndepth,0.001,\n"
-    assert [column.texts for column in table.printed] == [("lr", "depth"), (">0.99", "<0.01"), ("", "")]
+    assert to_csv(table) == (
+        "parameter,error,error_low,error_high,cost,cost_low,cost_high\nlr,0.999,0.75,1.0,,,\ndepth,0.001,0.0,0.25,,,\n"
+    )
+    texts = [("lr", "depth"), (">0.99", "<0.01"), ("0.75 to 1.00", "0.00 to 0.25"), ("", ""), ("", "")]
+    assert [column.texts for column in table.printed] == texts
+    assert "when each 20th part of the trials is left out" in table.notes[0]
     assert importance_sentences(FOUND) == (
-        "Importance for error: lr >0.99, depth <0.01 (40 trials).",
+        "Importance for error: lr >0.99 (0.75 to 1.00), depth <0.01 (0.00 to 0.25) (40 trials).",
+        "In brackets: the lowest and the highest share when each 20th part of the trials is left out.",
         "cost does not vary.",
     )
 

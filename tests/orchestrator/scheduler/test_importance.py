@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator import notebook
 from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler import importance as scheduler_importance
 from orchestrator.scheduler.importance import importance
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.search_store import read_trials
@@ -23,6 +24,12 @@ METRICS = ("error", "cost")
 
 def search(objectives, num_trials, name="tiny.search", number=0, space=SPACE):
     make_search(objectives, num_trials, space, name, number)
+
+
+@pytest.fixture(autouse=True)
+def two_groups(monkeypatch):
+    """Twenty forests for each search take seconds."""
+    monkeypatch.setattr(scheduler_importance, "NUM_GROUPS", 2)
 
 
 def shares(space=SPACE):
@@ -72,6 +79,18 @@ def test_an_exponential_range_counts_as_it_is_drawn(workplace):
     assert by_path["sleep_s"][0] > 0.95 and by_path["sleep_s"][1] == pytest.approx(0.5, abs=0.1)
 
 
+def test_a_share_that_hangs_on_one_trial_has_a_wide_range(workplace, monkeypatch):
+    """The error follows x, but where the logarithm of s is largest it is a hundred: without that trial x has all."""
+    monkeypatch.setattr(scheduler_importance, "NUM_GROUPS", 20)
+    search(lambda v: (v["x"] + 100.0 * (v["sleep_s"] > 90.0), v["x"]), 20)
+    assert sum(trial.values[0] > 50 for trial in told().trials) == 1
+    by_path, found = shares()
+    at = found.parameters.index("x")
+    low, high = found.ranges[at][0]
+    assert by_path["x"][0] < 0.5 and low <= by_path["x"][0] < 0.9 < high and found.num_groups == 20
+    assert found.ranges[at][1][0] > 0.9, "of the other objective it has all, whatever is left out"
+
+
 def test_what_cannot_be_said_is_said_instead(workplace):
     by_path, found = shares()
     assert by_path == {} and found.notes == (
@@ -103,9 +122,11 @@ def test_searches_of_other_names_or_data_are_not_mixed_in(workplace):
 
 def test_of_very_many_trials_some_are_used(workplace, monkeypatch):
     monkeypatch.setattr("orchestrator.scheduler.importance.MOST_TRIALS", 25)
+    monkeypatch.setattr("orchestrator.scheduler.importance.MOST_LEFT_OUT", 24)
     search(lambda v: (v["x"], v["x"]), 40)
     by_path, found = shares()
     assert by_path["x"][0] > 0.9 and (found.num_trials, found.notes) == (25, ("25 of 40 trials were used.",))
+    assert found.num_groups == 0 and set(found.ranges) == {(None, None)}
 
 
 def test_a_database_that_is_none_or_away_is_named(workplace):

@@ -393,7 +393,8 @@ def test_claims_of_impossible_numbers_are_refused(tmp_path, field, value):
 
 
 @pytest.fixture
-def searched(tmp_path):
+def searched(tmp_path, monkeypatch):
+    monkeypatch.setattr("orchestrator.scheduler.importance.NUM_GROUPS", 2)
     return write_search(tmp_path / "search.zip")
 
 
