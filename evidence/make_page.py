@@ -19,7 +19,7 @@ from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers, answer
 from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import parse, read_question, read_search, read_study
-from orchestrator.report.bundle.verify import importance_tables, verify
+from orchestrator.report.bundle.verify import search_tables, verify
 from orchestrator.report.bundle.write import SEARCH
 from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table
@@ -93,7 +93,7 @@ def study(name: str) -> str:
 def entry(name: str, members: Mapping[str, bytes], found: Answers) -> str:
     """What a bundle says: how it was made, its front, comparisons and verdicts."""
     shown = [condition_table(found), _narrow(comparison_table(found), COMPARED), equal_cost_table(found)]
-    shown += importance_tables(read_search(members[SEARCH])) if SEARCH in members else ()
+    shown += search_tables(read_search(members[SEARCH])) if SEARCH in members else ()
     parts = [_made(name, members, found), f'<img src="evidence/{name}.png" width="640" alt="The front of {name}">\n']
     parts += [_short(to_markdown(table)) for table in shown if table.rows]
     return "\n".join([*parts, *_verdicts(found)]).rstrip()

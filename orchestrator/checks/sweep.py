@@ -236,12 +236,13 @@ def check_seeds(sweep: Sweep) -> Check:
     """
     from orchestrator.statistics.significance import least_paired_p, seeds_for_level
 
-    n, m = len(sweep.seeds), _num_compared(sweep) * len(sweep.objectives)
-    if sweep.reference is None or m < 1:
+    n = len(sweep.seeds)
+    if sweep.reference is None or len(sweep.conditions) < 2:
         return Check("seeds", "ok", f"{n}; no condition is compared with a reference")
     if size_of(sweep.name) == "smoke":
         return Check("seeds", "ok", f"{n}; a smoke sweep promises no test")
     if sweep.test == "paired_permutation":
+        m = _num_compared(sweep) * len(sweep.objectives)
         enough, least_p = seeds_for_level(LEVEL, num_comparisons=m), least_paired_p(n)
         found = f"{n} pairs, {m} comparisons: the exact paired test reaches p = {min(1.0, m * least_p):.2g} at best"
         if m * least_p > LEVEL:

@@ -67,7 +67,7 @@ def report(
     from orchestrator.report.answer_tables import tables
     from orchestrator.report.bundle.join import read_part
     from orchestrator.report.bundle.write import write_bundle, write_files
-    from orchestrator.report.importance_table import importance_table
+    from orchestrator.report.importance_table import importance_tables
     from orchestrator.tracking.sweep_run import store_report
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
@@ -79,8 +79,7 @@ def report(
     importance = _importance(trials) if trials else None
     page, provenance = _page(answers, importance, settings, parts)
     with spinner("Writing page and tables"), _writing(folder):
-        more = (importance_table(importance),) if importance and importance.parameters else ()
-        found = (*tables(answers), *more)
+        found = (*tables(answers), *importance_tables(importance))
         files = write_files(folder, sweep.name, page, found)
     if bundle:
         with spinner(f"Writing {bundle}"), _writing(bundle):

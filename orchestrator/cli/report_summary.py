@@ -73,10 +73,10 @@ def _content(report: Report) -> dict[str, Any]:
 def _importance(found: Importance | None) -> dict[str, Any] | None:
     if found is None:
         return None
-    rows = zip(found.parameters, found.shares, strict=True)
-    shares = {path: dict(zip(found.objectives, row, strict=True)) for path, row in rows}
-    both = zip(found.parameters, found.ranges, strict=True)
-    ranges = {path: dict(zip(found.objectives, row, strict=True)) for path, row in both}
+    shares, ranges = (
+        {path: dict(zip(found.objectives, row, strict=True)) for path, row in zip(found.parameters, rows, strict=True)}
+        for rows in (found.shares, found.ranges)
+    )
     return {"trials": found.num_trials, "parameters": shares, "ranges": ranges, "notes": found.notes}
 
 

@@ -181,11 +181,11 @@ def _fault(record: dict[str, Any]) -> str:
     for name, type_ in (NEEDED.get(kind, {}) | {"time_ms": int}).items():
         if not _is(record.get(name), type_):
             return f"has no right `{name}`"
+    if kind not in NEEDED:
+        return ""
     for name, type_ in OPTIONAL.items():
         if name in record and not _is(record[name], type_):
             return f"has no right `{name}`"
-    if kind not in NEEDED:
-        return ""
     if kind == "state" and record["state"] not in STATES:
         return "has no right `state`"
     numbers = record.get("metrics", record.get("values", {}))

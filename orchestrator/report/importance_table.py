@@ -10,14 +10,16 @@ from orchestrator.results.importance import Importance
 WITHOUT: Final = "some left out"
 """Heads the column of ranges of the column before it."""
 
+Row = tuple[str, tuple[float | None, ...], tuple[tuple[float, float] | None, ...]]
+"""A parameter with its share, and the lowest and highest, of each objective."""
+
 
 def importance_table(found: Importance) -> Table:
     """A row a parameter, the most important for the first objective first; without a row the notes say why.
 
     Raw columns: parameter, then for each objective a share, and its lowest and highest (METRIC_low, METRIC_high).
     """
-    whole = zip(found.parameters, found.shares, found.ranges, strict=True)
-    rows = sorted(whole, key=lambda row: -(row[1][0] or 0.0))
+    rows = _rows(found)
     columns = [Column("parameter", tuple(path for path, *_ in rows), "parameter", False)]
     for i, metric in enumerate(found.objectives):
         columns.append(Column(metric, tuple(_share(shares[i]) for _, shares, _ in rows), metric))
@@ -42,6 +44,15 @@ def importance_table(found: Importance) -> Table:
     )
 
 
+def importance_tables(found: Importance | None) -> tuple[Table, ...]:
+    """The table, or none where it would have no row, or the sweep is no search."""
+    return (importance_table(found),) if found and found.parameters else ()
+
+
+def _rows(found: Importance) -> list[Row]:
+    return sorted(zip(found.parameters, found.shares, found.ranges, strict=True), key=lambda row: -(row[1][0] or 0.0))
+
+
 def _left_out(found: Importance) -> str:
     return "one trial" if found.num_trials <= found.num_groups else f"each {found.num_groups}th part of the trials"
 
@@ -56,12 +67,11 @@ def _range(both: tuple[float, float] | None) -> str:
 
 def importance_sentences(found: Importance) -> tuple[str, ...]:
     """One for each objective, and the notes."""
-    rows = sorted(zip(found.parameters, found.shares, found.ranges, strict=True), key=lambda row: -(row[1][0] or 0.0))
     sentences = []
     for i, metric in enumerate(found.objectives):
         parts = [
             f"{path} {_share(shares[i])}" + (f" ({_range(ranges[i])})" if ranges[i] else "")
-            for path, shares, ranges in rows
+            for path, shares, ranges in _rows(found)
             if shares[i] is not None
         ]
         if parts:

@@ -220,7 +220,7 @@ class SearchedConditions:
 
     def _condition(self, trial: FrozenTrial) -> Condition:
         values = drawn_values(trial, self._search.space)
-        name = condition_of(trial, self._search.space, self._identity)
+        name = condition_of(trial.number, values, self._identity)
         self._seen.add(trial.number)
         self._numbers[name] = trial.number
         is_whole = self._search.pruned and trial.state == TrialState.COMPLETE  # so it was before pruning was asked for
@@ -282,11 +282,13 @@ def _next_point(search: Search, trials: Sequence[FrozenTrial]) -> dict[str, Any]
 
     Optuna's own grid would leave out the point of a driver that was killed while it drew.
     """
-    drawn = [trial.params for trial in trials]
-    rows = list(itertools.product(*(listed(distribution) for distribution in search.space.values())))
-    random.Random(search.seed).shuffle(rows)
-    points = (dict(zip(search.space, row, strict=True)) for row in rows)
-    return next(point for point in points if point not in drawn)
+    rows = itertools.product(*(listed(distribution) for distribution in search.space.values()))
+    points = [dict(zip(search.space, row, strict=True)) for row in rows]
+    random.Random(search.seed).shuffle(points)
+    for trial in trials:
+        if trial.params in points:
+            points.remove(trial.params)
+    return points[0]
 
 
 def _quietly(sampler: type[optuna.samplers.BaseSampler], **options: Any) -> optuna.samplers.BaseSampler:

@@ -79,28 +79,24 @@ def read_trials(sweep: Sweep, settings: Settings) -> Trials:
     if not found:
         return replace(nothing, notes=(f"Optuna's database {redacted_uri(store)} holds no search of {sweep.name}.",))
     most = max(found, key=lambda one: len(one.trials))
-    is_one = len(found) == 1
-    return (
-        most
-        if is_one
-        else replace(most, notes=(f"{len(found)} searches have this name; this is the one of most trials.",))
-    )
+    several = f"{len(found)} searches have this name; this is the one of most trials."
+    return replace(most, notes=(several,) if len(found) > 1 else ())
 
 
 def _told(study: optuna.Study, space: Mapping[str, Distribution], nothing: Trials) -> Trials:
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     finite = [trial for trial in complete if all(map(math.isfinite, trial.values))]
     identity = study.study_name.rpartition("-")[2]
-    trials = tuple(Trial(condition_of(one, space, identity), one.params, tuple(one.values)) for one in finite)
+    names = (condition_of(one.number, drawn_values(one, space), identity) for one in finite)
+    trials = tuple(Trial(name, one.params, tuple(one.values)) for name, one in zip(names, finite, strict=True))
     ranges = finite[0].distributions if finite else {}
     distributions = {path: distribution_to_json(one) for path, one in ranges.items()}
     return replace(nothing, distributions=distributions, trials=trials)
 
 
-def condition_of(trial: FrozenTrial, space: Mapping[str, Distribution], identity: str) -> str:
-    """The name of the condition that `trial` of the search with this identity has drawn."""
-    values = drawn_values(trial, space)
-    return condition_name_of(f"{trial.number:04d} {condition_name(values, num_digits=3)} {identity[:4]}")
+def condition_of(number: int, values: Mapping[str, Any], identity: str) -> str:
+    """The name of the condition with the values that the trial of this number, of the search `identity`, has drawn."""
+    return condition_name_of(f"{number:04d} {condition_name(values, num_digits=3)} {identity[:4]}")
 
 
 def drawn_values(trial: FrozenTrial, space: Mapping[str, Distribution]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ from orchestrator.report.answers import answer
 from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import read_question, read_search, read_study
 from orchestrator.report.bundle.write import SEARCH, Manifest, member_of, table_member, versions
-from orchestrator.report.importance_table import importance_table
+from orchestrator.report.importance_table import importance_tables
 from orchestrator.report.table import Table, to_csv
 from orchestrator.results.points import points_of
 from orchestrator.results.question import Question
@@ -91,7 +91,7 @@ def verify(file: Path) -> Verification:
     search = read_search(members[SEARCH]) if SEARCH in members else None
     if search:
         check_search(file, search, question)
-    found_tables = (*tables(answer(study, question)), *(importance_tables(search) if search else ()))
+    found_tables = (*tables(answer(study, question)), *(search_tables(search) if search else ()))
     made = {table_member(table.name): table for table in found_tables}
     written = {name: content for name, content in members.items() if name.startswith("tables/")}
     for name in (table_member(f"{question.sweep}.{kind}") for kind, since in SINCE.items() if manifest.format < since):
@@ -114,7 +114,7 @@ def verify(file: Path) -> Verification:
     )
 
 
-def importance_tables(search: Trials) -> tuple[Table, ...]:
+def search_tables(search: Trials) -> tuple[Table, ...]:
     """The table of importance, or none where there are too few trials.
 
     Raises:
@@ -123,10 +123,9 @@ def importance_tables(search: Trials) -> tuple[Table, ...]:
     from orchestrator.scheduler.importance import importance
 
     try:
-        found = importance(search)
+        return importance_tables(importance(search))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{SEARCH} must hold what Optuna drew, but it cannot be read: {error}.") from None
-    return (importance_table(found),) if found.parameters else ()
 
 
 def _told_otherwise(search: Trials, study: Study, question: Question) -> Iterator[Difference]:
@@ -170,8 +169,7 @@ def check_names(file: Path, manifest: Manifest, study: Study, question: Question
         question.reference,
         *(objective.metric for objective in question.objectives),
     )
-    if strange := [name for name in names if not name.isprintable()]:
-        raise InputError(f"{file} must have names that can be printed, but has {strange[0]!r}.")
+    _check_printable(file, names)
 
 
 def check_search(file: Path, search: Trials, question: Question) -> None:
@@ -185,7 +183,10 @@ def check_search(file: Path, search: Trials, question: Question) -> None:
         raise InputError(f"{file} must be about one sweep, but names {question.sweep!r} and {search.sweep!r}.")
     if search.objectives != metrics:
         raise InputError(f"{SEARCH} must have the question's objectives {metrics}, but has {search.objectives}.")
-    names = (*search.distributions, *search.notes, *(trial.condition for trial in search.trials))
+    _check_printable(file, (*search.distributions, *search.notes, *(trial.condition for trial in search.trials)))
+
+
+def _check_printable(file: Path, names: Iterable[str]) -> None:
     if strange := [name for name in names if not name.isprintable()]:
         raise InputError(f"{file} must have names that can be printed, but has {strange[0]!r}.")
 

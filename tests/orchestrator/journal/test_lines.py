@@ -65,6 +65,7 @@ WRITTEN = {
     "an evaluation's": {"kind": "evaluation", "step": 6.0, "metrics": {"loss@plain": 1.0}},
     "no finite metric": {"kind": "metrics", "step": 6, "metrics": {"a": float("nan"), "b": float("-inf")}},
     "a kind of another version": {"kind": "something", "step": "text"},
+    "fields of another version": {"kind": "something", "step": 1, "error": {}, "size_bytes": "large"},
     "a large step": {"kind": "metrics", "step": 10**12, "metrics": {}},
 }
 

@@ -7,7 +7,7 @@ from optuna.distributions import FloatDistribution, distribution_to_json
 
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
-from orchestrator.report.bundle.verify import importance_tables
+from orchestrator.report.bundle.verify import search_tables
 from orchestrator.report.bundle.write import write_bundle
 from orchestrator.results.study import Study
 from orchestrator.results.trials import Trial, Trials
@@ -35,5 +35,5 @@ def write_search(file: Path) -> Path:
     )
     search = Trials("asr.demo", ("per", "macs_per_frame"), SPACE, trials)
     answers = answer(Study("asr.demo", tuple(made)), question(reference="", configs={}))
-    write_bundle(file, answers, (*tables(answers), *importance_tables(search)), PROVENANCE, "<html></html>", search)
+    write_bundle(file, answers, (*tables(answers), *search_tables(search)), PROVENANCE, "<html></html>", search)
     return file
