@@ -42,6 +42,13 @@ def fits(resources: ResolvedResources, live: Sequence[ResolvedResources], capaci
     return num_cpus <= capacity.num_cpus + queue and num_gpus <= capacity.num_gpus
 
 
+def leaves_room(resources: ResolvedResources, running: Sequence[ResolvedResources], capacity: Capacity) -> bool:
+    """Whether work that takes `resources` has a place beside what runs; what queues for its turn has none."""
+    num_cpus = sum(one.num_cpus for one in running) + resources.min_cpus
+    num_gpus = sum(one.num_gpus for one in running) + resources.min_gpus
+    return num_cpus <= capacity.num_cpus and num_gpus <= capacity.num_gpus
+
+
 def check_capacity(task: Task, capacity: Capacity) -> None:
     """Raises RefusedError where there is, and will be, too little for `task`, in all or on every node."""
     resources, capacity = task.work.resources, capacity.most or capacity

@@ -93,7 +93,7 @@ class ProgressView:
             self._states, self._num_to_come = dict(states), num_to_come
 
     def begin(self, key: str, label: str, num_steps: int, step: int) -> None:
-        """A run starts, or goes on after `step`; up to 0 means from the start."""
+        """A run is handed out: from the start, or to go on after `step`, above 0. It may wait for a place."""
         with self._guarded():
             now_s, begun_step, label = self._clock(), max(step, 0), panel.one_line(label)
             lost = self._lost.pop(key, None)
@@ -102,10 +102,6 @@ class ProgressView:
             self._ended.discard(key)
             self._first_run_s = now_s if self._first_run_s is None else self._first_run_s
             self._line_s[key] = self._changed_s = now_s
-            self._event(
-                f"{label}: "
-                + (f"continues after step {step}{f' of {num_steps}' if num_steps else ''}" if step > 0 else "started")
-            )
 
     def record(self, key: str, record: Record) -> None:
         """A run reported."""
@@ -115,6 +111,8 @@ class ProgressView:
             run, now_s = self._runs[key], self._clock()
             at_s = now_s - _age_s(record)
             took_s = at_s - (at_s if run.result_s is None else run.result_s)
+            if not run.has_started:
+                self._event(f"{run.label}: {run.beginning_text()}")
             run.report(record, at_s)
             if record["kind"] == "evaluation" and took_s >= SUMMARY_S:  # or nothing would be said for so long
                 name = record["id"].rpartition(".")[0]

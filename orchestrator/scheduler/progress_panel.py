@@ -39,7 +39,7 @@ class LiveRun:
         first: time and step of the first report since; start-up lies before it.
         last: time and step of the last report since.
         metrics: the last value of each validation metric.
-        has_started: whether its worker was heard of; before, it starts or waits for a place.
+        has_started: whether its worker was heard of; before, it is pending: it starts or waits for a place.
         result_s: time of its last report or evaluation; None before.
     """
 
@@ -72,6 +72,11 @@ class LiveRun:
         metrics = record.get("metrics", {})
         of_validation = {name: value for name, value in metrics.items() if "valid" in name}
         self.metrics |= of_validation or metrics
+
+    def beginning_text(self) -> str:
+        """Whether it begins, or where it goes on."""
+        of = f" of {self.num_steps}" if self.num_steps else ""
+        return f"continues after step {self.begun_step}{of}" if self.begun_step else "started"
 
     def step_text(self) -> str:
         """The last step, of how many where that is known."""
@@ -238,10 +243,10 @@ def cut(text: str, num_cells: int) -> str:
 def summary_text(total: Count, runs: Collection[LiveRun], eta_s: float | None, num_to_come: float = 0.0) -> str:
     """How much of the sweep is done, in one line; with about how many replicates a search has still to draw."""
     num_live = sum(run.has_started for run in runs)
-    starting = f"  {len(runs) - num_live:,} starting" if len(runs) > num_live else ""
+    pending = f"  {len(runs) - num_live:,} pending" if len(runs) > num_live else ""
     done = f"{total.done:,}/{total.total:,} done  {total.failed:,} failed"
     to_come = f"  about {math.ceil(num_to_come):,} to come" if num_to_come else ""
-    return f"{done}  {num_live:,} live{starting}{to_come}  ETA {duration_text(eta_s)}"
+    return f"{done}  {num_live:,} live{pending}{to_come}  ETA {duration_text(eta_s)}"
 
 
 def draw(snapshot: Snapshot, width: int, height: int, encoding: str = "utf-8") -> Group:

@@ -13,7 +13,7 @@ from orchestrator.journal.folder import Record
 from orchestrator.journal.summary import summarise
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.admission import Admission, is_settled
-from orchestrator.scheduler.capacity import Capacity, fits
+from orchestrator.scheduler.capacity import Capacity, fits, leaves_room
 from orchestrator.scheduler.intake import Intake
 from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.retry import TaskRuns, unwritten
@@ -70,6 +70,11 @@ class StartQueue:
             elif self._is_ready(task):
                 return task
         return None
+
+    def is_early(self, task: Task) -> bool:
+        """Whether a live task waits for its turn: others of this sweep take all places."""
+        running = [one.work.resources for one in list(self._tasks.live.values()) if one.running_s]
+        return not leaves_room(task.work.resources, running, self._capacity())
 
     def release(self, task: Task) -> None:
         """Lets other sweeps have a prerequisite that has ended."""
@@ -205,6 +210,10 @@ class Scheduler:
         self._queue.release(task)
         if final.get("is_machine_fault"):  # it would take, and fail, all that waits
             self.stopping.stop(final["error"])
+
+    def is_early(self, task: Task) -> bool:
+        """Whether a live task waits for its turn: others of this sweep take all places."""
+        return self._queue.is_early(task)
 
     def device_s(self) -> float:
         """Seconds of devices that this driver's tasks have held so far."""

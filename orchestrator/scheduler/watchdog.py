@@ -86,7 +86,7 @@ class Watchdog:
         if self._closed.is_set():
             return
         if not task.running_s:
-            self._say_waiting(task)
+            self._say_unplaced(task)
         if self._end is None or not task.running_s or time.monotonic() - task.heard_s < limit_s:
             return
         self._is_ending = True
@@ -104,10 +104,11 @@ class Watchdog:
         task.lost_because += where_it_hung(said or _read(task.work.folder / HUNG_FILE))
         task.heard_s = time.monotonic()
 
-    def _say_waiting(self, task: Task) -> None:
-        """A node may have gone whose place is needed, or others have taken it."""
-        work = task.work
-        waited_s = time.monotonic() - task.heard_s
+    def _say_unplaced(self, task: Task) -> None:
+        """Others may have taken the place that it should have. What waits for its turn in its own sweep is well."""
+        if self._scheduler.is_early(task):
+            task.heard_s = time.monotonic()
+        work, waited_s = task.work, time.monotonic() - task.heard_s
         if waited_s >= PLACE_S and work.attempt + work.key not in self._told and (room := self._room()):
             self._told.add(work.attempt + work.key)
             self._tell(f"{work.label} has waited for resources for {waited_s / 60:.0f} min; {room}.")

@@ -39,6 +39,11 @@ def metrics(step, **values):
     return {"kind": "metrics", "step": step, "metrics": values}
 
 
+def started():
+    """The record with which a worker says that it is at work."""
+    return {"kind": "started"}
+
+
 def shown_on_screen(written):
     """The lines that stay, by a terminal that knows what a live view uses: up, erase a line, return."""
     rows, y = [""], 0

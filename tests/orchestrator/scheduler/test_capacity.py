@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from orchestrator.console.errors import RefusedError
-from orchestrator.scheduler.capacity import Capacity, check_capacity, fits
+from orchestrator.scheduler.capacity import Capacity, check_capacity, fits, leaves_room
 from search_spaces.resources import ResolvedResources, Resources
 
 TWO_CPUS = Capacity(2, 0)
@@ -35,6 +35,12 @@ def needs(num_workers=0, cpus=1, gpus=0.0) -> ResolvedResources:
 )
 def test_what_fits(asked, live, capacity, is_fitting):
     assert fits(asked, live, capacity) is is_fitting
+
+
+def test_what_queues_beside_a_full_machine_has_no_room_until_its_turn_comes():
+    assert leaves_room(needs(), [needs()], TWO_CPUS) and not leaves_room(needs(), [needs()] * 2, TWO_CPUS)
+    assert leaves_room(needs(num_workers=(1, 3)), [needs()], TWO_CPUS), "elastic work starts with the least it takes"
+    assert not leaves_room(needs(1, gpus=0.5), [needs(1, gpus=0.75)], Capacity(8, 1))
 
 
 def test_workers_are_never_promised_more_than_there_is():

@@ -3,7 +3,15 @@
 import re
 
 from orchestrator.scheduler.progress import ProgressView
-from tests.orchestrator.scheduler.progress_parts import Clock, lines_of, log_view, metrics, shown_on_screen, terminal
+from tests.orchestrator.scheduler.progress_parts import (
+    Clock,
+    lines_of,
+    log_view,
+    metrics,
+    shown_on_screen,
+    started,
+    terminal,
+)
 from tests.waiting import until
 
 
@@ -12,7 +20,9 @@ def test_a_log_tells_start_retry_note_and_end_with_error_and_duration():
     with view:
         view.conditions({"a": {"waiting": 1, "live": 2}})
         view.begin("k1", "a seed 1", 10, -1)
+        view.record("k1", started())
         view.begin("k2", "a seed 2", 10, 4)
+        view.record("k2", started())
         view.retry("k1", "ActorDied", 1, 3)
         view.note("tracking store away")
         view.note("tracking store away")
@@ -178,8 +188,10 @@ def test_a_run_that_waits_for_a_place_is_not_live():
         view.record("l", {"kind": "started", "time_ms": 1000 * clock.now_s})
         clock.now_s += 61
         view.tick()
-    summaries = [line.partition("  ETA")[0] for line in lines_of(file) if " live" in line]
-    assert summaries == ["0/2 done  0 failed  1 live  1 starting", "0/2 done  0 failed  2 live"]
+    lines = [line.partition("  ETA")[0] for line in lines_of(file)]
+    assert lines[:3] == ["k: started", "0/2 done  0 failed  1 live  1 pending", "l: started"]
+    summaries = [line for line in lines if " live" in line]
+    assert summaries == ["0/2 done  0 failed  1 live  1 pending", "0/2 done  0 failed  2 live"]
 
 
 def test_records_and_ends_of_unknown_runs_are_ignored_but_a_failure_is_told():
@@ -189,6 +201,7 @@ def test_records_and_ends_of_unknown_runs_are_ignored_but_a_failure_is_told():
         view.retry("k", "lost", 1, 3)
         view.end("k", "complete", "", 1.0)
         view.begin("k2", "b", 10, 0)
+        view.record("k2", started())
         view.end("k2", "failed", "no luck", 1.0)
         view.end("k2", "failed", "no luck", 1.0)
         view.record("k2", metrics(1))
@@ -262,9 +275,10 @@ def test_users_words_are_no_markup_and_tear_no_line():
             one.note(words)
             one.begin("k", words, 10, 0)
             one.begin("k2", "live " + words, 10, 0)
+            one.record("k2", started())
             one.end("k", "failed", words, 1.0)
             one.tick()
-    assert lines_of(file)[2:4] == [f"live {shown}: started", f"{shown}: failed after 0:01: {shown}"]
+    assert lines_of(file)[1:3] == [f"live {shown}: started", f"{shown}: failed after 0:01: {shown}"]
     written = console.file.getvalue()
     rows = shown_on_screen(written[: written.index("running")])
     assert rows[0].endswith(f"  {shown}: failed after 0:01: {shown}")
@@ -310,7 +324,7 @@ def test_the_panel_of_a_low_terminal_leaves_out_rows_itself():
         view.tick()
     first_drawing = re.sub(r"\x1b\[[?\d]*[A-Za-z]", "", console.file.getvalue().partition("\x1b[1A")[0])
     assert [line.strip() for line in first_drawing.splitlines()] == [
-        "0/9 done  0 failed  0 live  9 starting  ETA ?  elapsed 0:00  sweep",
+        "0/9 done  0 failed  0 live  9 pending  ETA ?  elapsed 0:00  sweep",
         "conditions",
         "c0  0/1 done",
         "... and 8 more",
@@ -324,5 +338,6 @@ def test_a_dumb_terminal_gets_plain_lines():
     console = terminal(term="dumb")
     with ProgressView(console, "sweep", clock=Clock()) as view:
         view.begin("k", "a", 10, 0)
+        view.record("k", started())
         view.tick()
     assert lines_of(console.file) == ["a: started"]

@@ -7,7 +7,15 @@ import pytest
 from rich.console import Console
 
 from orchestrator.scheduler.progress import ProgressView
-from tests.orchestrator.scheduler.progress_parts import Clock, lines_of, log_view, metrics, shown_on_screen, terminal
+from tests.orchestrator.scheduler.progress_parts import (
+    Clock,
+    lines_of,
+    log_view,
+    metrics,
+    shown_on_screen,
+    started,
+    terminal,
+)
 
 
 def test_a_signal_handler_may_add_a_note_while_its_thread_is_in_the_view():
@@ -24,6 +32,7 @@ def test_a_signal_handler_may_add_a_note_while_its_thread_is_in_the_view():
     begins = threading.Thread(target=view.begin, args=("k", "a", 10, 0), daemon=True)
     begins.start()
     begins.join(timeout=5)
+    view.record("k", started())
     assert lines_of(file) == ["Ctrl-C: finishing writing", "a: started"]
 
 
@@ -62,6 +71,7 @@ def test_an_interrupt_passes_through_and_leaves_the_view_usable():
     file, _, view = log_view()
     with view:
         view.begin("k", "a", 10, 0)
+        view.record("k", started())
         clock_of_view, view._clock = view._clock, lambda: (_ for _ in ()).throw(KeyboardInterrupt)
         with pytest.raises(KeyboardInterrupt):
             view.record("k", metrics(1))
@@ -98,6 +108,7 @@ def test_threads_may_call_it_together_while_it_draws(monkeypatch):
 def test_an_event_draws_writes_and_counts_nothing(monkeypatch):
     file, _, view = log_view()
     view.begin("k", "a", 10_000, 0)
+    view.record("k", started())
     made, said = [], file.getvalue()
     for name in ("draw", "count", "sweep_eta_s", "summary_text", "metrics_text"):
         monkeypatch.setattr(f"orchestrator.scheduler.progress_panel.{name}", lambda *_, name=name: made.append(name))

@@ -83,3 +83,14 @@ def test_a_machine_whose_clock_is_behind_has_held_its_devices_since_it_was_given
     an_hour_ago_ms = (time.time() - 3600.0) * 1000
     made.scheduler.reported(task.work.key, {"kind": "started", "time_ms": an_hour_ago_ms})
     assert task.running_s and made.scheduler.device_s() < 600.0
+
+
+def test_one_more_than_fits_waits_for_its_turn_while_all_places_are_at_work(tmp_path):
+    made = parts(tmp_path, {"a": {}}, Capacity(2, 0), seeds=(1, 2, 3))
+    one, two, three = [made.start() for _ in range(3)]
+    assert not made.scheduler.is_early(three), "nothing is at work: another sweep may have taken the places"
+    for task in (one, two):
+        made.scheduler.reported(task.work.key, {"kind": "started", "time_ms": time.time() * 1000})
+    assert made.scheduler.is_early(three)
+    made.end(one)
+    assert not made.scheduler.is_early(three)

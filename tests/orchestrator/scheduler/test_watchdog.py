@@ -43,8 +43,12 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
     placed = SimpleNamespace(work=SimpleNamespace(**vars(work) | {"key": "4567"}), heard_s=0.0, running_s=0.0)
     waits = SimpleNamespace(work=work, heard_s=time.monotonic() - watchdog.PLACE_S - 1, running_s=0.0)
     placed.heard_s = time.monotonic()
+    early = SimpleNamespace(work=SimpleNamespace(**vars(work) | {"key": "89ab", "label": "early"}), heard_s=0.0)
+    early.running_s = 0.0
     scheduler = SimpleNamespace(
-        device_s=lambda: 0.0, hear=lambda task: None, tasks=SimpleNamespace(live={"0123": waits, "4567": placed})
+        hear=lambda task: None,
+        is_early=lambda task: task is early,
+        tasks=SimpleNamespace(live={"0123": waits, "4567": placed, "89ab": early}),
     )
     told: list[str] = []
     looks, rooms = iter(range(1, 20)), []
@@ -58,6 +62,7 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
     with Watchdog(scheduler, None, float("inf"), told.append, room):
         assert all_seen.wait(30)
     assert told == ["a seed 1 has waited for resources for 5 min; the cluster has 1 node with 2 CPUs in all."]
+    assert early.heard_s > placed.heard_s, "its wait counts from when its turn has come"
 
 
 def test_each_journal_behind_a_url_is_asked_for(monkeypatch):
@@ -79,7 +84,8 @@ def test_each_journal_behind_a_url_is_asked_for(monkeypatch):
         if set(heard) == set(live):
             both.set()
 
-    scheduler = SimpleNamespace(device_s=lambda: 0.0, hear=hear, tasks=SimpleNamespace(live=live))
+    tasks = SimpleNamespace(live=live)
+    scheduler = SimpleNamespace(device_s=lambda: 0.0, hear=hear, is_early=lambda task: False, tasks=tasks)
     with Watchdog(scheduler, None, float("inf"), print, str):
         assert both.wait(30)
     assert heard == ["k0", "k1"]
