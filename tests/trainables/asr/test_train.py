@@ -236,8 +236,8 @@ def test_joint_training_changes_the_autoregressive_model_and_frozen_does_not(tmp
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("config", [CONFIG, JOINT, LEARNED], ids=["surprisal", "joint", "learned"])
-def test_a_gpu_trains_and_tests_as_the_cpu_does(tmp_path, ar, config):
-    """To the tolerance of its kernels; draws and dropout come from other streams there, so only their means agree."""
+def test_a_gpu_trains_and_tests(tmp_path, ar, config):
+    """Draws and dropout come from other streams there, so no number is the CPU's."""
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device")
     trial = FolderTrial(tmp_path, ar)
