@@ -47,17 +47,17 @@ def measure(sizes: list[int], num_in_workers: int, has_start: bool, is_slow_too:
         if sizes:
             _plain_tune(4, True, Path(folder))  # what this process loads once is nobody's cost
             _sweep(4, 0)
-            found["pieces"] = [_pieces(size, Path(folder), is_slow_too) for size in sizes]
+            found["replicates"] = [_replicates(size, Path(folder), is_slow_too) for size in sizes]
         if num_in_workers:
             plain, ours = _plain_train(Path(folder)), _sweep(num_in_workers, 1)[0] / num_in_workers
             found["train_worker"] = {"plain_s": plain, "ponderay_s": ours, "ratio": ours / plain}
     return found
 
 
-def _pieces(size: int, folder: Path, is_slow_too: bool) -> Row:
+def _replicates(size: int, folder: Path, is_slow_too: bool) -> Row:
     plain, plain_cpu = _timed(lambda: _plain_tune(size, True, folder))
     ours, ours_cpu = _sweep(size, 0)
-    row = {"pieces": size, "plain_reusing_s": plain, "ponderay_s": ours, "ratio_to_reusing": ours / plain}
+    row = {"num_replicates": size, "plain_reusing_s": plain, "ponderay_s": ours, "ratio_to_reusing": ours / plain}
     row |= {"plain_driver_cpu_s": plain_cpu, "ponderay_driver_cpu_s": ours_cpu}
     if is_slow_too:
         new = _plain_tune(size, False, folder)
@@ -70,12 +70,12 @@ def _lines(found: Row) -> list[str]:
     if start := found.get("start"):
         seconds = f"{start['first_replicate_s']:.1f} s, {start['driver_cpu_s']:.1f} s of the driver's CPU in all"
         lines.append(f"`ponderay run` to its first replicate at work: {seconds}")
-    for row in found.get("pieces", []):
-        size, plain, ours = row["pieces"], row["plain_reusing_s"], row["ponderay_s"]
+    for row in found.get("replicates", []):
+        size, plain, ours = row["num_replicates"], row["plain_reusing_s"], row["ponderay_s"]
         each = f"{1000 * plain / size:.0f} and {1000 * ours / size:.0f} ms each"
         cpu = f"driver's CPU {row['plain_driver_cpu_s']:.1f} and {row['ponderay_driver_cpu_s']:.1f} s"
         lines.append(
-            f"{size} no-op pieces: plain Tune reusing actors {plain:.1f} s, ponderay {ours:.1f} s ({each}; {cpu})"
+            f"{size} no-op replicates: plain Tune reusing actors {plain:.1f} s, ponderay {ours:.1f} s ({each}; {cpu})"
         )
         lines.append(f"  ponderay / reusing actors {row['ratio_to_reusing']:.2f} (wanted: at most 1.3)")
         if "ratio_to_as_it_comes" in row:

@@ -3,14 +3,11 @@
 import json
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
 
 from orchestrator.cli import main as cli
-from orchestrator.machine.network import free_port
 from tests.trainables.asr.data.test_examples import write_utterance
 
 
@@ -152,26 +149,6 @@ def test_show_and_sweeps_say_what_would_run(monkeypatch, capsys):
     assert "minimize per, minimize macs_per_frame" in shown
     said = "metric insertion_rate (ratio, minimize): test: the part of `per` that is insertions metric"
     assert said in " ".join(shown.split())
-
-
-@pytest.mark.slow
-def test_ui_serves_mlflow_on_loopback(workplace):
-    port = free_port()
-    command = [str(Path(sys.executable).parent / "ponderay"), "ui", "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
-                    assert answer.status == 200
-                    break
-            except OSError:
-                assert time.monotonic() < deadline
-                time.sleep(0.3)
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def test_a_tracking_store_that_cannot_be_opened_is_one_line(workplace, monkeypatch, capsys):

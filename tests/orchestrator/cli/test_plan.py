@@ -289,8 +289,7 @@ def test_calibration_trains_one_replicate_for_a_while_and_keeps_its_work(shipped
     worked_s = (records[-1]["time_ms"] - records[0]["time_ms"]) / 1000
     left_steps = 1000 - unfinished["step"]
     wall_s = report["forecast"]["most"]["wall_s"]["median"]
-    assert 0.05 * left_steps < wall_s < 1.5 * left_steps * worked_s / unfinished["step"]
-    assert worked_s > 0.5
+    assert 0.05 * left_steps < wall_s < 1.5 * left_steps * worked_s / unfinished["step"], "each step sleeps 0.05 s"
 
 
 @pytest.mark.slow

@@ -27,7 +27,6 @@ from trainables.act.config import (
 )
 from trainables.act.network import Network, sureness
 from trainables.act.tasks import data, parity
-from trainables.conditional.early_exit import exits_loss
 from trainables.conditional.ponder_net import drawn_update
 from trainables.config import content_hash
 from trainables.errors import InputError
@@ -206,18 +205,6 @@ def test_the_loss_is_the_written_out_one(kind):
         p = run.log_p.exp().detach().numpy()
         expected = expected + 0.5 * float((p * np.log(p / (prior / prior.sum()))).sum())
     torch.testing.assert_close(total, expected)
-
-
-def test_early_exit_trains_on_the_loss_of_the_library(monkeypatch):
-    settings = config(HALTINGS["early_exit"])
-    network, batch = made(settings)
-    run = network.train()(batch.inputs, batch.num_steps, batch.has_target)
-    targets = batch.targets[batch.has_target]
-    every = torch.stack([evaluation.cross_entropies(run.log_probs[:, n], targets) for n in range(MOST)], -1)
-    losses, total = training._losses(settings, run, targets, 0.0)
-    assert torch.equal(losses, exits_loss(every)) and torch.equal(total, losses.sum())
-    monkeypatch.setattr(training, "exits_loss", lambda losses: losses[:, 0])
-    assert torch.equal(training._losses(settings, run, targets, 0.0)[0], every[:, 0])
 
 
 RESUMED = {

@@ -1,7 +1,5 @@
 """Top-k routing against its definition, row by row; what is promised of choice, gradient, causality and cost."""
 
-import doctest
-
 import pytest
 import torch
 from hypothesis import given
@@ -9,7 +7,6 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from trainables.conditional import top_k
 from trainables.conditional.route import mix, route
 from trainables.conditional.top_k import TopKRouter, highest, num_chosen, router_macs, weighted
 
@@ -135,8 +132,3 @@ def test_counted_is_what_ran(is_training):
     counted = num_rows * router_macs(WIDTH, PREDICTOR_WIDTH) + int(found.chosen.sum()) * block_macs
     assert counter.get_total_flops() == 2 * counted
     assert 0 < found.chosen.sum() < num_rows
-
-
-def test_the_example_does_what_it_says():
-    assert doctest.testmod(top_k).attempted >= 10
-    assert doctest.testmod(top_k).failed == 0
