@@ -25,8 +25,8 @@ reach with so many seeds; 0 means that it can decide nothing.
         as `orchestrator.pareto.membership` draws seeds again; nominal 10 %, 5 % for each of them.
 
 Intervals take five times as many draws. The first four rows of each noise are `REAL_COVERAGE` in
-orchestrator/statistics/real_coverage.py, which warnings name. Normal data must be covered in 94 to 96 % of draws; the
-last lines name each cell that is not.
+orchestrator/statistics/simulated_coverage.py, which warnings name. Normal data must be covered in 94 to 96 % of
+draws; the last lines name each cell that is not.
 """
 
 import argparse

@@ -141,6 +141,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="those that may be given")
     parser.add_argument("--conditions", type=int, default=6)
     arguments = parser.parse_args()
+    if arguments.seeds <= MINIMUM:
+        parser.error(f"--seeds must be more than {MINIMUM}, which every condition gets, but got {arguments.seeds}")
     started, rng = time.perf_counter(), np.random.default_rng(1)
     print(f"{arguments.sweeps} sweeps of {arguments.conditions} conditions, {MINIMUM} to {arguments.seeds} seeds")
     columns = f"{'wrong':>6} {'up to':>6} {'seeds':>6} {'saved':>6} {'decided':>8} {'at once:':>8} {'decided':>8}"

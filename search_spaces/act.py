@@ -96,7 +96,7 @@ def _halting(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
 
 
 def _half_as_long(base: ActConfig) -> Mapping[str, object]:
-    """Nine ways of halting, most of them with ten updates a step, take half of the iterations of the time penalties."""
+    """Nine ways of halting, four of them with ten updates a step, take half of the iterations of the time penalties."""
     return {f"training.{name}": getattr(base.training, name) // 2 for name in ("num_iterations", "report_every")}
 
 
@@ -167,7 +167,7 @@ def _search(name: str, task: Task, size: Size) -> Sweep:
         trainable="trainables.act.train",
         base=task.base("graves", size),
         search=Search(space, num_trials=3 if is_smoke else 60),
-        objectives=(*task.objectives(), Objective("macs_per_sequence")),
+        objectives=(*task.validated(), Objective("macs_per_sequence")),
         seeds=seeds,
     )
 

@@ -32,7 +32,7 @@ class Task:
     """One of Graves' tasks.
 
     Attributes:
-        title: for people.
+        title: the task in one word; names of sweeps hold it.
         graves: the paper's, with one process in place of its 16 asynchronous ones.
         laptop: smaller, so that a run takes minutes.
         error: the metric that says how bad a network is.
@@ -66,6 +66,11 @@ class Task:
     def objectives(self) -> tuple[Objective, ...]:
         """Error and updates."""
         return (Objective(self.error), Objective("mean_updates"))
+
+    def validated(self) -> tuple[Objective, ...]:
+        """The same on the validation set, for a search, which must not choose by the test."""
+        error = "valid_sequence_error" if self.error == "sequence_error" else "valid_loss_nats"
+        return (Objective(error), Objective("valid_mean_updates"))
 
 
 def _laptop(learning_rate: float, batch_size: int, num_iterations: int) -> Optimisation:

@@ -13,7 +13,7 @@ from search_spaces import asr_laptop
 from search_spaces.asr_conditions import (
     ALWAYS,
     AUTOREGRESSIVE,
-    OBJECTIVES,
+    VALIDATED,
     equal_cost,
     random_routing,
     speech_sweep,
@@ -135,7 +135,7 @@ def _lambda_grid(name: str, task: Task, size: Size) -> Sweep:
 
 def _ar_corpus(name: str, task: Task, size: Size) -> Sweep:
     """The autoregressive model learnt from the task's own audio or from a larger corpus."""
-    larger = LibriSpeech() if size == "smoke" else LIBRISPEECH_960
+    larger = LibriSpeech(num_train_utterances=120) if size == "smoke" else LIBRISPEECH_960
     conditions = [
         Condition(f"{corpus},{kind}", {"ar.data": data, "controller": controller})
         for corpus, data in (("own_audio", None), ("larger_corpus", larger))
@@ -167,7 +167,7 @@ def _search(name: str, task: Task, size: Size, learned: Learned | None = None) -
         trainable="trainables.asr.train",
         base=config.with_value("controller", learned) if learned else config,
         search=Search(space, num_trials=3 if is_smoke else 60),
-        objectives=OBJECTIVES,
+        objectives=VALIDATED,
         seeds=seeds,
         prerequisites=(AUTOREGRESSIVE,),
     )

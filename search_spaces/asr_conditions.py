@@ -13,10 +13,25 @@ from trainables.asr.macs import plain_width, width_of_big
 AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
 CLAIMS: Final = "search_spaces.asr_published:claims"
 OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))
+VALIDATED = (Objective("valid_per"), Objective("macs_per_frame"))
+"""Of searches, which must not choose by the test."""
 ALWAYS = (
     Condition("always_small", {"controller": AlwaysSmall()}),
     Condition("always_big", {"controller": AlwaysBig()}),
 )
+COSTS: Final = (
+    "inputs",
+    "controller.mu",
+    "controller.p_big",
+    "ar.features",
+    "ar.hidden_size",
+    "ar.encoder",
+    *(
+        f"network.{name}"
+        for name in ("pre_hidden_size", "big_hidden_size", "post_hidden_size", "width", "kernel_frames")
+    ),
+)
+"""What decides the width of a plain network of equal cost."""
 LOW_RATE: Final = 0.3
 """A rate of the big network well below the paper's, beside which routing is asked of a plain network of equal cost."""
 
@@ -57,7 +72,8 @@ def plain(config: AsrConfig, routed: Condition, num_labels: int | None = None) -
     """An always big network of the width with which it costs what the routed one does; see `plain_width`."""
     config = with_all(config, routed.values)
     width = {f"network.{width_of_big(config.network)}": plain_width(config, num_labels)}
-    return Condition(f"{routed.name},plain", {"inputs": config.inputs, "controller": AlwaysBig()} | width)
+    values = {"inputs": config.inputs, "controller": AlwaysBig()} | width
+    return Condition(f"{routed.name},plain", values, computed_from=COSTS)
 
 
 def _plain_rivals(config: AsrConfig, routed: Condition) -> tuple[Condition, ...]:
@@ -65,7 +81,8 @@ def _plain_rivals(config: AsrConfig, routed: Condition) -> tuple[Condition, ...]
     if getattr(with_all(config, rival.values).network, width) <= getattr(config.network, width):
         return (rival,)
     half = {"training.learning_rate": config.training.learning_rate / 2}
-    return rival, Condition(f"{rival.name},half_rate", {**rival.values, **half})
+    computed_from = (*COSTS, "training.learning_rate")
+    return rival, Condition(f"{rival.name},half_rate", {**rival.values, **half}, computed_from=computed_from)
 
 
 def speech_sweep(

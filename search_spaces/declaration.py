@@ -12,7 +12,7 @@ from trainables.config import as_json, fields_of, flatten, from_values, is_confi
 from trainables.errors import InputError, shown
 
 if TYPE_CHECKING:
-    from search_spaces.sweep import Sweep
+    from search_spaces.sweep import Condition, Search, Sweep
 
 KINDS: Final[Mapping[str, str]] = {
     "conditions": "Condition",
@@ -25,6 +25,9 @@ KINDS: Final[Mapping[str, str]] = {
 SINGLE: Final[Mapping[str, str]] = {"search": "Search", "sequential": "Sequential", "resources": "Resources"}
 """What else a sweep may have, of one type each."""
 
+TEXTS: Final[Mapping[str, bool]] = {"description": True, "trainable": True, "claims": False, "declared_at": False}
+"""What is text, and whether there must be some."""
+
 TESTS: Final = ("welch", "paired_permutation")
 QUESTIONS: Final = ("reference", "front")
 DISTRIBUTIONS: Final = ("Real", "Integer", "Choice", "Exponential")
@@ -35,9 +38,11 @@ def check_declaration(sweep: "Sweep") -> None:
     """Raises InputError at the first value that cannot stand in a sweep."""
     check_sweep_name(sweep.name)
     name = sweep.name
-    for field in ("description", "trainable"):
-        if not isinstance(value := getattr(sweep, field), str) or not value:
+    for field, is_needed in TEXTS.items():
+        if not isinstance(value := getattr(sweep, field), str) or (is_needed and not value):
             raise InputError(f"{name}: `{field}` must be text, but got {value!r}.")
+    if not isinstance(sweep.reference, str | None):
+        raise InputError(f"{name}: `reference` must be the name of a condition, but got {sweep.reference!r}.")
     for field, kind in KINDS.items():
         _check_list(name, field, kind, getattr(sweep, field))
     for field, single in SINGLE.items():
@@ -48,16 +53,19 @@ def check_declaration(sweep: "Sweep") -> None:
         if objective.direction not in ("minimize", "maximize"):
             raise InputError(f"{name}: an objective is to minimize or maximize, but got {objective.direction!r}.")
     for condition in sweep.conditions:
-        if not isinstance(condition.values, Mapping):
-            raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
-        if "seed" in condition.values:
-            raise InputError(f"{name}: `seed` is no setting of a condition; `seeds` lists them for all conditions.")
+        _check_condition(name, condition)
+    _check_prerequisites(sweep)
     if len(sweep.seeds) > MOST_SEEDS:
         raise InputError(f"{name}: a condition may have at most {MOST_SEEDS:,} seeds, but got {len(sweep.seeds):,}.")
     for seed in sweep.seeds:
-        if isinstance(seed, bool) or not 0 <= seed <= MOST_SEED:
+        if not 0 <= seed <= MOST_SEED:
             raise InputError(f"{name}: a seed must be a whole number from 0 to {MOST_SEED}, but got {shown(seed)}.")
-    _check_choices(sweep)
+    if sweep.search:
+        _check_search(name, sweep.search)
+    if sweep.sequential:
+        _check_whole(name, "minimum", sweep.sequential.minimum)
+        _check_number(name, "error_rate", sweep.sequential.error_rate)
+    _check_words(sweep)
     _check_config(name, sweep.base)
 
 
@@ -70,6 +78,59 @@ def _check_list(name: str, field: str, kind: str, values: object) -> None:
             raise InputError(f"{name}: `{field}` must be a list of {kind}, but {value!r} is in it.")
 
 
+def _check_condition(name: str, condition: "Condition") -> None:
+    if not isinstance(condition.values, Mapping):
+        raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
+    if "seed" in condition.values:
+        raise InputError(f"{name}: `seed` is no setting of a condition; `seeds` lists them for all conditions.")
+    whose = f"{name}, condition {condition.name!r}"
+    _check_resources(whose, condition.resources)
+    if condition.prerequisites is not None:
+        _check_list(whose, "prerequisites", "str", condition.prerequisites)
+
+
+def _check_prerequisites(sweep: "Sweep") -> None:
+    names = [one.name for one in sweep.prerequisites]
+    for one in sweep.prerequisites:
+        _check_resources(f"{sweep.name}, prerequisite {one.name!r}", one.resources)
+    if len(set(names)) < len(names):
+        raise InputError(f"{sweep.name}: the names of prerequisites must differ, but got {', '.join(names)}.")
+
+
+def _check_resources(whose: str, value: object) -> None:
+    if value is not None and type(value).__name__ != "Resources":
+        raise InputError(f"{whose}: `resources` must be of type Resources, but got {value!r}.")
+
+
+def _check_search(name: str, search: "Search") -> None:
+    """Raises InputError at a value of the wrong kind, and at a search over nothing or over the seed."""
+    if not isinstance(search.space, Mapping) or not search.space:
+        raise InputError(f"{name}: the `space` of a search must name at least one config path.")
+    if "seed" in search.space:
+        raise InputError(f"{name}: `seed` cannot be searched; `seeds` lists them for all conditions.")
+    for path, distribution in search.space.items():
+        if type(distribution).__name__ not in DISTRIBUTIONS:
+            known = ", ".join(DISTRIBUTIONS)
+            raise InputError(f"{name}: `{path}` must be searched by one of {known}, but got {distribution!r}.")
+    _check_whole(name, "num_trials", search.num_trials)
+    _check_whole(name, "seed", search.seed)
+    _check_list(name, "constraints", "Constraint", search.constraints)
+    for constraint in search.constraints:
+        _check_number(name, "at_most", constraint.at_most)
+    if not isinstance(search.pruned, bool):
+        raise InputError(f"{name}: `pruned` must be True or False, but got {search.pruned!r}.")
+
+
+def _check_whole(name: str, field: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(f"{name}: `{field}` must be a whole number, but got {value!r}.")
+
+
+def _check_number(name: str, field: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise InputError(f"{name}: `{field}` must be a number, but got {value!r}.")
+
+
 def _check_metric(name: str, metric: object) -> None:
     if not isinstance(metric, str) or not metric or "@" in metric:
         raise InputError(
@@ -77,23 +138,13 @@ def _check_metric(name: str, metric: object) -> None:
         )
 
 
-def _check_choices(sweep: "Sweep") -> None:
-    """Raises InputError at a word that is none of those known, and at a search over something else."""
+def _check_words(sweep: "Sweep") -> None:
+    """Raises InputError at a word that is none of those known."""
     found: list[tuple[str, object, tuple[str, ...]]] = [("test", sweep.test, TESTS)]
     if sweep.sequential:
         found.append(("question", sweep.sequential.question, QUESTIONS))
     if sweep.search:
         found.append(("sampler", sweep.search.sampler, SAMPLERS))
-        if not isinstance(sweep.search.pruned, bool):
-            raise InputError(f"{sweep.name}: `pruned` must be True or False, but got {sweep.search.pruned!r}.")
-        if not sweep.search.space:
-            raise InputError(f"{sweep.name}: the `space` of a search must name at least one config path.")
-        for path, distribution in sweep.search.space.items():
-            if type(distribution).__name__ not in DISTRIBUTIONS:
-                known = ", ".join(DISTRIBUTIONS)
-                raise InputError(
-                    f"{sweep.name}: `{path}` must be searched by one of {known}, but got {distribution!r}."
-                )
     for field, value, known_words in found:
         if value not in known_words:
             raise InputError(f"{sweep.name}: `{field}` must be one of {', '.join(known_words)}, but got {value!r}.")

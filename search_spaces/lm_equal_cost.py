@@ -22,6 +22,8 @@ RATES: Final[Mapping[Moved, tuple[float, ...]]] = {
     "decoder": (2e-4, 5e-4, 1e-3),
     "all": (2e-4, 5e-4, 1e-3),
 }
+COSTS: Final = ("embedding_size", "hidden_size", "num_layers", "data.vocabulary")
+"""What decides the width of a model of equal cost."""
 DECAYS: Final = (1e-4, 1e-3)
 """Of dynamic evaluation; the best rate lies between the ends.
 
@@ -62,9 +64,9 @@ def equal_cost(size: Size = "full") -> Sweep:
     conditions = (
         Condition("baseline", {"recoder": None, "evaluations": evaluations(size)}),
         Condition("surprisal", {"recoder": SURPRISAL, "evaluations": evaluations(size)}),
-        Condition("wide,testing", wide),
-        Condition("wide,testing,surprisal", {**wide, "recoder": SURPRISAL}),
-        Condition("wide,training", widened(config, training_macs_per_token)),
+        Condition("wide,testing", wide, computed_from=COSTS),
+        Condition("wide,testing,surprisal", {**wide, "recoder": SURPRISAL}, computed_from=COSTS),
+        Condition("wide,training", widened(config, training_macs_per_token), computed_from=COSTS),
     )
     return Sweep(
         name=sized_name("lm.equal_cost", size),

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Final
 
 from search_spaces.distributions import Distribution, Integer, Real
-from search_spaces.lm_conditions import BASELINE, RECODERS, lm_sweep, recoded
+from search_spaces.lm_conditions import BASELINE, RECODERS, VALIDATED, lm_sweep, recoded
 from search_spaces.lm_sizes import ENSEMBLE, MC_DROPOUT, SURPRISAL, base, brief
 from search_spaces.size import Size, sized_name
-from search_spaces.sweep import Condition, Objective, Search, Sweep, SweepFunction
+from search_spaces.sweep import Condition, Search, Sweep, SweepFunction
 from trainables.lm.config import Recoder
 from trainables.lm.step_config import PredictedStep
 
@@ -55,7 +55,7 @@ def search_pareto_laptop(size: Size = "full") -> Sweep:
         trainable="trainables.lm.train",
         base=config.with_value("recoder", SURPRISAL),
         search=Search(space, num_trials=3 if is_smoke else 20, pruned=True),
-        objectives=(Objective("valid_perplexity"), Objective("macs_per_token")),
+        objectives=VALIDATED,
         seeds=(1, 2),
     )
 

@@ -1,5 +1,6 @@
 """What `--set` changes in conditions: which paths a config has, and how a changed condition is called."""
 
+import itertools
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -62,6 +63,21 @@ def with_base_value(
             f"`{path}` changes nothing in {sweep.name}: {why}; set another path, or change the declared conditions."
         )
     return changed
+
+
+def refuse_computed(sweep: "Sweep", values: Collection[str]) -> None:
+    """Refuses settings of what one of the sweep's conditions was computed from.
+
+    Args:
+        values: the paths that were set.
+    """
+    for condition in sweep.conditions:
+        for path, own in itertools.product(values, condition.computed_from):
+            if f"{path}.".startswith(f"{own}.") or own.startswith(f"{path}."):
+                raise InputError(
+                    f"`{path}` cannot be set for {condition.declared!r} of {sweep.name}, whose other values were "
+                    "computed from it; choose the others by `--condition`, or declare the sweep anew in a file."
+                )
 
 
 def refuse_equal(sweep: "Sweep", base: AnyConfig, conditions: Sequence["Condition"]) -> None:

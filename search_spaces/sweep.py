@@ -42,6 +42,8 @@ class Condition:
     Attributes:
         settings: what `--set` changed in it: JSON-ready values by config path.
         prerequisites: names of those of the sweep that it uses; it waits for no other. None: all.
+        computed_from: config paths that its values were computed from, as a width from a cost. `ponderay run --set` of
+            one of them, or of a part with it, is refused: the condition would no longer be what its name says.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Condition:
     resources: Resources | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     prerequisites: tuple[str, ...] | None = None
+    computed_from: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_condition_name(self.name)

@@ -65,7 +65,6 @@ FILES: Final = (
 )  # fmt: skip
 """Contents of `ponderay.toml`."""
 
-REFUSED_FILES: Final = tuple(one for one in FILES if one not in (b'runs = ""', b""))
 
 STORES: Final = (
     "nothing", "study", "garbage", "empty file", "cut", "folder", "no tables", "runs is full of folders", "bad cache",

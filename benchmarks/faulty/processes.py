@@ -15,7 +15,7 @@ MARK: Final = "PONDERAY_FAULTS"
 """The variable that every process of a round inherits; its value is the round's folder."""
 
 
-def ensure_mark(folder: Path) -> dict[int, str]:
+def marked(folder: Path) -> dict[int, str]:
     """Command line of each process whose environment carries the mark of `folder`, but this one; by number."""
     return {number: command[:120] for number, command in carrying(MARK, str(folder)).items()}
 
@@ -36,7 +36,7 @@ def carrying(variable: str, value: str) -> dict[int, str]:
 def left_after(folder: Path, timeout_s: float) -> dict[int, str]:
     """Those still there after `timeout_s`; returns as soon as there are none."""
     deadline = time.monotonic() + timeout_s
-    while (found := ensure_mark(folder)) and time.monotonic() < deadline:
+    while (found := marked(folder)) and time.monotonic() < deadline:
         time.sleep(0.5)
     return found
 
@@ -44,7 +44,7 @@ def left_after(folder: Path, timeout_s: float) -> dict[int, str]:
 def kill_all(folder: Path) -> None:
     """Ends every process of a round."""
     for _ in range(10):
-        for number in ensure_mark(folder):
+        for number in marked(folder):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
         if not left_after(folder, 1.0):

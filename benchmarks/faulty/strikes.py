@@ -45,9 +45,12 @@ class Stage:
     """What strikes meet.
 
     Attributes:
-        disk: the folder for all that is kept.
-        clock: the file that says how far the clock is off.
-        held: what is released later, by the monotonic clock.
+        nodes: the machines of the cluster, where the round has several.
+        group: in which all processes of the round share their memory.
+        eater: the process that takes it.
+        released_s: when that lets go or the disk is cleared, by the monotonic clock.
+        said: what there is to say of the last strike.
+        variables: what a strike adds to the environment of what starts after it.
     """
 
     folder: Path

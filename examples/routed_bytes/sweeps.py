@@ -76,5 +76,5 @@ def _rates(size: str) -> tuple[float, ...]:
 def _plain(base: RoutedBytes, rate: float) -> Condition:
     """One network for all bytes, of the width with which it costs what routing by surprisal does."""
     routed = base.model_copy(update={"controller": ByRate(kind="surprisal", rate=rate)})
-    width = cost.plain_width(routed, rate)
-    return Condition(f"plain_{100 * rate:.0f}", {"controller": Always(kind="always_big"), "model.big_width": width})
+    values = {"controller": Always(kind="always_big"), "model.big_width": cost.plain_width(routed, rate)}
+    return Condition(f"plain_{100 * rate:.0f}", values, computed_from=("model", "byte_model"))

@@ -133,14 +133,18 @@ def find(
         InputError: if there is none of that name, or a value, number of seeds, resource or condition is wrong.
     """
     from search_spaces.find import find_sweep
+    from search_spaces.settings import refuse_computed
 
     try:
         sweep = find_sweep(name, smoke)
     except InputError as error:
         raise _with_place(error, name) from None
-    sweep = sweep.with_values(parse(values)).with_resources(_parse_resources(resources))
+    settings = parse(values)
+    sweep = sweep.with_values(settings).with_resources(_parse_resources(resources))
     sweep = _with_seeds(sweep, seeds) if seeds else sweep
-    return sweep.of_conditions(conditions) if conditions else sweep
+    sweep = sweep.of_conditions(conditions) if conditions else sweep
+    refuse_computed(sweep, settings)
+    return sweep
 
 
 def _with_place(error: InputError, name: str) -> InputError:

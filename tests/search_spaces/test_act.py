@@ -47,12 +47,14 @@ def test_graves_sizes(task, cell, hidden_size, batch_size, max_updates, num_iter
 
 def test_every_sweep_at_full_size_has_five_seeds_and_a_reference():
     for kind in ("tau", "fixed_updates", "search"):
+        valid = "valid_" if kind == "search" else ""
         for task in ("parity", "logic", "addition", "sort", "text"):
             sweep = find_sweep(f"act.{kind}_{task}")
             assert sweep.seeds == (1, 2, 3, 4, 5)
             assert sweep.reference == {"tau": "no_act", "fixed_updates": "updates=1", "search": None}[kind]
             error = "bits_per_character" if task == "text" else "sequence_error"
-            assert [objective.metric for objective in sweep.objectives[:2]] == [error, "mean_updates"]
+            error = "valid_loss_nats" if valid and task == "text" else valid + error
+            assert [objective.metric for objective in sweep.objectives[:2]] == [error, f"{valid}mean_updates"]
 
 
 @pytest.mark.parametrize(("name", "num_bits"), [("halting_parity", 96), ("halting_parity_laptop", 16)])

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import reduce
+from pathlib import Path
 
 import pytest
 
@@ -11,17 +12,26 @@ from search_spaces.asr_laptop import demo
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
 from search_spaces.resources import ResolvedResources, Resources
-from search_spaces.settings import declared_name, name_with
-from search_spaces.sweep import Condition, Search, Sequential, grid
+from search_spaces.settings import declared_name, name_with, refuse_computed
+from search_spaces.sweep import Condition, Search, Sequential, Sweep, grid
 from trainables.asr.config import AsrConfig, Random, Surprisal
 from trainables.asr.data.config import LibriSpeech
+from trainables.asr.macs import plain_width
 from trainables.errors import InputError
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", sweep_functions())
 def test_every_shipped_sweep_is_valid_in_both_sizes(name: str):
     assert find_sweep(name).name == name
     assert find_sweep(name, smoke=True).name == f"{name}.smoke" == find_sweep(f"{name}.smoke").name
+
+
+def test_no_shipped_search_chooses_by_the_test():
+    searches = [sweep for name in sweep_functions() if (sweep := find_sweep(name)).search]
+    chosen_by = {objective.metric for sweep in searches for objective in sweep.objectives}
+    assert len(searches) > 10 and all(name.startswith(("valid_", "macs_per_")) for name in chosen_by)
 
 
 def test_sweep_functions_load_no_engine():
@@ -289,3 +299,33 @@ def test_a_condition_that_is_not_there_and_a_reference_that_is_asked_about_are_n
     assert by_need.of_conditions(["random", "surprisal"]).reference == "random"
     with pytest.raises(InputError, match="seeds by need ask about 'random'; add it to the conditions"):
         by_need.of_conditions(["surprisal"])
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("asr.equal_cost_laptop", "network.big_hidden_size"),
+        ("asr.equal_cost_laptop", "network"),
+        ("asr.laptop_table2", "controller.mu"),
+        ("lm.equal_cost", "hidden_size"),
+        ("routed_bytes.laptop", "model.width"),
+    ],
+)
+def test_what_an_equal_cost_was_computed_from_cannot_be_set(monkeypatch, name, path):
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    sweep = find_sweep("routed_bytes.sweeps:laptop" if name.startswith("routed") else name)
+    with pytest.raises(InputError, match=f"`{path}` cannot be set for .* of {name}, whose other values were computed"):
+        refuse_computed(sweep, [path])
+    refuse_computed(sweep, ["training.batch_size"])
+    rest = [one.name for one in sweep.conditions if not one.computed_from]
+    refuse_computed(sweep.of_conditions(rest), [path])
+
+
+def test_a_computed_width_costs_what_the_routed_condition_does_only_at_the_declared_sizes():
+    sweep = find_sweep("asr.equal_cost_laptop")
+    routed, rival = (sweep.condition(name) for name in ("ar,random_0.5", "ar,random_0.5,plain"))
+
+    def is_equal(one: Sweep) -> bool:
+        return one.config(rival, 1).network.big_hidden_size == plain_width(one.config(routed, 1))
+
+    assert is_equal(sweep) and not is_equal(sweep.with_values({"network.big_hidden_size": 1024}))
