@@ -1,4 +1,4 @@
-"""What Graves published of Adaptive Computation Time, and a public log of runs on a CPU.
+"""What Graves published of Adaptive Computation Time, and its main statement asked at a laptop's sizes.
 
 Most of it is said in words ("about 40 %") or read off figures over the time penalty tau. Sections and figures are
 numbered as in version 6 of the paper.
@@ -25,7 +25,8 @@ from trainables.config import flatten
 Relation = Literal["below", "above", "same"]
 
 PAPER: Final = "Graves 2016 (arXiv:1603.08983)"
-LOG: Final = "a public log of runs on a CPU"
+OURS: Final = "Ponderay"
+"""Of what no source says."""
 NUM_NETWORKS: Final = 20
 
 ABOUT: Final = 0.15, "15 % of the number, which is said in words or read off a figure"
@@ -72,13 +73,6 @@ LAPTOP_PATHS: Final = ("cell", "hidden_size", "training.batch_size", "training.n
 
 # sequence error without ACT, in per cent, and the figure
 WITHOUT: Final = (("parity", 40.0, 4), ("logic", 20.0, 8), ("sort", 12.0, 17))
-
-# sequence error without and with ACT in the log, in per cent
-OF_THE_LOG: Final = ((PARITY, 43.8, 10.5), (LOGIC, 21.3, 0.0), (ADDITION, 59.4, 12.0), (SORT, 12.1, 10.1))
-
-# what is known of the log's runs, by task; its networks, their training and its time penalties are not
-KNOWN_OF_THE_LOG: Final = {"parity": {"data.num_bits": "16"}}
-KNOWN_WITH_ACT: Final = {"parity": {"halting.max_updates": "10"}}
 
 # time penalties at which ACT errs less than the network without it, of those in every sweep, and the figure
 HELPS: Final = (
@@ -155,27 +149,6 @@ def numbers() -> Iterator[NumberClaim]:
         margin=ABOUT[0] * updates,
         objective="mean_updates",
     )
-    for laptop, without, with_act in OF_THE_LOG:
-        yield _logged(laptop.title, "no_act", without, "without ACT")
-        yield _logged(laptop.title, "tau=0.001", with_act, "with ACT")
-
-
-def _logged(task: str, condition: str, error: float, place: str) -> NumberClaim:
-    known = KNOWN_OF_THE_LOG.get(task, {}) | (KNOWN_WITH_ACT.get(task, {}) if condition != "no_act" else {})
-    said = {"data.num_bits": "its number of bits", "halting.max_updates": "the most updates there may be"}
-    unknown = "the log's network, training and time penalty are not known"
-    return replace(
-        _number(f"act.log.{task}.{condition}", task, condition, error, place),
-        sweeps=(f"act.tau_{task}_laptop",),
-        published=Published(error),
-        source=Source(LOG, f"{task}, {place}"),
-        setting=Setting(f"of {task} in the log", {"data.kind": task, **known}),
-        row=f"{task}, {place}, log",
-        bar=f"{unknown}, only {' and '.join(said[path] for path in known)}"
-        if known
-        else f"{unknown}, nor are its sizes",
-        note="",
-    )
 
 
 def statements() -> Iterator[StatementClaim]:
@@ -184,10 +157,10 @@ def statements() -> Iterator[StatementClaim]:
     yield from _of_difficulty()
     yield from _of_steps()
     yield from _of_text()
-    for laptop, *_ in OF_THE_LOG:
+    for laptop in (PARITY, LOGIC, ADDITION, SORT):
         task, text = laptop.title, "at a laptop's size ACT errs less than the network without"
-        claim = _statement(f"act.log.{task}.helps", task, 1e-3, text, "below", _error("no_act"))
-        source, sweeps = Source(LOG, task), (f"act.tau_{task}_laptop",)
+        claim = _statement(f"act.laptop.{task}.helps", task, 1e-3, text, "below", _error("no_act"))
+        source, sweeps = Source(OURS, f"{task}, asked of it here"), (f"act.tau_{task}_laptop",)
         yield replace(claim, sweeps=sweeps, source=source, setting=_laptop(laptop), note="")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from search_spaces.act_published import LOG
+from search_spaces.act_published import OURS
 from search_spaces.act_published import PAPER as ACT
 from search_spaces.asr_published_sizes import PAPER as ASR
 from search_spaces.lm_published_numbers import PAPER as LM
@@ -144,9 +144,9 @@ def _of_runs(task: str, first: int) -> Iterator[Item]:
 OF_ACT: Final = (
     *_of_graves(),
     Item(
-        LOG,
+        OURS,
         "parity, logic, addition and sort",
-        "errors of small networks",
+        "whether ACT helps at a laptop's sizes",
         names=("parity", "logic", "addition", "sort"),
     ),
 )

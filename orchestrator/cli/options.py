@@ -203,21 +203,25 @@ def ask(
 ) -> "tuple[Study, Question]":
     """What is shown of the sweep's study, with what ran elsewhere, and what the sweep asks of it.
 
+    With parts, nothing of it needs to have run here.
+
     Raises:
         InputError: as `load_shown`, if `reference` is no condition that is shown, or for filters of parts.
     """
     from orchestrator.results.question import Question
-    from orchestrator.tracking.load import load_configs_if_run
+    from orchestrator.results.study import Study
+    from orchestrator.tracking.load import load_configs_if_run, load_if_run
 
     if parts and where:
         raise InputError("--where filters what this store holds; leave it out, or leave --with out.")
 
-    def question_of(study: "Study") -> Question:
+    def question_of(study: Study) -> Question:
         return Question.of_study(sweep, study, lambda: load_configs_if_run(sweep.name, settings), reference)
 
-    own, note = load_shown(sweep, settings, where)
     if not parts:
+        own, note = load_shown(sweep, settings, where)
         return own, replace(question_of(own), shown_note=note)
+    own = load_if_run(sweep.name, settings) or Study(sweep.name, ())
     from orchestrator.report.bundle.join import join_questions, join_studies
 
     study, note = join_studies(own, parts, [condition.name for condition in sweep.conditions])

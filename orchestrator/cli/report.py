@@ -46,7 +46,8 @@ def report(
         typer.Option(
             "--with",
             metavar="FILE",
-            help="Also the replicates of this bundle of the same sweep, which ran elsewhere; may be repeated.",
+            help="Also the replicates of this bundle of the same sweep, which ran elsewhere; may be repeated. With it, "
+            "nothing needs to have run here.",
         ),
     ] = None,
     bundle: Annotated[
@@ -68,6 +69,7 @@ def report(
     from orchestrator.report.bundle.join import read_part
     from orchestrator.report.bundle.write import write_bundle, write_files
     from orchestrator.report.importance_table import importance_tables
+    from orchestrator.tracking.load import load_if_run
     from orchestrator.tracking.sweep_run import store_report
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
@@ -89,8 +91,9 @@ def report(
     made = report_summary.Report(answers, provenance, found, files, bundle, digest, importance)
     report_summary.show(made, format)
     sys.stdout.flush()
-    with spinner("Storing page and tables in MLflow"):
-        store_report(sweep.name, settings, files)
+    if load_if_run(sweep.name, settings):
+        with spinner("Storing page and tables in MLflow"):
+            store_report(sweep.name, settings, files)
 
 
 def _check_places(output: Path | None, bundle: Path | None) -> None:
@@ -153,11 +156,11 @@ def _page(
     from orchestrator.report.shown import curve_conditions, shown_points
     from orchestrator.results.provenance import with_short_diffs
     from orchestrator.tracking.curves import read_curves
-    from orchestrator.tracking.load import open_runs
+    from orchestrator.tracking.load import open_runs_if_run
     from orchestrator.tracking.provenance import read_provenance
 
     with spinner("Reading learning curves and where the results came from"):
-        runs = open_runs(answers.study.sweep, settings)
+        runs = open_runs_if_run(answers.study.sweep, settings)
         points = answers.front.points
         shown = [points[i].condition for i in shown_points(answers.front)]
         curves = read_curves(runs, curve_conditions(answers.front))

@@ -10,6 +10,7 @@ from orchestrator.tracking import sqlite_reader, sqlite_runs
 from orchestrator.tracking.lease_holder import Holder
 from orchestrator.tracking.store import NotRunError, check_address, has_store, not_run
 from orchestrator.tracking.study_cache import cache_folder
+from orchestrator.tracking.study_runs import NoRuns
 from search_spaces.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -113,6 +114,14 @@ def open_runs(sweep: str, settings: Settings) -> "SqliteRuns | MlflowRuns":
         InputError: if the sweep has not run.
     """
     return sqlite_runs.find_runs(settings.tracking_uri, sweep) or _asked(settings, sweep).runs(sweep)
+
+
+def open_runs_if_run(sweep: str, settings: Settings) -> "SqliteRuns | MlflowRuns | NoRuns":
+    """As `open_runs`; none of a sweep that has not run here."""
+    try:
+        return open_runs(sweep, settings)
+    except NotRunError:
+        return NoRuns()
 
 
 def _asked(settings: Settings, sweep: str) -> "Tracking":

@@ -55,6 +55,26 @@ class StudyRuns(Protocol):
         ...
 
 
+class NoRuns:
+    """Those of a sweep that has not run here, whose results come from bundles alone: both protocols, and nothing."""
+
+    def values_of(self, tag: str, most: int) -> tuple[Sequence[str], bool]:
+        """None of any tag."""
+        return (), True
+
+    def params_of(self, run_ids: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """None of any run."""
+        return {}
+
+    def files_of(self, folder: str) -> Sequence[StoredFile]:
+        """None in any folder."""
+        return ()
+
+    def run_of(self, condition: str) -> CurveRun | None:
+        """None of any condition."""
+        return None
+
+
 class CurveRuns(Protocol):
     """The runs of one sweep's conditions."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from search_spaces.act_published import LOG, claims
+from search_spaces.act_published import OURS, claims
 from search_spaces.claim import NumberClaim, StatementClaim, TrendClaim
 from search_spaces.find import find_sweep
 
@@ -50,17 +50,8 @@ def test_text_is_of_10000_iterations_and_none_of_its_penalties_is_below_a_thousa
     taus = {float(name.removeprefix("tau=")) for one in found for name in one.places[0].conditions}
     assert taus == {0.001, 0.006, 0.01, 0.1, 1.0}
     others = [one for one in CLAIMS.values() if one.setting.requires["data.kind"] != "text"]
-    iterations = {one.setting.requires.get("training.num_iterations") for one in others if one.source.paper != LOG}
+    iterations = {one.setting.requires.get("training.num_iterations") for one in others if one.source.paper != OURS}
     assert iterations == {"1000000"}
-
-
-def test_of_the_log_what_is_known_is_required_and_the_rest_told():
-    without, with_act = CLAIMS["act.log.parity.no_act"], CLAIMS["act.log.parity.tau=0.001"]
-    assert without.setting.requires == {"data.kind": "parity", "data.num_bits": "16"}
-    assert with_act.setting.requires == {"data.kind": "parity", "data.num_bits": "16", "halting.max_updates": "10"}
-    assert isinstance(with_act, NumberClaim) and "only its number of bits and the most updates" in with_act.bar
-    logic = CLAIMS["act.log.logic.no_act"]
-    assert isinstance(logic, NumberClaim) and logic.bar.endswith("are not known, nor are its sizes")
 
 
 @pytest.mark.parametrize(

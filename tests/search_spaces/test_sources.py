@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.report.shown import curve_conditions
 from search_spaces import find
-from search_spaces.act_published import LOG
+from search_spaces.act_published import OURS
 from search_spaces.source_items import ITEMS
 from search_spaces.sources import SourceRow, all_claims, everything, has_whole, items, of_place
 from trainables.act.analysis.questions import ANALYSES as ACT_ANALYSES
@@ -201,9 +201,9 @@ def test_only_sweeps_that_can_answer_are_named() -> None:
     """A small sweep has other data, sizes or steps than what was published: `verify` says NOT COMPARABLE of all."""
     small = {"asr.demo", "asr.laptop_librispeech", "act.tau_text_laptop", "lm.laptop"}
     small |= {f"act.tau_{task}_laptop" for task in ("parity", "logic", "addition")}
-    of_papers = [row for row in everything() if row.source != LOG]
+    of_papers = [row for row in everything() if row.source != OURS]
     assert [(row.source, row.place) for row in of_papers if small & set(row.sweeps)] == []
-    (log,) = (row for row in items() if row.source == LOG)
+    (log,) = (row for row in items() if row.source == OURS)
     assert "act.tau_parity_laptop" in log.sweeps
 
 

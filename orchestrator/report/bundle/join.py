@@ -60,7 +60,7 @@ def read_part(file: Path, sweep: Sweep) -> Part:
 
 
 def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> tuple[Study, str]:
-    """The replicates of all, each once, and a sentence on where they are from.
+    """The replicates of all, each once, and a sentence on where they are from, where they are from several places.
 
     A complete replicate counts before one that is not, then that of `study`, then that of an earlier part.
 
@@ -81,7 +81,8 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
         said.append(_said(part.file.name, len(taken), len(theirs) - len(taken), num_other))
     places = {name: i for i, name in enumerate(dict.fromkeys((*order, *(condition for condition, _ in found))))}
     known = sorted(found.values(), key=lambda one: (places[one.condition], one.seed))
-    return replace(study, replicates=tuple(known), settings=settings), " ".join(said)
+    is_alone = len(parts) == 1 and not study.replicates
+    return replace(study, replicates=tuple(known), settings=settings), "" if is_alone else " ".join(said)
 
 
 def join_questions(question: Question, study: Study, parts: Iterable[Part]) -> Question:

@@ -390,5 +390,13 @@ def test_replicates_of_another_machine_are_reported_with_ours(stored, monkeypatc
     raw = json.loads(zipfile.ZipFile(joined).read("study.json"))["replicates"]
     assert len({(one["condition"], one["seed"]) for one in raw}) == len(raw) == 11
     assert call("verify", joined).exit_code == 0
+    monkeypatch.setenv("PONDERAY_RUNS", str(tmp_path / "nothing ran here"))
+    found = call(
+        "report", "asr.demo", "--with", joined, "--bundle", tmp_path / "again.zip", "--output", tmp_path / "page"
+    )
+    assert found.exit_code == 0, found
+    again = zipfile.ZipFile(tmp_path / "again.zip").read("study.json")
+    assert json.loads(again)["replicates"] == raw and call("verify", tmp_path / "again.zip").exit_code == 0
+    assert not (tmp_path / "nothing ran here").exists()
     refused = call("report", "asr.demo", "--with", there, "--where", "seed=1")
     assert isinstance(refused.exception, InputError) and "--where filters" in str(refused.exception)
