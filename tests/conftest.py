@@ -47,7 +47,8 @@ OF_THE_USER = (
 MODULE_NAMES = [f"trainables.{family}.{name}" for family, names in TENSOR_MODULES.items() for name in names]
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True)  # in every worker, on any machine
 hypothesis.settings.load_profile("same")
-install_import_hook(MODULE_NAMES, "beartype.beartype")
+if "PYTEST_WITHOUT_SHAPES" not in os.environ:  # the checks take as long as the training of small networks
+    install_import_hook(MODULE_NAMES, "beartype.beartype")
 torch.set_num_threads(1)
 for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and a rich console made then keeps that width for good
     os.environ.pop(name, None)

@@ -76,6 +76,7 @@ def postgres_server() -> Iterator[Postgres]:
         server = Postgres(folder / "postgres", free_port())
         try:
             server.start()
+            execute(server, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")  # the machine does not crash
             _make_tables(server)
             yield server
         finally:

@@ -28,16 +28,18 @@ OWN_RAYS: Final = (
         f"tests/{name}.py"
         for name in (
             "integration/test_command", "integration/test_faults", "integration/test_lost_ray",
-            "integration/test_secrets", "test_packaging",
+            "integration/test_secrets",
         )
     ),
 )  # fmt: skip
 """Files whose programs start a Ray each, and mostly wait for it: two lots, each one test after the other."""
 
-LONGEST: Final = frozenset(
-    {"tests/cluster/test_cluster.py", "tests/cluster/test_slurm.py", "tests/trainables/act/test_train.py"}
+LONGEST: Final = (
+    frozenset({"tests/cluster/test_cluster.py", "tests/cluster/test_slurm.py"}),
+    *reversed(OWN_RAYS),
+    frozenset({"tests/search_spaces/test_asr_controls.py", "tests/trainables/act/test_train.py"}),
 )
-"""Files that begin first, for one that begins last would keep a single worker busy."""
+"""Files that begin first, in this order, for one that begins last would keep a single worker busy."""
 
 
 class FilesToWorkers(LoadScopeScheduling):
@@ -68,4 +70,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuses a file that uses Ray and is not named above; puts the longest files first."""
     on_ray = {item.location[0] for item in items if "ray_instance" in getattr(item, "fixturenames", ())}
     assert on_ray <= SHARED_RAY, f"add to SHARED_RAY in tests/workers.py: {sorted(on_ray - SHARED_RAY)}"
-    items.sort(key=lambda item: item.location[0] not in LONGEST)
+    items.sort(key=lambda item: next((n for n, files in enumerate(LONGEST) if item.location[0] in files), len(LONGEST)))

@@ -35,7 +35,9 @@ PATIENCE: Final = {
 }
 """Without these limits a driver waits a quarter of an hour, or for ever, for a machine that was cut off."""
 
-LOCK_S: Final = 60
+LOCK_S: Final = 180
+"""How long a driver waits for others to make the tables: seconds, but eight drivers on a busy machine took a minute."""
+
 LOCK: Final = 5_042_026
 """Number of the lock that keeps two servers from making one store's tables at once; MLflow has none."""
 

@@ -25,7 +25,7 @@ ROOT: Final = Path(__file__).parents[2]
 HEAD, WORKERS = "10.77.0.2", ("10.77.0.3", "10.77.0.4")
 SWEEP: Final = "act.tau_parity_laptop"
 SIZE: Final = (
-    "--smoke", "--seeds", "2", "--set", "training.num_iterations=4000", "--set", "training.report_every=100",
+    "--smoke", "--seeds", "2", "--set", "training.num_iterations=2000", "--set", "training.report_every=50",
 )  # fmt: skip
 STUDY: Final = f"{SWEEP}.smoke"
 DASHBOARD, SERVER = "http://127.0.0.1:8265", "http://127.0.0.1:5000"

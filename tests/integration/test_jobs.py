@@ -43,7 +43,7 @@ cluster.shutdown()
 TOKEN = secrets.token_hex(32)
 SWEEP = "act.tau_parity_short.smoke"
 OPTIONS = (
-    "act.tau_parity_short", "--smoke", "--set", "training.num_iterations=5000", "--set", "training.report_every=200",
+    "act.tau_parity_short", "--smoke", "--set", "training.num_iterations=2500", "--set", "training.report_every=100",
 )  # fmt: skip
 WAIT_S = 600
 LIFE_S = 5.0

@@ -99,6 +99,7 @@ def test_of_eight_drivers_of_one_sweep_one_runs_it_and_when_it_is_killed_the_nex
     until(lambda: len(refused.findall(Path("said").read_text())) == NUM_WRITERS - 1)
     (winner,) = map(int, set(refused.findall(Path("said").read_text())))
     until(lambda: any(path.name.startswith("step_000002") for path in Path("runs/replicates").rglob("*.pt")))
+    until(lambda: "RUNNING" in statuses("tiny.sweep").values())  # the store hears of it later
     os.kill(winner, signal.SIGKILL)
     codes, _ = together.communicate(timeout=LIMIT_S)
     assert sorted(codes.split()) == sorted(["-9", *[str(REFUSED)] * (NUM_WRITERS - 1)])

@@ -70,9 +70,10 @@ def paired_interval(study: Study) -> tuple[float, float]:
     return float(differences.mean() - half), float(differences.mean() + half)
 
 
-def run(name: str) -> tuple[Study, Question]:
-    """All replicates of a sweep, one after the other, and its question."""
+def run(name: str, *conditions: str) -> tuple[Study, Question]:
+    """The replicates of a sweep, all or those of some conditions, one after the other, and its question."""
     sweep = find_sweep(name)
+    sweep = sweep.of_conditions(conditions) if conditions else sweep
     outcome = run_without_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False)
     assert {one.state for one in outcome.replicates} == {"complete"} and len(sweep.seeds) == 5
     return Tracking(read_settings()).read_study(name), Question.of(sweep)
@@ -93,9 +94,9 @@ def test_where_only_onsets_surprise_routing_by_surprisal_wins_at_equal_cost(work
         assert (1 - q) * 0.22 < found[condition] < (1 - q) * 0.65
 
 
-@pytest.mark.slow  # trains 20 replicates
+@pytest.mark.slow  # trains 10 replicates
 def test_where_every_frame_surprises_routing_by_surprisal_does_not_win(workplace):
-    study, question = run("asr.control_negative")
+    study, question = run("asr.control_negative", "surprisal", "random")
     assert [one.finding for one in judge(study, question)] == [Finding.reproduced]
     per, _ = compare(study, "surprisal", "random", question.objectives)
     assert per.answer != "better"

@@ -312,9 +312,10 @@ def test_with_act_a_plain_recurrent_network_learns_parity_of_16_bits_and_without
             if metrics["valid_sequence_error"] < 0.2:
                 raise InterruptedTrialError
 
+    config = PARITY.laptop.with_value("training.report_every", 500)
     with pytest.raises(InterruptedTrialError):
-        train.train(PARITY.laptop, learning := Learning(tmp_path / "act"))
-    without = PARITY.laptop.with_value("halting", Fixed()).with_value("training.num_iterations", max(learning.reports))
+        train.train(config, learning := Learning(tmp_path / "act"))
+    without = config.with_value("halting", Fixed()).with_value("training.num_iterations", max(learning.reports))
     train.train(without, trial := FolderTrial(tmp_path / "none"))
     assert min(report["valid_sequence_error"] for report in trial.reports.values()) > 0.4
 
