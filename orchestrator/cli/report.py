@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from orchestrator.results.provenance import StudyProvenance
     from orchestrator.results.study import Study
     from orchestrator.results.trials import Trials
-    from orchestrator.tracking.study_runs import StudyRuns
+    from orchestrator.tracking.mlflow_runs import MlflowRuns
+    from orchestrator.tracking.sqlite_runs import SqliteRuns
+    from orchestrator.tracking.study_runs import NoRuns, StudyRuns
     from search_spaces.sweep import Sweep
 
 MOST_DIFF_CHARACTERS: Final = 500_000
@@ -69,7 +71,8 @@ def report(
     from orchestrator.report.bundle.join import read_part
     from orchestrator.report.bundle.write import write_bundle, write_files
     from orchestrator.report.importance_table import importance_tables
-    from orchestrator.tracking.load import load_if_run
+    from orchestrator.tracking.load import open_runs_if_run
+    from orchestrator.tracking.study_runs import NoRuns
     from orchestrator.tracking.sweep_run import store_report
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
@@ -79,7 +82,8 @@ def report(
     answers = _answers(sweep, settings, where, reference, parts)
     trials = _trials(sweep, answers.study, settings)
     importance = _importance(trials) if trials else None
-    page, provenance = _page(answers, importance, settings, parts)
+    runs = open_runs_if_run(sweep.name, settings)
+    page, provenance = _page(answers, importance, settings, runs, parts)
     with spinner("Writing page and tables"), _writing(folder):
         found = (*tables(answers), *importance_tables(importance))
         files = write_files(folder, sweep.name, page, found)
@@ -91,7 +95,7 @@ def report(
     made = report_summary.Report(answers, provenance, found, files, bundle, digest, importance)
     report_summary.show(made, format)
     sys.stdout.flush()
-    if load_if_run(sweep.name, settings):
+    if not isinstance(runs, NoRuns):
         with spinner("Storing page and tables in MLflow"):
             store_report(sweep.name, settings, files)
 
@@ -149,18 +153,20 @@ def _importance(trials: "Trials") -> "Importance":
 
 
 def _page(
-    answers: "Answers", importance: "Importance | None", settings: "Settings", parts: "Sequence[Part]"
+    answers: "Answers",
+    importance: "Importance | None",
+    settings: "Settings",
+    runs: "SqliteRuns | MlflowRuns | NoRuns",
+    parts: "Sequence[Part]",
 ) -> tuple[str, "StudyProvenance"]:
     from orchestrator.report.bundle.join import join_provenance
     from orchestrator.report.page import render
     from orchestrator.report.shown import curve_conditions, shown_points
     from orchestrator.results.provenance import with_short_diffs
     from orchestrator.tracking.curves import read_curves
-    from orchestrator.tracking.load import open_runs_if_run
     from orchestrator.tracking.provenance import read_provenance
 
     with spinner("Reading learning curves and where the results came from"):
-        runs = open_runs_if_run(answers.study.sweep, settings)
         points = answers.front.points
         shown = [points[i].condition for i in shown_points(answers.front)]
         curves = read_curves(runs, curve_conditions(answers.front))
