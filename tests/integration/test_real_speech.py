@@ -1,6 +1,7 @@
 """Shipped sweeps on real recordings, at their smoke sizes, without Ray."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -70,10 +71,20 @@ STUDIES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def shared_runs(tmp_path_factory) -> Path:
+    """Where sweeps find the autoregressive models of each other."""
+    return tmp_path_factory.mktemp("shared")
+
+
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "condition"), STUDIES)
-def test_a_replicate_of_every_study_runs_on_real_speech(workplace, real_data, name, condition):
+def test_a_replicate_of_every_study_runs_on_real_speech(
+    workplace, real_data, shared_runs, monkeypatch, name, condition
+):
+    monkeypatch.setenv("PONDERAY_RUNS", str(shared_runs / "runs"))
+    monkeypatch.setenv("PONDERAY_CACHE", str(shared_runs / "cache"))
     sweep = find_sweep(name, smoke=True).only(condition, 1)
     (replicate,) = run_without_ray(
         TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
