@@ -27,6 +27,7 @@ from orchestrator.cli.options import (
     SweepName,
     Values,
     find,
+    find_with,
     parse,
 )
 from orchestrator.cli.pareto import pareto
@@ -212,10 +213,12 @@ def train(
     from orchestrator.launch import launch_here
     from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
+    from search_spaces.settings import refuse_computed
 
-    settings, sweep = read_settings(), find(name, smoke, values, None).only(condition, seed)
+    settings, sweep = read_settings(), find_with(name, smoke, values).only(condition, seed)
+    refuse_computed(sweep, parse(values))
     if values:  # refuses what changes other conditions but not this one
-        find(name, smoke, None, None).only(sweep.conditions[0].declared, seed).with_values(parse(values))
+        find_with(name, smoke, None).only(sweep.conditions[0].declared, seed).with_values(parse(values))
     factory = TaskFactory(sweep, settings, num_gpus=0)
     read_fingerprints(factory)
     try:

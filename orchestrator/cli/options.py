@@ -127,24 +127,33 @@ def find(
     resources: list[str] | None = None,
     conditions: list[str] | None = None,
 ) -> "Sweep":
-    """The sweep that the options mean.
+    """The sweep that the options mean, to be run.
 
     Raises:
         InputError: if there is none of that name, or a value, number of seeds, resource or condition is wrong.
     """
-    from search_spaces.find import find_sweep
     from search_spaces.settings import refuse_computed
+
+    sweep = find_with(name, smoke, values).with_resources(_parse_resources(resources))
+    sweep = _with_seeds(sweep, seeds) if seeds else sweep
+    sweep = sweep.of_conditions(conditions) if conditions else sweep
+    refuse_computed(sweep, parse(values))
+    return sweep
+
+
+def find_with(name: str, smoke: bool, values: list[str] | None) -> "Sweep":
+    """The sweep with these settings, whatever was computed from them.
+
+    Raises:
+        InputError: if there is none of that name, or a value is wrong.
+    """
+    from search_spaces.find import find_sweep
 
     try:
         sweep = find_sweep(name, smoke)
     except InputError as error:
         raise _with_place(error, name) from None
-    settings = parse(values)
-    sweep = sweep.with_values(settings).with_resources(_parse_resources(resources))
-    sweep = _with_seeds(sweep, seeds) if seeds else sweep
-    sweep = sweep.of_conditions(conditions) if conditions else sweep
-    refuse_computed(sweep, settings)
-    return sweep
+    return sweep.with_values(parse(values))
 
 
 def _with_place(error: InputError, name: str) -> InputError:
@@ -158,13 +167,13 @@ def _with_place(error: InputError, name: str) -> InputError:
 
 
 def find_recorded(name: str, smoke: bool, values: list[str] | None = None) -> "Sweep":
-    """As `find`, for what has run: where the code is not installed, the sweep as it was recorded with its study.
+    """As `find_with`, for what has run: where the code is not installed, the sweep as it was recorded with its study.
 
     Raises:
         InputError: if there is neither.
     """
     try:
-        return find(name, smoke, values, None)
+        return find_with(name, smoke, values)
     except InputError:
         from orchestrator.environment.settings import read_settings
         from orchestrator.tracking.load import load_sweep

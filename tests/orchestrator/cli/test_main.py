@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli import main as cli
+from orchestrator.cli.options import find, find_recorded
 from tests.trainables.asr.data.test_examples import write_utterance
 
 
@@ -173,3 +174,13 @@ def test_a_working_folder_that_is_gone_is_one_line(tmp_path):
 def test_show_says_whether_a_search_prunes(capsys, sweep, is_pruned):
     cli.show(sweep)
     assert ("pruned      a condition gets its other seeds only if" in capsys.readouterr().out) == is_pruned
+
+
+def test_what_an_equal_cost_was_computed_from_is_refused_where_it_would_run_and_not_in_a_query(monkeypatch, capsys):
+    changed = ("lm.equal_cost", "--set", "hidden_size=100")
+    for command in (("plan",), ("train", "--condition", "wide,testing")):
+        assert call(monkeypatch, *command, *changed) == 2
+        assert "`hidden_size` cannot be set for 'wide,testing' of lm.equal_cost" in capsys.readouterr().err
+    assert find_recorded("lm.equal_cost", False, ["hidden_size=100"]).conditions[0].name == "baseline,hidden_size=100"
+    baseline = find("lm.equal_cost", False, ["hidden_size=100"], None, conditions=["baseline"])
+    assert [one.name for one in baseline.conditions] == ["baseline,hidden_size=100"]
