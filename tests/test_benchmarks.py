@@ -79,8 +79,7 @@ def test_published_costs_are_met_to_the_digit_or_imply_a_rate():
 
 def recoding(*arguments: str) -> dict[str, list[float]]:
     """Rows of the benchmark: training and evaluation, each as tokens/s, ratio over the fused model, and of MACs."""
-    *lines, expected = run_here("benchmarks/recoding.py", *arguments)[2:]
-    assert expected.startswith("expected ratios: ")
+    lines = run_here("benchmarks/recoding.py", *arguments)[2:]
     return {line[:22].strip(): [float(x) for x in line[22:].split()] for line in lines}
 
 

@@ -89,7 +89,5 @@ def _lm(claim: NumberClaim) -> Cell:
 
 def _act(claim: NumberClaim) -> Cell:
     task, what = claim.source.place.split(", ")[:2]
-    if not claim.source.paper.startswith("Graves"):
-        return Cell("log, tasks", task, f"sequence error {what}")
     is_cost = claim.place.metric == "mean_updates"
     return Cell("tasks", f"{task} {what}", "computation against without" if is_cost else "sequence error")

@@ -47,13 +47,8 @@ def read(source: str) -> dict[Cell, Printed]:
     found: dict[Cell, Printed] = {}
     with (FOLDER / f"{source}.csv").open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
-            cell = Cell(_named(line), line["row"], line["column"])
+            cell = Cell(line["place"], line["row"], line["column"])
             if cell in found:
                 raise ValueError(f"{source} has {cell} twice.")
             found[cell] = Printed(line["value"], line["spread"], line["n"], line["unit"])
     return found
-
-
-def _named(line: dict[str, str]) -> str:
-    """The place; of a log that is not the paper, with that."""
-    return f"log, {line['place']}" if "log" in line["source"] else line["place"]

@@ -131,23 +131,23 @@ def test_of_many_others_the_likeliest_are_shown_first(monkeypatch, printed, stor
 
 
 def test_three_objectives_are_the_sweeps_or_asked_for(monkeypatch, printed, stored, workplace):
-    metrics = ("sequence_error@e", "mean_updates@e", "macs_per_sequence@e")
+    metrics = ("valid_sequence_error@e", "valid_mean_updates@e", "macs_per_sequence@e")
     study = noisy_study("act.search_parity", {"a": (0.1, 3.0, 5.0), "b": (0.2, 2.0, 9.0)}, metrics)
     monkeypatch.setattr(load, "load_study", lambda *_: study)
 
     for options, expected in (
-        ({}, ["sequence_error", "mean_updates", "macs_per_sequence"]),
-        ({"x": "macs_per_sequence"}, ["sequence_error", "macs_per_sequence"]),
-        ({"y": "mean_updates", "x": "macs_per_sequence", "z": "sequence_error"},
-         ["mean_updates", "macs_per_sequence", "sequence_error"]),
+        ({}, ["valid_sequence_error", "valid_mean_updates", "macs_per_sequence"]),
+        ({"x": "macs_per_sequence"}, ["valid_sequence_error", "macs_per_sequence"]),
+        ({"y": "valid_mean_updates", "x": "macs_per_sequence", "z": "valid_sequence_error"},
+         ["valid_mean_updates", "macs_per_sequence", "valid_sequence_error"]),
     ):  # fmt: skip
         found = printed(lambda _, **given: pareto("act.search_parity", **given), format=Format.json, **options)
         content = json.loads(found)
         assert [one["metric"] for one in content["objectives"]] == expected
         assert len(content["hypervolume_reference"]) == len(expected)
     assert Path("runs/figures/act.search_parity.front.png").exists()
-    with pytest.raises(InputError, match="must differ, but got sequence_error, mean_updates, mean_updates"):
-        pareto("act.search_parity", z="mean_updates", x="mean_updates")
+    with pytest.raises(InputError, match="must differ, but got valid_sequence_error, valid_mean_updates, valid_mean"):
+        pareto("act.search_parity", z="valid_mean_updates", x="valid_mean_updates")
 
 
 def test_what_is_stored_says_volume_bounds_and_reference_point(monkeypatch, printed, stored, workplace):

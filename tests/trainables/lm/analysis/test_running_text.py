@@ -78,7 +78,7 @@ def test_of_log_p_as_a_signal_delta_is_the_loss_and_both_fall_together():
             cells[tenth, "loss_change"] == pytest.approx(cells[tenth, "delta_change"])
             and cells[tenth, "delta_change"] < 0
         )
-        assert cells[tenth, "correlation"] == cells[1, "correlation_of_changes"] == pytest.approx(1)
+        assert (cells[tenth, "correlation"], cells[1, "correlation_of_changes"]) == (pytest.approx(1), pytest.approx(1))
     deltas = [cells[tenth, "delta"] for tenth in range(1, 11)]
     assert deltas == sorted(deltas) and len(set(deltas)) == 10
 
