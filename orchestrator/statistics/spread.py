@@ -51,8 +51,9 @@ def pitman_morgan_p(a: Sequence[float], b: Sequence[float]) -> float:
     if min(lengths) <= RESOLUTION * float(np.abs(first).max() + np.abs(second).max()):
         return math.nan
     correlation = max(-1.0, min(1.0, float(sums @ differences) / math.prod(lengths)))
-    if (error := math.sqrt((1 - correlation**2) / freedom)) <= RESOLUTION:
+    if (unexplained := 1 - correlation**2) <= RESOLUTION:  # before the root, which makes 1e-8 of rounding
         return 0.0
+    error = math.sqrt(unexplained / freedom)
     return float(two_sided_p(Estimates(*(np.asarray(x, np.float64) for x in (correlation, error, freedom)))))
 
 

@@ -247,7 +247,7 @@ def test_devices_are_held_once_for_as_long_as_the_work_takes(workplace, monkeypa
     seen, end = [], TaskRuns.end
     monkeypatch.setattr(TaskRuns, "end", lambda self, *a: (seen.append(plans[0].device_s()), end(self, *a))[1])
     run_quietly(tiny({"a": {"sleep_s": 0.3}}, seeds=(1,)))
-    assert seen[-1] >= 1.2 and plans[0].device_s() == plans[0].device_s(), "held no longer"
+    assert 1.2 <= plans[0].device_s() <= seen[-1], "nothing is held after the end"
 
 
 def test_a_metric_whose_name_no_store_takes_fails_its_replicate_in_words(workplace, monkeypatch):
