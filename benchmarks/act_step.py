@@ -96,7 +96,7 @@ class Products(TorchDispatchMode):
     """Records which matrices are multiplied while it is on."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.found: list[tuple[Tensor, Tensor, Tensor]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -113,7 +113,8 @@ class Products(TorchDispatchMode):
 
 def products_of(work: Work) -> Products:
     """Those of one call."""
-    with Products() as products:
+    products = Products()
+    with products:
         work()
     return products
 
@@ -217,10 +218,11 @@ class Training:
         targets = self.batch.targets[:, 0]
         if is_peer:
             log_probs, cost = self.masked(self.batch.inputs[:, 0], self.limits)
-            return (cross_entropies(log_probs, targets) + TAU * cost).mean()
-        run = self.network(self.batch.inputs, self.batch.num_steps, self.batch.has_target)
-        cost = (run.num_updates + run.remainder).sum(1)
-        return (cross_entropies(run.log_probs, targets) + TAU * cost).mean()
+        else:
+            run = self.network(self.batch.inputs, self.batch.num_steps, self.batch.has_target)
+            log_probs, cost = run.log_probs, (run.num_updates + run.remainder).sum(1)
+        losses: Tensor = cross_entropies(log_probs, targets) + TAU * cost
+        return losses.mean()
 
     def step(self, is_peer: bool) -> Work:
         """A training step; its size is so small that halting stays as it is."""

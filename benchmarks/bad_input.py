@@ -86,7 +86,7 @@ def run(case: Case, place: Path) -> Ended:
         process = subprocess.Popen(  # noqa: S603
             command,
             cwd=place,
-            env=environment(place) | case.environment,
+            env={**environment(place), **case.environment},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

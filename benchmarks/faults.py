@@ -1,6 +1,6 @@
 """A campaign of faults: sweeps under every fault at random moments, after which nothing is lost and nothing doubled.
 
-    python benchmarks/faults.py [--rounds 20] [--seed 1] [--store sqlite|postgresql] [--only KIND ...]
+    python -m benchmarks.faults [--rounds 20] [--seed 1] [--store sqlite|postgresql] [--only KIND ...]
 
 Each round runs one sweep of a tiny trainable on two CPUs (`faulty/sweeps.py`): listed (6 conditions x 5 seeds, of which
 one condition diverges and one raises), searched by Optuna (16 trials x 2 seeds), or elastic (3 conditions x 2 seeds:
@@ -35,11 +35,11 @@ from pathlib import Path
 
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 
-from faulty import rounds, schedule
-from faulty.injectors import ALWAYS, KINDS
-from faulty.places import Store
-from faulty.rounds import Course
-from faulty.schedule import Deck, Round
+from benchmarks.faulty import rounds, schedule
+from benchmarks.faulty.injectors import ALWAYS, KINDS
+from benchmarks.faulty.places import Store
+from benchmarks.faulty.rounds import Course
+from benchmarks.faulty.schedule import Deck, Round
 
 
 class Tally:

@@ -1,6 +1,6 @@
 """A campaign of strikes at what runs the work: Ray's processes, the disk, the clock, memory.
 
-    python benchmarks/node_faults.py [--seed 1] [--only KIND ...] [--setups local cluster server]
+    python -m benchmarks.node_faults [--seed 1] [--only KIND ...] [--setups local cluster server]
 
 Each round runs `ponderay run` of a small sweep (`faulty/sweeps.py`: 3 conditions x 2 seeds) and strikes once, when a
 random share of its steps is done: local, on the Ray that the command makes; on a cluster of two nodes made by `ray
@@ -31,10 +31,10 @@ from pathlib import Path
 
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 
-from faulty import node_rounds
-from faulty.hosts import Setup
-from faulty.node_rounds import NEVER, Verdict
-from faulty.strikes import KINDS
+from benchmarks.faulty import node_rounds
+from benchmarks.faulty.hosts import Setup
+from benchmarks.faulty.node_rounds import NEVER, Verdict
+from benchmarks.faulty.strikes import KINDS
 
 SETUPS: tuple[Setup, ...] = ("local", "cluster", "server")
 SAID_LENGTH = 160

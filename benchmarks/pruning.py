@@ -46,7 +46,7 @@ def search(random: np.random.Generator, noise: float, num_seeds: int, num_settin
     bias, unpruned_bias = (means - truth) / noise, (seeds.mean(axis=1) - truth) / noise
     return Outcome(
         saved=np.array([(~kept).mean() * (num_seeds - 1) / num_seeds]),
-        lost=~kept[_front(truth, cost)] * 1.0,
+        lost=(~kept[_front(truth, cost)]).astype(np.float64),
         kept=bias[kept],
         pruned=bias[~kept],
         front=bias[_front(means, cost)],

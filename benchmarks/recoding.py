@@ -90,6 +90,7 @@ class ByAutograd(nn.Module):
             value, parts = self.embedding(tokens), []
             with torch.enable_grad():
                 for cell, (hidden, memory) in zip(self.cells, states, strict=True):
+                    assert isinstance(cell, nn.LSTMCell)
                     value, memory = lstm_step(cell, value, hidden, memory)
                     parts += [value, memory]
                 loss = F.cross_entropy(self.decoder(value), targets, reduction="none")

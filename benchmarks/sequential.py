@@ -75,9 +75,10 @@ def cases(num_conditions: int) -> list[Case]:
 def draw(noise: str, rng: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
     """Noise of mean 0 and, but for the outliers of "diverging", standard deviation 1 at most."""
     if noise in ("lognormal", "skewed"):
-        scaled = (rng.lognormal(size=shape) - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e)
+        scaled: Floats = (rng.lognormal(size=shape) - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e)
         small = 0.1 if noise == "skewed" else 1.0
-        return scaled * np.where(np.arange(shape[0]) % 2, 1.0, small)[:, None, None]
+        sizes: Floats = np.where(np.arange(shape[0]) % 2, 1.0, small)[:, None, None]
+        return scaled * sizes
     if noise == "diverging":
         return rng.standard_normal(shape) + 10.0 * (rng.random((*shape[:2], 1)) < 0.1) - 1.0
     return rng.standard_normal(shape)

@@ -153,7 +153,7 @@ def measure(folder: Path, code: str, *arguments: str) -> tuple[float, float]:
 
 def show(what: str, found: list[tuple[float, float]], floor_s: float = 0.0) -> float:
     """Prints a row, the longest time and the largest memory, and returns the time; the floor itself is given none."""
-    duration_s, peak_mb = (max(column) for column in zip(*found, strict=True))
+    duration_s, peak_mb = max(time_s for time_s, _ in found), max(memory_mb for _, memory_mb in found)
     ratio = duration_s / (floor_s or duration_s)
     print(f"{what:40} {duration_s:7.2f} s {peak_mb:7.0f} MB {ratio:8.1f} over the floor", flush=True)
     return duration_s

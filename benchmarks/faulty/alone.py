@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from faulty import first, trainable
-from faulty.trainable import FaultyConfig
+from benchmarks.faulty import first, trainable
+from benchmarks.faulty.trainable import FaultyConfig
 from trainables import rng
 
 State = Literal["complete", "failed"]

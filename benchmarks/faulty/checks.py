@@ -10,9 +10,9 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from optuna.trial import FrozenTrial, TrialState
 
-from faulty.alone import Expected, expected
-from faulty.processes import left_after, records
-from faulty.sweeps import NUM_REPLICATES, Kind, sweep
+from benchmarks.faulty.alone import Expected, expected
+from benchmarks.faulty.processes import left_after, records
+from benchmarks.faulty.sweeps import NUM_REPLICATES, Kind, sweep
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task_factory import TaskFactory

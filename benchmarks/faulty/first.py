@@ -4,7 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from faulty.trainable import FirstConfig
+from benchmarks.faulty.trainable import FirstConfig
 from trainables import checkpoint
 from trainables.trial import Trial
 

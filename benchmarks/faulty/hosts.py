@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 import psutil  # type: ignore[import-untyped]
 
-from faulty.places import left_in
-from faulty.processes import MARK, carrying
+from benchmarks.faulty.places import left_in
+from benchmarks.faulty.processes import MARK, carrying
 from orchestrator.cluster import token as ray_token
 from orchestrator.machine.network import free_port
 
@@ -127,7 +127,7 @@ class Nodes:
         command = [*ahead, str(PROGRAMS / "ray"), "start", *options, *common]
         with (self._folder / "nodes.log").open("ab") as log:
             subprocess.run(  # noqa: S603
-                command, env=os.environ | {NODE: self.name(node)} | own, stdout=log, stderr=log, timeout=START_S,
+                command, env={**os.environ, NODE: self.name(node), **own}, stdout=log, stderr=log, timeout=START_S,
                 check=True,
             )  # fmt: skip
 

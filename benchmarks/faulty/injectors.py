@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from faulty import orders
-from faulty.places import Database, TrackingServer, TwoNodes
-from faulty.processes import Worker, records, workers
+from benchmarks.faulty import orders
+from benchmarks.faulty.places import Database, TrackingServer, TwoNodes
+from benchmarks.faulty.processes import Worker, records, workers
 
 ENDS_DRIVER: Final = ("driver_sigterm", "driver_sigint", "driver_killed", "driver_and_worker_killed")
 ORDERED: Final = ("hung", "host_memory", "cuda_memory", "disk_full")

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from faulty import checks, strikes
-from faulty.hosts import Nodes, Setup, holding, served
-from faulty.processes import kill_all, num_reports
-from faulty.rounds import LOOK_S, environment
-from faulty.strikes import ImpossibleError, Stage
-from faulty.sweeps import NUM_STEPS
+from benchmarks.faulty import checks, strikes
+from benchmarks.faulty.hosts import Nodes, Setup, holding, served
+from benchmarks.faulty.processes import kill_all, num_reports
+from benchmarks.faulty.rounds import LOOK_S, environment
+from benchmarks.faulty.strikes import ImpossibleError, Stage
+from benchmarks.faulty.sweeps import NUM_STEPS
 
 LIMIT_S: Final = 300.0
 """A command that has not ended by then waits for ever."""
@@ -26,7 +26,7 @@ MOMENTS: Final = (0.15, 0.6)
 """Between which shares of the steps a strike falls."""
 
 MAX_AGAIN: Final = 5
-SWEEP: Final = "faulty.sweeps:small"
+SWEEP: Final = "benchmarks.faulty.sweeps:small"
 NEVER: Final = -1
 
 

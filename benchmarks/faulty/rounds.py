@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from faulty import checks
-from faulty.injectors import ENDS_DRIVER, Fault, Scene, inject, notice, withdraw
-from faulty.places import Database, TrackingServer, TwoNodes
-from faulty.processes import MARK, kill_all, left_after, num_reports
-from faulty.schedule import Round
-from faulty.sweeps import NUM_STEPS
+from benchmarks.faulty import checks
+from benchmarks.faulty.injectors import ENDS_DRIVER, Fault, Scene, inject, notice, withdraw
+from benchmarks.faulty.places import Database, TrackingServer, TwoNodes
+from benchmarks.faulty.processes import MARK, kill_all, left_after, num_reports
+from benchmarks.faulty.schedule import Round
+from benchmarks.faulty.sweeps import NUM_STEPS
 
 LIMIT_S: Final = 600.0
 """A round that takes longer has failed."""
 
 MAX_DRIVERS: Final = 15
 LOOK_S: Final = 0.15
-BENCHMARKS: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 STRANGE: Final = (
     *(f"PONDERAY_{name}" for name in ("STORAGE", "TRACKING_URI", "SEARCH_URI")),
     *(f"RAY_{name}" for name in ("ADDRESS", "AUTH_MODE", "TMPDIR")),
@@ -85,7 +85,7 @@ def run(one: Round, folder: Path, rng: random.Random) -> Course:
 def environment(folder: Path) -> Iterator[None]:
     """Every process started in the block belongs to the round."""
     before = dict(os.environ)
-    path = os.pathsep.join([str(BENCHMARKS), str(BENCHMARKS.parent), before.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(ROOT), before.get("PYTHONPATH", "")])
     places = {"PONDERAY_RUNS": str(folder / "runs"), "PONDERAY_CACHE": str(folder / "cache"), "TMPDIR": str(folder)}
     places["PONDERAY_CLUSTER_WAIT"] = "1"  # of minutes: a head that is killed stays away, and the command has to end
     for name in STRANGE:
@@ -125,7 +125,7 @@ def _driver(one: Round, folder: Path, number: int) -> "subprocess.Popen[bytes]":
     with (folder / "driver.log").open("ab") as log:
         log.write(f"--- driver {number}\n".encode())
         log.flush()
-        command = [sys.executable, "-m", "faulty.sweeps", one.sweep, str(folder / "orders")]
+        command = [sys.executable, "-m", "benchmarks.faulty.sweeps", one.sweep, str(folder / "orders")]
         return subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=folder
         )

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from faulty.injectors import ALWAYS, ENDS_DRIVER, GENERAL, Fault
-from faulty.places import Place, Store
-from faulty.sweeps import Kind
+from benchmarks.faulty.injectors import ALWAYS, ENDS_DRIVER, GENERAL, Fault
+from benchmarks.faulty.places import Place, Store
+from benchmarks.faulty.sweeps import Kind
 
 PATTERN: Final[tuple[tuple[Kind, Place], ...]] = (
     ("listed", "local"),

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from faulty.hosts import Nodes, Part, option, part_of, raylets
-from faulty.processes import records
+from benchmarks.faulty.hosts import Nodes, Part, option, part_of, raylets
+from benchmarks.faulty.processes import records
 
 CLOCKS: Final = ("clock_back", "second_clock_behind", "second_clock_ahead")
 CLOCK_LIBRARY: Final = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")

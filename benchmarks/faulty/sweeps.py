@@ -1,6 +1,6 @@
 """The kinds of sweep of the campaigns; run as a program, a driver on one of them.
 
-    python -m faulty.sweeps listed|searched|elastic ORDERS
+    python -m benchmarks.faulty.sweeps listed|searched|elastic ORDERS
 
 Ends with 0 once all is settled and written, 1 where something is lost, 3 where something is not written.
 """
@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from rich.console import Console
 
-from faulty.trainable import FaultyConfig
+from benchmarks.faulty.trainable import FaultyConfig
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.task_factory import TaskFactory
@@ -32,7 +32,7 @@ IN_TRIAL: Final = Resources(num_workers=0, report_timeout_s=6)
 ELASTIC: Final = Resources(num_workers=(1, 2), report_timeout_s=20)
 """Longer than Ray Train needs to start workers anew, during which nothing is reported."""
 
-FIRST: Final = Prerequisite("first", "faulty.first", "first", IN_TRIAL)
+FIRST: Final = Prerequisite("first", "benchmarks.faulty.first", "first", IN_TRIAL)
 LISTED: Final = (
     *(Condition(f"x={x}", {"x": x}) for x in (0.1, 0.3, 0.7, 0.9)),
     Condition("diverges", {"learning_rate": 1e40}),
@@ -55,7 +55,7 @@ def sweep(kind: Kind, orders: Path | None = None) -> Sweep:
     common: dict[str, Any] = {
         "name": f"faults.{kind}",
         "description": "Of the fault campaign.",
-        "trainable": "faulty.trainable",
+        "trainable": "benchmarks.faulty.trainable",
         "base": FaultyConfig(orders=orders),
         "objectives": (Objective("error"), Objective("cost")),
         "prerequisites": (FIRST,),
@@ -65,7 +65,7 @@ def sweep(kind: Kind, orders: Path | None = None) -> Sweep:
 
 
 def small() -> Sweep:
-    """For `ponderay run faulty.sweeps:small`, which campaigns against what runs the work use."""
+    """For `ponderay run benchmarks.faulty.sweeps:small`, which campaigns against what runs the work use."""
     return sweep("small")
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import torch
 from pydantic import Field
 
-from faulty import orders
+from benchmarks.faulty import orders
 from trainables import checkpoint, distributed, rng
 from trainables.config import NOT_IN_KEY, Config, Place
 from trainables.errors import DivergedError
