@@ -76,7 +76,8 @@ def difference_table(study: Study, pairs: Sequence[str]) -> Table:
     rows = [_difference_row(one, p) for one, p in zip(found, p_values, strict=True)]
     headings = ("what", "against", "difference", INTERVAL, "p (Holm)", "least to most, %", "n")
     columns = [Column(heading, texts, heading, i > 1) for i, (heading, texts) in enumerate(_by_column(headings, rows))]
-    note = f"p: of Student's t over the differences, paired by seed; Holm over the {len(rows)} rows."
+    num_tests = sum(not math.isnan(p) for p in p_values)
+    note = f"p: of Student's t over the differences, paired by seed; Holm over the {num_tests} tests."
     return _printed(f"{study.sweep}: differences, paired by seed", columns, (note,))
 
 

@@ -156,7 +156,7 @@ def test_tests_of_differences_are_corrected_for_their_number():
     table = difference_table(recorded(values), ["a x against a base", "a y against a base"])
     alone = [1 - 2 / math.pi * math.atan(t) for t in (1 / 3, 11)]
     assert [row[4] for row in table.rows] == [f"{alone[0]:.3f}", f"{2 * alone[1]:.3f}"]
-    assert "Holm over the 2 rows" in table.notes[0]
+    assert "Holm over the 2 tests" in table.notes[0]
 
 
 @pytest.mark.parametrize("asked", ["metrics err0r", "differences a error against a err0r"])

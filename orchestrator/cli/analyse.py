@@ -40,9 +40,9 @@ def analyse(
 ) -> None:
     """Ask the trained replicates of a condition; print mean and spread over them, tests and a figure.
 
-    The best checkpoint of each complete replicate answers. Welch's test compares two measures of each row or, with
-    --against, the two conditions; Holm's method adjusts p over the whole table. A wrong name of an analysis or
-    an option is answered with those that there are.
+    The best checkpoint of each complete replicate answers. A paired t-test over replicates compares two measures of
+    each row; with --against, Welch's test compares the two conditions. Holm's method adjusts p over the whole table. A
+    wrong name of an analysis or an option is answered with those that there are.
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.analysis import Question, answer, answer_of_each

@@ -1,7 +1,7 @@
 """The command `compare`: conditions against each other or against the reference, with what the seeds can show."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -67,10 +67,11 @@ def compare(
     """Compare A with B, A with the sweep's reference, or every condition with the reference.
 
     Each evaluation of a condition has its own comparisons. All printed comparisons are one family, and p (Holm) is
-    adjusted for it. json is a list of records and csv the same: a, b, metric; mean, std and n of both;
-    is_paired, difference (a - b) with low and high (95 %); welch_p, permutation_p and least_p, which it can reach; p of
-    the promised test, p_holm, answer (better, worse, undecided); effect (Hedges' g), epsilon, improvement; shown,
-    seeds_needed, can_decide; warnings; share_more, line, better, as below. null or nothing stands for no number.
+    adjusted for it. json is a list of records and csv the same: a, b, metric; mean, std and n of both; is_paired,
+    difference (a - b) with low and high (95 %); is_certain (neither varies); welch_p, permutation_p and least_p, which
+    it can reach; p of the promised test, p_holm, answer (better, worse, undecided); effect (Hedges' g), epsilon,
+    improvement; shown, seeds_needed, can_decide; warnings; share_more, line, better, as below. null or nothing stands
+    for no number.
 
     Where A and B do not cost the same (by over 2 % of the second objective), a note says by how much (share_more), and
     how likely A is better than the interpolated front of the other points at its own cost (better, line).
@@ -84,15 +85,14 @@ def compare(
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, metric, settings)
-    if b and reference:
-        raise InputError(f"B and --reference both name what A is compared with: {b} and {reference}; leave one out.")
+    _check_one_rival({"B": b, "--reference": reference, "--line": ", ".join(line or ())})
     with spinner(f"Reading {sweep.name}"):
         study, question = ask(sweep, settings, where, reference)
     points = front(study, objectives)
     if not points:
         raise no_points(study, objectives)
     if line:
-        _show_line(_line_asked(study, points, objectives, a, b, line), study.sweep, line, objectives, format)
+        _show_line(_line_asked(study, points, objectives, a, line), study.sweep, line, objectives, format)
         return
     with spinner(f"Comparing {a or f'{len(points):,} conditions'}"):
         found = _comparisons(question, study, points, objectives, a, b)
@@ -103,12 +103,19 @@ def compare(
     _show(question, study, found, unequal, format)
 
 
+def _check_one_rival(rivals: Mapping[str, str | None]) -> None:
+    """Raises InputError where two things name what A is compared with."""
+    named = [(kind, rival) for kind, rival in rivals.items() if rival]
+    if len(named) > 1:
+        (one, first), (other, second), *_ = named
+        raise InputError(f"{one} and {other} both name what A is compared with: {first} and {second}; leave one out.")
+
+
 def _line_asked(
     study: "Study",
     points: Sequence["Point"],
     objectives: Sequence["Objective"],
     a: str | None,
-    b: str | None,
     line: Sequence[str],
 ) -> "tuple[BesideLine, ...]":
     """A, or every point but the controls, against the line through these."""
@@ -116,15 +123,15 @@ def _line_asked(
     from orchestrator.pareto.equal_cost import has_cost
     from orchestrator.results.named import points_named
 
-    if b:
-        raise InputError(f"B and --line both name what A is compared with: {b} and {', '.join(line)}; leave one out.")
     if not has_cost(objectives):
         raise InputError(
             "--line needs an error, the first objective, and a cost to minimize, the second; name both by --metric."
         )
     controls = {point.name: point for name in line for point in points_named(study, points, name)}
-    asked = points_named(study, points, a) if a else points
-    return beside_line([point for point in asked if point.name not in controls], [*controls.values()], objectives)
+    asked = [point for point in (points_named(study, points, a) if a else points) if point.name not in controls]
+    if not asked:
+        raise InputError(f"--line names every point that is compared: {', '.join(controls)}; name another A.")
+    return beside_line(asked, [*controls.values()], objectives)
 
 
 def _show_line(
@@ -202,7 +209,7 @@ def _comparisons(
         raise InputError(
             f"A and B must differ, but both are {left[0].condition}; name another B, or their evaluations."
         )
-    return compare_with_reference([*left, *right], right[0].condition, objectives, question.test)
+    return compare_with_reference([*left, *right], right[0].condition, objectives, question.test, points)
 
 
 def _same_evaluations(

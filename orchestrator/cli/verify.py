@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from orchestrator.cli.options import Smoke, find_recorded
+from orchestrator.cli.options import Smoke, ask, find_recorded
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, out, to_csv
 from orchestrator.console.spinner import spinner
@@ -35,8 +35,8 @@ def verify(
 
     Exit codes: 0 all equal, 1 something differs, 2 not a bundle. Numbers count as equal up to 1e-9. json is one
     object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, num_reworded,
-    differences, and versions (written and installed, where they differ). csv lists the differences: member, row,
-    column, written, found.
+    unmade (tables that a bundle of its format lacks the values for), differences, and versions (written and installed,
+    where they differ). csv lists the differences: member, row, column, written, found.
     """
     if not (what.endswith(".zip") or Path(what).is_file()):
         _hold_against_claims(what, smoke, format)
@@ -57,12 +57,10 @@ def _hold_against_claims(name: str, smoke: bool, format: Format) -> None:
     from orchestrator.published.judge import judge
     from orchestrator.report.claim_table import claim_table
     from orchestrator.report.table import for_programs
-    from orchestrator.results.question import Question
-    from orchestrator.tracking.load import load_study
 
     sweep = find_recorded(name, smoke)
     with spinner(f"Reading {sweep.name}"):
-        found = judge(load_study(sweep.name, read_settings()), Question.of(sweep))
+        found = judge(*ask(sweep, read_settings(), None, None))
     table = claim_table(sweep.name, found)
     if format is not Format.table:
         print(for_programs(table, format), end="")
@@ -94,6 +92,7 @@ def _content(bundle: Path, found: "Verification") -> dict[str, Any]:
         "num_tables": found.num_tables,
         "num_cells": found.num_cells,
         "num_reworded": found.num_reworded,
+        "unmade": list(found.unmade),
         "differences": [vars(difference) for difference in found.differences],
         "versions": {name: {"written": a, "installed": b} for name, (a, b) in found.other_versions.items()},
     }
@@ -106,7 +105,7 @@ def _show_to_people(bundle: Path, found: "Verification") -> None:
     if not found.differences:
         _say(
             f"All {found.num_cells:,} cells of {found.num_tables} tables follow from the raw values, and all "
-            f"{found.num_members} members are as the manifest says (page, diffs and provenance by it alone)."
+            f"{found.num_members} members are as the manifest says ({_by_manifest_alone(found)} by it alone)."
         )
         if found.num_reworded:
             _say(f"{found.num_reworded:,} sentences in tables are worded differently by the code that is installed.")
@@ -116,6 +115,10 @@ def _show_to_people(bundle: Path, found: "Verification") -> None:
     _say(f"Differences: {len(found.differences):,} in {num_tables} of {found.num_members} members.")
     if "commit" in found.other_versions:
         _say("The code differs; check out the commit named above to see whether the differences remain.")
+
+
+def _by_manifest_alone(found: "Verification") -> str:
+    return ", ".join(["page", "diffs", *found.unmade]) + " and provenance"
 
 
 def _show_differences(found: "Verification") -> None:

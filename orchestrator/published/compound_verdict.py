@@ -17,18 +17,19 @@ def joint_test(claim: JointClaim, compare: Compare) -> CompoundTest | Verdict:
     """All parts are shown where the least of them is (intersection-union test, Berger 1982).
 
     One part that is contradicted contradicts the whole, with Bonferroni's correction for its choice, and while others
-    still wait for replicates. A part that is a tie leaves it open.
+    still wait for replicates; nothing is tested while some wait and no other is against it. A part that is a tie leaves
+    it open.
     """
     parts, waits = _split([compare(part) for part in claim.parts])
-    if not parts:
-        return replace(waits[0], claim=claim)
     against = [one for one in parts if not one.is_as_claimed]
+    if waits and all(one.tie for one in against):
+        return replace(waits[0], claim=claim)
     ties = [one.tie for one in against if one.tie]
     if against:
         p = min(1.0, len(claim.parts) * min(map(_p_of_part, against)))
         needed = _least([_at(one, len(claim.parts)) for one in against])
     else:
-        p, needed = 1.0 if waits else max(map(_p_of_part, parts)), _most([one.needed for one in parts])
+        p, needed = max(map(_p_of_part, parts)), _most([one.needed for one in parts])
     return CompoundTest(
         claim=claim,
         ours=parts[0].ours,
@@ -48,7 +49,7 @@ def front_test(claim: FrontClaim, compare: Compare) -> CompoundTest | Verdict:
 
     Each comparison is one of two means. That all others fail to dominate is an intersection of unions: the largest over
     the others of the smallest p-value of an objective, times the number of objectives (Berger 1982; Bonferroni). One
-    that dominates is enough while others still wait for replicates.
+    that dominates is enough while others still wait for replicates; without one nothing is tested until then.
     """
     rows, missing = [], []
     for other in claim.others:
@@ -57,13 +58,10 @@ def front_test(claim: FrontClaim, compare: Compare) -> CompoundTest | Verdict:
         if not waits:
             rows.append([one for one in row if isinstance(one, StatementTest)])
     waits = sorted(missing, key=_wait, reverse=True)
-    if not rows:
-        return replace(waits[0], claim=claim)
     dominated = [row for row in rows if _is_dominated(row)]
-    if dominated:
-        p, needed = _of_off(dominated, len(claim.others))
-    else:
-        p, needed = (1.0, _never) if waits else _of_on(rows)
+    if waits and not dominated:
+        return replace(waits[0], claim=claim)
+    p, needed = _of_off(dominated, len(claim.others)) if dominated else _of_on(rows)
     every = [one for row in rows for one in row]
     return CompoundTest(
         claim=claim,
@@ -132,10 +130,6 @@ def _p_of_part(one: Part) -> float:
 def _p_or_certain(p: float, parts: Sequence[Part]) -> float:
     """NaN for 0 where nothing varies, as `CompoundTest.p` has it."""
     return math.nan if p == 0 and all(math.isnan(one.p) for one in parts) else p
-
-
-def _never(level: float) -> None:
-    """No number of seeds of what is there shows it."""
 
 
 def _at(one: Part, num_choices: int) -> Needed:

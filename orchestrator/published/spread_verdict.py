@@ -23,7 +23,7 @@ def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) 
     """The test that the left side's standard deviation is below or above the right side's.
 
     By Brown and Forsythe's test (1974) of two groups; by Pitman's and Morgan's (1939) where means would be compared
-    seed by seed, too.
+    seed by seed, too, and both sides vary: for theirs a side of equal values would be a certainty, from three of them.
     """
     is_by_seed = is_paired(claim, left, right, test)
     if is_by_seed:
@@ -34,7 +34,8 @@ def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) 
         return too_few(claim, left, num_seeds, LEAST)
     a, b = list(left.values()), list(right.values())
     ours, other = summarise(a), summarise(b)
-    p = pitman_morgan_p(a, b) if is_by_seed else brown_forsythe_p(a, b)
+    is_paired_test = is_by_seed and min(ours.std, other.std) > 0
+    p = pitman_morgan_p(a, b) if is_paired_test else brown_forsythe_p(a, b)
     is_tie = math.isclose(ours.std, other.std, rel_tol=1e-9)
     difference = 0.0 if is_tie else ours.std - other.std
     return CompoundTest(
@@ -43,7 +44,7 @@ def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) 
         difference=difference,
         is_as_claimed=difference < 0 if claim.relation == "below" else difference > 0,
         p=1.0 if is_tie or math.isnan(p) else p,
-        test=f"{'Pitman and Morgan' if is_by_seed else 'Brown and Forsythe'}'s test of two standard deviations",
+        test=f"{'Pitman and Morgan' if is_paired_test else 'Brown and Forsythe'}'s test of two standard deviations",
         num_seeds=num_seeds,
         needed=lambda level: spread_required_sample_size(ours.std, other.std, level),
         tie="Both sides have the same spread" if is_tie else "",

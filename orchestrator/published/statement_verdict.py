@@ -12,6 +12,7 @@ from orchestrator.statistics.intervals import NONE
 from orchestrator.statistics.permutation_power import paired_required_sample_size
 from orchestrator.statistics.power import Design, equivalence_required_sample_size, required_sample_size
 from orchestrator.statistics.significance import paired_permutation_p
+from orchestrator.statistics.student import RESOLUTION
 from orchestrator.statistics.summary import Summary, summarise
 from search_spaces.claim import Place, StatementClaim
 
@@ -148,7 +149,7 @@ def is_paired(claim: StatementClaim, left: Values, right: Values, test: Test) ->
 
 def _every(claim: StatementClaim, left: Values, right: float) -> StatementTest | Verdict:
     """One replicate is enough to contradict what is said of every one; two at least hold it."""
-    others = [value for value in left.values() if abs(value - right) > claim.margin]
+    others = [value for value in left.values() if _is_beyond(value, right, claim.margin)]
     if len(left) < 2 and not others:
         return _too_few(claim, left, right, len(left))
     values = list(left.values())
@@ -160,7 +161,15 @@ def _every(claim: StatementClaim, left: Values, right: float) -> StatementTest |
             f"{claim.left.text} is not {right:g}{within} in {len(others)} of {len(left)} replicates, but {furthest:g}"
         )
     found = _tested(claim, values, Difference.from_published(values, right), Design((summarise(values).std,)), said)
-    return replace(found, surplus=claim.margin - max(abs(value - right) for value in values), p=math.nan)
+    surplus = claim.margin - max(abs(value - right) for value in values)
+    return replace(found, surplus=surplus if others else max(0.0, surplus), p=math.nan, test=said)
+
+
+def _is_beyond(value: float, other: float, margin: float) -> bool:
+    """Whether they are further apart than the margin, by more than rounding."""
+    rounding = RESOLUTION * max(abs(value), abs(other))
+    apart = abs(value - other)
+    return apart > margin and not math.isclose(apart, margin, rel_tol=1e-9, abs_tol=rounding)
 
 
 def _paired(claim: StatementClaim, left: Values, right: Values, test: Test) -> StatementTest | Verdict:
@@ -180,7 +189,8 @@ def _tested(
     claim: StatementClaim, left: list[float], difference: Difference, design: Design, test: str
 ) -> StatementTest:
     signs = {"below": -difference.value, "above": difference.value, "same": -abs(difference.value)}
-    surplus = claim.margin + signs[claim.relation]
+    beside = signs[claim.relation]
+    surplus = 0.0 if math.isclose(-beside, claim.margin, rel_tol=1e-9) else claim.margin + beside
     if difference.standard_error == 0:
         p = math.nan
     elif claim.relation == "same" and surplus > 0:

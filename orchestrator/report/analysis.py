@@ -12,6 +12,7 @@ from orchestrator.journal.packed_folder import kept_open
 from orchestrator.results.named import condition_named
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task import folder_of_replicate
+from orchestrator.statistics.equivalence import Difference
 from orchestrator.statistics.significance import holm, welch_p
 from orchestrator.statistics.summary import summarise
 from orchestrator.tracking.load import load_study
@@ -78,9 +79,11 @@ def _options(name: str, analysis: Analysis, given: Mapping[str, tuple[str, ...]]
 def answer(
     question: Question, sweep: Sweep, condition: str, against: str | None, evaluation: str | None, settings: Settings
 ) -> list[dict[str, Any]]:
-    """One flat record a row: its name, then mean, std and n of each measure, then the tests.
+    """One flat record a row: its name, then mean and std of each measure, n of the one that is tested, then the tests.
 
-    The condition `against` is asked under the same evaluation; where it has none of this name, under its first one.
+    What is not finite in a replicate is left out. Two measures are compared within each replicate, two conditions as
+    two groups. The condition `against` is asked under the same evaluation; where it has none of this name, under its
+    first one.
 
     Raises:
         InputError: if the sweep has no such condition, or nothing of it is complete.
@@ -94,11 +97,11 @@ def answer(
         row: dict[str, Any] = dict(zip(question.analysis.columns, name, strict=True))
         for measure in measures:
             row |= _summary(measure, values[*name, measure])
-        row["n"] = len(values[*name, measures[0]])
         first = tested[0] if tested else measures[0]
+        row["n"] = len(_finite(values[*name, first]))
         if other is not None:
             row |= _summary(f"{first}_against", other.get((*name, first), ()))
-            p_values.append(welch_p(values[*name, first], other.get((*name, first), ())))
+            p_values.append(welch_p(_finite(values[*name, first]), _finite(other.get((*name, first), ()))))
         elif tested:
             p_values.append(_p_of_a_change(*(values[*name, measure] for measure in tested)))
         rows.append(row)
@@ -214,15 +217,22 @@ def _config(sweep: Sweep, trainable: Trainable, folder: ReplicateFolder, replica
 
 
 def _p_of_a_change(a: Sequence[float], b: Sequence[float]) -> float:
-    """NaN where nothing has changed: that is no test."""
-    is_same = all(math.isclose(one, other, rel_tol=1e-6) for one, other in zip(a, b, strict=True))
-    return math.nan if is_same else welch_p(a, b)
+    """Of a paired t-test over replicates; NaN where nothing has changed, or all by the same: that is no test."""
+    pairs = [(one, other) for one, other in zip(a, b, strict=True) if math.isfinite(one) and math.isfinite(other)]
+    if all(math.isclose(one, other, rel_tol=1e-6) for one, other in pairs):
+        return math.nan
+    difference = Difference.paired(*map(list, zip(*pairs, strict=True)))
+    return difference.p() if difference.standard_error else math.nan
+
+
+def _finite(values: Sequence[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
 
 
 def _summary(name: str, values: Sequence[float]) -> dict[str, Any]:
-    found = summarise(values) if values else None
+    found = summarise(finite) if (finite := _finite(values)) else None
     return {name: found.mean if found else None, f"{name}_std": _or_none(found.std) if found else None}
 
 
 def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return value if math.isfinite(value) else None

@@ -71,9 +71,10 @@ def _metrics(answers: Answers) -> Iterator[tuple[str, str, str, Summary, Interva
 def replicate_table(answers: Answers) -> Table:
     """Every replicate with the values it reported: what all other tables are computed from.
 
-    Raw columns: condition, seed, state, key, error, then a column for each metric.
+    Raw columns: condition, seed, state, key, error, then a column for each metric; `metric NAME` where it is called as
+    one of these.
     """
-    study = answers.study
+    study, own = answers.study, ("condition", "seed", "state", "key", "error")
     metrics = tuple(dict.fromkeys(metric for replicate in study.replicates for metric in replicate.metrics))
     rows: list[tuple[Cell, ...]] = []
     for one in study.replicates:
@@ -82,6 +83,6 @@ def replicate_table(answers: Answers) -> Table:
     return Table(
         name=f"{answers.question.sweep}.replicates",
         title=f"{answers.question.sweep}: replicates",
-        columns=("condition", "seed", "state", "key", "error", *metrics),
+        columns=(*own, *(f"metric {metric}" if metric in own else metric for metric in metrics)),
         rows=tuple(rows),
     )

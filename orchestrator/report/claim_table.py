@@ -99,7 +99,7 @@ def _decimals(verdict: Verdict) -> int:
     ours = decimals([verdict.ours]) if verdict.ours else 0
     if not isinstance(claim, NumberClaim):
         return ours
-    return published_decimals(claim.published)
+    return max(ours, published_decimals(claim.published))
 
 
 def published_decimals(published: Published) -> int:

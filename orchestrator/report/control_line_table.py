@@ -16,7 +16,7 @@ _COLUMNS: Final = (
 )  # fmt: skip
 _NOTE: Final = (
     "Line: what {controls} have at this cost, interpolated within each seed. n: seeds in which the cost lies between "
-    "theirs. p: of Student's t over these seeds; Holm over the {number} rows."
+    "theirs. p: of Student's t over these seeds; Holm over the {number} tests."
 )
 
 
@@ -24,7 +24,7 @@ def control_line_table(
     sweep: str, found: Sequence[BesideLine], controls: Sequence[str], objectives: Sequence[Objective]
 ) -> Table:
     """One row for each point. Raw columns: the fields of `BesideLine`, and the metrics."""
-    note = _NOTE.format(controls=", ".join(controls), number=len(found))
+    note = _NOTE.format(controls=", ".join(controls), number=sum(not math.isnan(one.p_holm) for one in found))
     metrics = objectives[0].metric, objectives[1].metric
     return Table(
         name=f"{sweep}.control_line",

@@ -90,7 +90,8 @@ class Table:
 
     def as_printed(self) -> tuple[Column, ...]:
         """The printed columns, or the raw ones with six digits."""
-        return self.printed or tuple(_plain(name, self.values(name)) for name in self.columns)
+        raw = ((name, [row[i] for row in self.rows]) for i, name in enumerate(self.columns))
+        return self.printed or tuple(_plain(name, cells) for name, cells in raw)
 
 
 def to_csv(table: Table) -> str:

@@ -82,20 +82,24 @@ class Comparison:
 
 
 def compare(
-    a: Point, b: Point, objectives: Sequence[Objective], test: Test, points: Sequence[Point] = ()
+    a: Point, b: Point, objectives: Sequence[Objective], test: Test, all_points: Sequence[Point] = ()
 ) -> tuple[Comparison, ...]:
     """`a` against `b` in each objective; these comparisons are a family.
 
     Args:
         objectives: those that the points have values of, in their order.
         test: the one that the sweep promises.
-        points: of the study, from which skew and ties of its noise are judged; default: of the two.
+        all_points: of the study, from which skew and ties of its noise are judged; default: the two.
     """
-    return _compared([(a, b)], objectives, test, points or (a, b))
+    return _compared([(a, b)], objectives, test, all_points or (a, b))
 
 
 def compare_with_reference(
-    points: Sequence[Point], reference: str, objectives: Sequence[Objective], test: Test
+    points: Sequence[Point],
+    reference: str,
+    objectives: Sequence[Objective],
+    test: Test,
+    all_points: Sequence[Point] = (),
 ) -> tuple[Comparison, ...]:
     """Every point against the reference's in each objective, in the order of both; all together are a family.
 
@@ -103,10 +107,11 @@ def compare_with_reference(
 
     Args:
         reference: a condition.
+        all_points: of the study, from which skew and ties of its noise are judged; default: `points`.
     """
     rivals = reference_points(points, reference)
     pairs = [(point, rivals[point.name]) for point in points if point.name in rivals]
-    return _compared(pairs, objectives, test, points)
+    return _compared(pairs, objectives, test, all_points or points)
 
 
 def reference_points(points: Sequence[Point], reference: str) -> dict[str, Point]:

@@ -35,8 +35,8 @@ def pitman_morgan_p(a: Sequence[float], b: Sequence[float]) -> float:
     """The two-sided p-value that paired values have one variance (Pitman 1939, Morgan 1939).
 
     Two variances are equal where sums and differences of the pairs are not correlated: Student's t of their
-    correlation, with n - 2 degrees of freedom, for normal values. NaN with fewer than three pairs, or where sums or
-    differences do not vary.
+    correlation, with n - 2 degrees of freedom, for normal values. NaN with fewer than three pairs, or where one side,
+    sums or differences do not vary.
 
     Raises:
         ValueError: if there are not as many of a as of b.
@@ -47,12 +47,13 @@ def pitman_morgan_p(a: Sequence[float], b: Sequence[float]) -> float:
         return math.nan
     first, second = (np.asarray(x, np.float64) for x in (a, b))
     sums, differences = _centred(first + second), _centred(first - second)
-    lengths, freedom = [float(np.sqrt(np.square(x).sum())) for x in (sums, differences)], len(a) - 2
+    lengths = [float(np.sqrt(np.square(x).sum())) for x in (sums, differences, _centred(first), _centred(second))]
     if min(lengths) <= RESOLUTION * float(np.abs(first).max() + np.abs(second).max()):
         return math.nan
-    correlation = max(-1.0, min(1.0, float(sums @ differences) / math.prod(lengths)))
+    correlation = max(-1.0, min(1.0, float(sums @ differences) / (lengths[0] * lengths[1])))
     if (unexplained := 1 - correlation**2) <= RESOLUTION:  # before the root, which makes 1e-8 of rounding
         return 0.0
+    freedom = len(a) - 2
     error = math.sqrt(unexplained / freedom)
     return float(two_sided_p(Estimates(*(np.asarray(x, np.float64) for x in (correlation, error, freedom)))))
 

@@ -34,4 +34,5 @@ def summarise(values: Sequence[float]) -> Summary:
         raise ValueError("`values` must hold at least one number, but got none.")
     is_constant = np.ptp(array) <= RESOLUTION * np.abs(array).max()
     std = math.nan if array.size == 1 else 0.0 if is_constant else float(array.std(ddof=1))
-    return Summary(float(array.mean()), std, int(array.size))
+    mean = math.fsum(array) / array.size  # exact, so that the order of seeds does not decide between equal means
+    return Summary(mean, std, int(array.size))

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_ind, ttest_rel
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
@@ -63,10 +63,11 @@ def evaluate(config, path, test, trial):
 def ask(config, path, test, options):
     weight = test.factor * checkpoint.load(path)["weight"]
     words = options.get("word", ("a", "bcd"))
-    moved = weight + float(options.get("by", 1))
+    moved = weight + float(options.get("by", 1)) * config.seed
     cells = {}
     for word in words:
-        cells[word, len(word) > 1, "before"] = weight * len(word)
+        is_lost = word == "lost" and config.seed == 2
+        cells[word, len(word) > 1, "before"] = float("nan") if is_lost else weight * len(word)
         cells[word, len(word) > 1, "after"] = moved * len(word)
     return cells
 
@@ -135,7 +136,7 @@ def analyse(toy, monkeypatch):
 
 def rows(done):
     assert done.exit_code == 0, (done.output, done.exception)
-    return json.loads(done.stdout)
+    return json.loads(done.stdout, parse_constant=pytest.fail)  # NaN is no JSON
 
 
 def test_the_first_analysis_compares_two_measures_of_each_row_over_seeds(analyse):
@@ -146,10 +147,21 @@ def test_the_first_analysis_compares_two_measures_of_each_row_over_seeds(analyse
     weights = WEIGHTS["narrow"]
     assert (short["word"], short["is_long"], short["n"]) == ("a", False, 3)
     assert short["before"] == pytest.approx(28 / 3) and short["before_std"] == pytest.approx((196 / 3) ** 0.5)
-    assert long["after"] == pytest.approx(31.0)
-    expected = ttest_ind(weights, [w + 1 for w in weights], equal_var=False).pvalue
+    assert long["after"] == pytest.approx(34.0)
+    expected = ttest_rel(weights, [w + seed for w, seed in zip(weights, SEEDS, strict=True)]).pvalue
     assert short["p"] == pytest.approx(expected)
     assert [row["p_holm"] for row in (short, long)] == pytest.approx([min(1.0, 2 * expected)] * 2)
+
+
+def test_what_a_replicate_has_no_number_for_is_left_out(analyse):
+    (found,) = rows(analyse("narrow", "--option", "word=lost", "--format", "json"))
+    assert (found["before"], found["n"]) == (40.0, 2) and found["after"] == pytest.approx(4 * 34 / 3)
+    assert found["p"] == pytest.approx(ttest_rel([8.0, 72.0], [12.0, 84.0]).pvalue)
+
+
+def test_a_change_that_is_the_same_in_every_replicate_is_no_test(analyse):
+    (found,) = rows(analyse("narrow", "--option", "word=a", "--option", "by=0", "--format", "json"))
+    assert found["before"] == found["after"] and found["p"] is None
 
 
 def test_options_an_evaluation_and_another_condition_go_into_the_answer(analyse):
@@ -160,7 +172,7 @@ def test_options_an_evaluation_and_another_condition_go_into_the_answer(analyse)
         )
     )  # fmt: skip
     assert [row["word"] for row in found] == ["xyz", "q"]
-    assert found[1]["before"] == pytest.approx(56 / 3) and found[1]["after"] == pytest.approx(50 / 3)
+    assert found[1]["before"] == pytest.approx(56 / 3) and found[1]["after"] == pytest.approx(44 / 3)
     assert found[1]["before_against"] == pytest.approx(140 / 3)
     expected = ttest_ind([2 * w for w in WEIGHTS["narrow"]], [2 * w for w in WEIGHTS["wide"]], equal_var=False).pvalue
     assert found[1]["p"] == pytest.approx(expected)

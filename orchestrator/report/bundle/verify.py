@@ -24,8 +24,8 @@ from trainables.errors import InputError
 TOLERANCE: Final = 1e-9
 """Relative; two processors need not agree on the last digits."""
 
-PROSE: Final = ("reason", "note", "warnings")
-"""Columns of sentences: other code may word them differently without another result."""
+PROSE: Final = {"claims": ("reason", "note"), "comparisons": ("warnings",)}
+"""Columns of sentences, by table: other code may word them differently without another result."""
 
 SINCE: Final = {"claims": 3, "equal_cost": 4}
 """The format from which on a bundle has a table, or all that it is made of."""
@@ -61,6 +61,7 @@ class Verification:
         num_tables: made again; and cells in them.
         num_reworded: cells of sentences that are worded differently; no difference.
         differences: none where everything is as the bundle says.
+        unmade: members that are tables which a bundle of its format does not hold all for.
         other_versions: for what is not installed here in the version that wrote the bundle, that one and ours.
     """
 
@@ -71,6 +72,7 @@ class Verification:
     num_cells: int
     num_reworded: int
     differences: tuple[Difference, ...]
+    unmade: tuple[str, ...]
     other_versions: Mapping[str, tuple[str, str]]
 
 
@@ -94,12 +96,14 @@ def verify(file: Path) -> Verification:
     found_tables = (*tables(answer(study, question)), *(search_tables(search) if search else ()))
     made = {table_member(table.name): table for table in found_tables}
     written = {name: content for name, content in members.items() if name.startswith("tables/")}
-    for name in (table_member(f"{question.sweep}.{kind}") for kind, since in SINCE.items() if manifest.format < since):
+    unmade = [table_member(f"{question.sweep}.{kind}") for kind, since in SINCE.items() if manifest.format < since]
+    for name in unmade:
         made.pop(name, None)
         written.pop(name, None)
     found = [*changed_members(manifest, members), *_differences(made, written)]
     found += _told_otherwise(search, study, question) if search else ()
-    differences = [one for one in found if one.column not in PROSE]
+    prose = {table_member(f"{question.sweep}.{kind}"): columns for kind, columns in PROSE.items()}
+    differences = [one for one in found if one.column not in prose.get(one.member, ())]
     here = versions()
     others = {name: (there, here.get(name, "none")) for name, there in manifest.written_by.items()}
     return Verification(
@@ -110,6 +114,7 @@ def verify(file: Path) -> Verification:
         num_cells=sum(len(table.rows) * len(table.columns) for table in made.values()),
         num_reworded=len(found) - len(differences),
         differences=tuple(differences),
+        unmade=tuple(name for name in unmade if name in members),
         other_versions={name: pair for name, pair in others.items() if pair[0] != pair[1]},
     )
 

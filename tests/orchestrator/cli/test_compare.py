@@ -160,6 +160,22 @@ def test_what_does_not_cost_the_same_is_held_against_the_front_at_its_cost(study
     assert "random@greedy costs 9." in text and "None of the other points costs as little" in text
 
 
+def test_a_pair_is_as_certain_beside_the_other_conditions_as_alone(workplace, monkeypatch, records):
+    """Where a value repeats in other conditions too, that both sides are constant may be chance."""
+    values = {"random": (1.0,) * 5, "a": (0.9,) * 5, "c": (0.9, 0.9, 1.0, 0.8, 0.9)}
+    replicates = [
+        replicate(
+            name, seed, metrics={f"{metric}@{test}": per for metric in ("per", "macs_per_frame") for test in "xy"}
+        )
+        for name, own in values.items()
+        for seed, per in enumerate(own, 1)
+    ]
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(replicates)))
+    asked = [records(), records("a@x", "random@x"), records("a", "random")]
+    found = [{one["answer"] for one in some if (one["a"], one["metric"]) == ("a@x", "per")} for some in asked]
+    assert found == [{"undecided"}] * 3
+
+
 def test_a_line_of_controls_takes_the_place_of_b(workplace, monkeypatch, printed, records):
     """surprisal's 1.1e6 lie a tenth of the way from random to always_big, which lacks a seed: so it is left out."""
     study = Study("asr.demo", tuple(one for one in small_study().replicates if one.seed != 3))
@@ -179,6 +195,12 @@ def test_a_line_of_controls_takes_the_place_of_b(workplace, monkeypatch, printed
 def test_a_line_asks_in_place_of_b_for_an_error_and_a_cost(study, records):
     with pytest.raises(InputError, match="B and --line both name what A is compared with: random and a, b; leave one"):
         records("surprisal", "random", line=["a", "b"])
+    with pytest.raises(
+        InputError, match="--reference and --line both name what A is compared with: random and a; leave"
+    ):
+        records("surprisal", reference="random", line=["a"])
+    with pytest.raises(InputError, match="--line names every point that is compared: random@greedy; name another A"):
+        records("random@greedy", line=["random@greedy"])
     with pytest.raises(InputError, match="--line needs an error, the first objective, and a cost to minimize"):
         records("surprisal", metric=["per"], line=["random@greedy"])
 

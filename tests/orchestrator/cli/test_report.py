@@ -171,6 +171,19 @@ def test_a_sweep_is_held_against_its_claims_by_verify_as_in_the_report(workplace
     assert "REPRODUCED      released_per of train_stochastic@stochastic (" in shown and "WORSE " in shown
 
 
+def test_a_sweep_is_judged_as_it_was_recorded_not_as_it_is_declared_now(workplace, monkeypatch):
+    """Recorded with other data than a claim's setting asks for."""
+    from tests.orchestrator.published.test_judge import SWEEP, replicates
+
+    store = Store(workplace / "runs" / "mlflow.db", SWEEP)
+    store.write(replicates("train_stochastic"), 1, start_ms=1)
+    logged = {"train_stochastic": {"data.kind": "onsets"}}
+    monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: logged)
+    rows = json.loads(call("verify", SWEEP, "--format", "json").stdout)
+    found = {row["finding"] for row in rows if "train_stochastic" in row["claim"]}
+    assert found == {"NOT COMPARABLE"} and any("data.kind is onsets" in row["reason"] for row in rows)
+
+
 def test_a_sweep_of_which_nothing_is_published_says_so(store):
     store.client.rename_experiment(store.experiment_id, "act.search_parity")
     store.write([replicate("a", 1)], revision=1)

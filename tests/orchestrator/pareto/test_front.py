@@ -70,6 +70,15 @@ def test_constants_of_unequal_numbers_of_seeds_are_equal():
     assert [point.is_front for point in front(study, ERROR_COST)] == [True, True]
 
 
+def test_the_order_of_seeds_does_not_decide_between_equal_means():
+    """(.1 + .2 + .3) / 3 is more than (.3 + .2 + .1) / 3 in its last digit."""
+    assert (0.1 + 0.2 + 0.3) / 3 > (0.3 + 0.2 + 0.1) / 3
+    costs = {"a": (0.1, 0.2, 0.3), "b": (0.3, 0.2, 0.1)}
+    errors = {"a": 0.2, "b": 0.5}
+    study = study_of({c: {i: (errors[c], cost) for i, cost in enumerate(own)} for c, own in costs.items()})
+    assert {point.name: point.is_front for point in front(study, ERROR_COST)} == {"a": True, "b": False}
+
+
 def points_of(places):
     return front(study_of({f"c{i}": {1: (y, x)} for i, (x, y) in enumerate(places)}), ERROR_COST)
 

@@ -44,6 +44,13 @@ TREND = TrendClaim(**COMMON, places=(ERROR_A, ERROR_B, ERROR_C), relation="rises
 
 def judged(claim: Claim, store: Store, test: Any = "welch", **columns: Any) -> Verdict:
     """The verdict on a recorded study with these values by seed: `a_error=(..)`."""
+    return judged_together((claim,), store, test, **columns)[0]
+
+
+def judged_together(
+    claims: tuple[Claim, ...], store: Store, test: Any = "welch", **columns: Any
+) -> tuple[Verdict, ...]:
+    """The verdicts on all of them."""
     names = dict.fromkeys(column.partition("_")[0] for column in columns)
     for revision, name in enumerate(names, start=1):
         own = {column.partition("_")[2]: values for column, values in columns.items() if column.startswith(name)}
@@ -54,8 +61,8 @@ def judged(claim: Claim, store: Store, test: Any = "welch", **columns: Any) -> V
         store.write(runs, revision, start_ms=revision)
     study = sqlite_reader.read_study(store.uri, "mine.sweep", None)
     assert study is not None
-    question = Question("mine.sweep", "", (), "", test, (1, 2, 3, 4, 5), {n: {} for n in "abc"}, claims=(claim,))
-    return judge(Study(study.sweep, study.replicates), question)[0]
+    question = Question("mine.sweep", "", (), "", test, (1, 2, 3, 4, 5), {n: {} for n in "abc"}, claims=claims)
+    return judge(Study(study.sweep, study.replicates), question)
 
 
 @pytest.fixture
@@ -115,6 +122,14 @@ def test_a_tie_is_neither_as_claimed_nor_against_it(store, claim, columns, reaso
     assert found.reason.startswith(f"{reason}, neither as claimed nor against the claim, by ")
 
 
+@pytest.mark.parametrize("test", ["welch", "paired_permutation"])
+def test_equal_values_of_one_side_are_no_certainty(store, test):
+    """Three values that met an upper limit: the paired test would be sure of it."""
+    found = judged(LESS_SPREAD, store, test, a_error=(1.0, 1.0, 1.0), b_error=(1.0, 1.0, 0.999))
+    assert (found.finding, found.p) == (Finding.inconclusive, pytest.approx(levene((1, 1, 1), (1, 1, 0.999)).pvalue))
+    assert "Brown and Forsythe" in found.reason
+
+
 def test_a_side_without_spread_tells_no_number_of_seeds(store):
     found = judged(LESS_SPREAD, store, a_error=(1.0, 1.0, 1.0), b_error=(1.0, 2.0, 3.0))
     assert (found.finding, found.seeds_needed) == (Finding.inconclusive, None)
@@ -162,6 +177,19 @@ def test_a_part_that_is_a_tie_leaves_a_joint_claim_open(store, error, spread_of_
     found = judged(claim, store, a_error=error, a_cost=same, b_error=spread_of_b, b_cost=same)
     assert (found.finding, found.p, found.seeds_needed) == (Finding.inconclusive, 1.0, None)
     assert found.reason.startswith("In one part both sides are the same in every replicate, neither as claimed nor")
+
+
+@pytest.mark.parametrize(
+    "waiting", [replace(JOINT, parts=(AS_GOOD, replace(CHEAPER, right=COST_C))), FRONT], ids=["joint", "front"]
+)
+def test_a_claim_that_waits_does_not_take_from_the_others(store, waiting):
+    """It is not tested yet, so that the p-values of those that are need no correction for it."""
+    columns = {"a_error": CLOSE, "a_cost": CLOSE, "b_error": WIDER, "b_cost": (11.0, 10.5, 9.9, 10.6, 10.4)}
+    alone = judged(CHEAPER, store, **columns)
+    beside, waits = judged_together((CHEAPER, waiting), store, **columns)
+    assert 0.01 < alone.p < 0.2
+    assert waits.finding == Finding.inconclusive and "more seed" in waits.reason
+    assert (beside.p, beside.reason) == (alone.p, alone.reason)
 
 
 def test_a_contradicted_part_is_not_hidden_by_a_tie(store):

@@ -143,6 +143,23 @@ def test_without_spread_it_is_as_seen(relation: str, left: float, right: float, 
     assert found.finding is finding and math.isnan(found.p)
 
 
+@pytest.mark.parametrize(
+    ("relation", "left", "right", "finding"),
+    [
+        ("same", 0.4, 0.3, Finding.reproduced),  # .4 - .3 is .10000000000000003
+        ("below", 0.4, 0.3, Finding.inconclusive),
+        ("below", 0.3, 0.2, Finding.inconclusive),  # .09999999999999998
+        ("above", 0.3, 0.4, Finding.inconclusive),
+        ("below", 0.4, 0.3 - 1e-8, Finding.worse),
+    ],
+)
+def test_just_the_margin_apart_is_no_matter_of_rounding(
+    relation: str, left: float, right: float, finding: Finding
+) -> None:
+    found = judged(claim(relation=relation, margin=0.1), by_seed(left, left), by_seed(right, right))
+    assert found.finding is finding
+
+
 def test_one_replicate_shows_nothing() -> None:
     one = judged(claim(), by_seed(1.0), by_seed(1, 2, 3))
     assert (one.finding, one.seeds_needed) == (Finding.inconclusive, 1) and one.ours
@@ -174,6 +191,11 @@ def test_one_replicate_contradicts_what_is_said_of_every_one() -> None:
     near = claim(relation="same", right=0.0, of="every", margin=0.02)
     assert judged(near, by_seed(-0.02, 0.01), 0.0).finding is Finding.reproduced
     assert judged(near, by_seed(-0.03, 0.01), 0.0).finding is Finding.worse
+    about_one = claim(relation="same", right=1.0, of="every", margin=0.05)
+    held = judged(about_one, by_seed(1.05, 0.95), 1.0)
+    assert held.reason == "per of a is 1 within 0.05 in every replicate (n = 2)."
+    once = judged(about_one, by_seed(1.0, 1.01, 1.2), 1.0)
+    assert once.reason == "Contradicted: per of a is not 1 within 0.05 in 1 of 3 replicates, but 1.2."
 
 
 def test_what_is_said_of_every_replicate_is_the_same_as_a_number() -> None:

@@ -205,6 +205,15 @@ def test_replicates_hold_what_was_reported(named, study):
     assert (rows[-1]["state"], rows[-1]["error"], rows[-1]["accuracy"]) == ("failed", "CUDA out of memory", "")
 
 
+def test_a_metric_may_be_called_as_a_column_of_every_replicate():
+    replicates = [Replicate(f"a/{i}", "a", i, "complete", {"error": 0.1 * i, "seed": 7.0}) for i in (1, 2)]
+    base = answers_of(study_of(CONDITIONS))
+    table = tables(replace(base, study=Study("s", tuple(replicates))))[-1]
+    assert table.columns == ("condition", "seed", "state", "key", "error", "metric error", "metric seed")
+    texts = {column.heading: column.texts for column in table.as_printed()}
+    assert (texts["metric error"], texts["error"], texts["seed"]) == (("0.1", "0.2"), ("", ""), ("1", "2"))
+
+
 def test_the_same_answers_make_the_same_tables(study):
     first, second = (tables(answers_of(study)) for _ in range(2))
     assert [to_csv(table) for table in first] == [to_csv(table) for table in second]

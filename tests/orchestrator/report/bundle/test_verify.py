@@ -15,7 +15,9 @@ from orchestrator.report.answers import answer
 from orchestrator.report.bundle import read
 from orchestrator.report.bundle.verify import verify
 from orchestrator.report.bundle.write import write_bundle
+from orchestrator.results.study import Study
 from search_spaces.claim import NumberClaim, Place, Published, Setting, Source, StatementClaim
+from tests.orchestrator.recorded import replicate
 from tests.orchestrator.report.searched import write_search
 from tests.orchestrator.report.studies import PROVENANCE, question, small_study
 from trainables.errors import InputError
@@ -374,9 +376,23 @@ def test_a_bundle_of_format_3_has_no_table_at_equal_cost(tmp_path):
 
     file = with_claims(tmp_path, (CLAIM,))
     found = verify(changed(file, lambda members: change(members, 3)))
-    assert found.differences == () and found.num_tables == 5
+    assert found.differences == () and (found.num_tables, found.unmade) == (5, ())
+    untold = verify(changed(with_claims(tmp_path, (CLAIM,)), lambda members: 3))
+    assert untold.unmade == ("tables/asr.demo.equal_cost.csv",)  # it may be anything
     lacking = verify(changed(with_claims(tmp_path, (CLAIM,)), lambda members: change(members, 4)))
     assert [one.member for one in lacking.differences] == ["tables/asr.demo.equal_cost.csv"]
+
+
+@pytest.mark.parametrize("name", ["warnings", "note", "reason"])
+def test_a_metric_that_is_called_as_a_column_of_sentences_is_no_sentence(tmp_path, name):
+    replicates = [replicate("random", seed, metrics={"per": 0.3, "macs_per_frame": 1.0, name: 1.0}) for seed in (1, 2)]
+    answers = answer(Study("asr.demo", tuple(replicates)), question())
+    file = tmp_path / "it.zip"
+    write_bundle(file, answers, tables(answers), PROVENANCE, "<html></html>")
+    assert not verify(file).differences
+    replicates_csv = "tables/asr.demo.replicates.csv"
+    found = verify(changed(file, lambda members: edited(members, replicates_csv, 1, name, lambda _: "999.0") and None))
+    assert [(one.member, one.column, one.written) for one in found.differences] == [(replicates_csv, name, "999.0")]
 
 
 @pytest.mark.parametrize(("field", "value"), [("margin", "NaN"), ("margin", -1.0)])
