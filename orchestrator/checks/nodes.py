@@ -29,9 +29,9 @@ def check_ray() -> Check:
     if address is None:
         found = f"RAY_ADDRESS is not set: the sweep starts its own Ray here; {running}"
         return Check("ray", "warning" if others else "ok", found, PIN if others else "")
-    if address == "local":
-        return Check("ray", "ok", "RAY_ADDRESS=local: the sweep starts its own Ray here")
-    if address in ("", "auto"):
+    if address in ("", "local"):
+        return Check("ray", "ok", f"RAY_ADDRESS={address}: the sweep starts its own Ray here")
+    if address == "auto":
         found = f"RAY_ADDRESS={address!r} takes any cluster that it finds; {running}"
         return Check("ray", "warning" if others else "failed", found, PIN)
     if address.startswith("ray://"):

@@ -16,6 +16,7 @@ from ray.tune.search import Searcher
 from orchestrator.cluster.cluster_watch import ClusterWatch
 from orchestrator.cluster.session import keep_coordinator_here, removing_leftovers
 from orchestrator.cluster.trial import run_trial, trial_resources
+from orchestrator.environment.redaction import redacted_text
 from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.stop_request import StoppedError
 
@@ -182,7 +183,10 @@ class LostTrials(Callback):
 
 
 def cause_of(error: str) -> str:
-    """The line of what Ray writes about a lost worker that says most: its exit, else an exception's last line."""
+    """The line of what Ray writes about a lost worker that says most: its exit, else an exception's last line.
+
+    Without secrets: it is shown and recorded.
+    """
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     telling = [line for line in lines if "memory" in line.lower() or "exit detail" in line or "is dead because" in line]
-    return (telling or lines[-1:] or [""])[0][:300]
+    return redacted_text((telling or lines[-1:] or [""])[0])[:300]

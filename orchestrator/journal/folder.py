@@ -13,6 +13,7 @@ second may be missing there after a crash; they are made again.
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -137,6 +138,8 @@ class ReplicateFolder:
             f"The {len(lines.records)} lines before count; `ponderay run` sets it aside and makes the rest again, "
             "unless the tracking store has the replicate complete."
         )
+        if lines.is_unanswered:
+            remedy = "Nothing of it is lost by that: try again when the disk answers."
         return f"{self.damage()}. {ACCESS if lines.is_refused else remedy}" if lines.fault else ""
 
     def _uncovered(self) -> str:
@@ -326,7 +329,7 @@ class ReplicateFolder:
         return needed <= set(self.whole())
 
     def best(self, name: str) -> Path | None:
-        """The checkpoint with the best value of the metric that selects `name`, the earliest of equals.
+        """The checkpoint with the best value of the metric that selects `name`, the earliest of equals; NaN is last.
 
         None where no step has a value, or it is damaged.
         """
@@ -350,7 +353,7 @@ class ReplicateFolder:
         for name, wanted in self.selection.items():
             costs = {r["step"]: wanted.cost(r["metrics"][wanted.metric]) for r in rows if wanted.metric in r["metrics"]}
             if costs:
-                best[name] = min(costs, key=lambda step: (costs[step], step))
+                best[name] = min(costs, key=lambda step: (math.isnan(costs[step]), costs[step], step))
         return best
 
     def _prune(self, num_last: int) -> None:

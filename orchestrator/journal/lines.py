@@ -78,6 +78,11 @@ class Lines:
         """Whether this user may not read the file."""
         return self.error is not None and self.error.errno in NOT_OURS
 
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the file may be read when the system is asked again."""
+        return self.error is not None and self.error.errno not in (*NOT_OURS, *NOT_A_FILE)
+
     def damage(self, place: object) -> str:
         """The fault as the beginning of a sentence about the journal at `place`."""
         if self.error:
@@ -129,7 +134,7 @@ def mend(journal: Path) -> str:
         return ""
     if lines.is_refused:
         raise InputError(f"{lines.damage(journal)}. {ACCESS}")
-    if lines.error and lines.error.errno not in NOT_A_FILE:
+    if lines.error and lines.is_unanswered:
         raise lines.error
     kept = b"" if lines.error else journal.read_bytes()[: lines.num_bytes]
     aside = journal.with_name(free_name(lambda name: os.path.lexists(journal.with_name(name))))

@@ -98,7 +98,13 @@ class Lease:
         return self.path.read_text(encoding="utf-8", errors="replace")
 
     def release(self) -> None:
-        """Gives the lease back; nothing happens where it is not held."""
+        """Gives the lease back, also where a forked child has the file open; nothing happens where it is not held."""
+        if self._file:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self.leave()
+
+    def leave(self) -> None:
+        """Closes a forked child's copy, which is its parent's to release."""
         if self._file:
             self._file.close()
             self._file = None

@@ -99,7 +99,7 @@ class TaskRuns:
 
     def replicates(self) -> list[Replicate]:
         """Every replicate as it stands."""
-        return [self._recorder.replicate(task) for task in self._tasks if task.condition]
+        return [self._recorder.replicate(task) for task in self._tasks.replicates()]
 
 
 def unwritten(task: Task, lost: str) -> Record:

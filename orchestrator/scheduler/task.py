@@ -1,5 +1,6 @@
 """The tasks of a scheduler, each with how it stands; found by state and by condition without looking at all of them."""
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -137,6 +138,10 @@ class TaskList:
     def of(self, condition: str) -> list[Task]:
         """The replicates of one condition, in the order they were added."""
         return self._of[condition]
+
+    def replicates(self) -> Iterator[Task]:
+        """Those of every condition, in the order they were added; a search may draw two that are one piece of work."""
+        return itertools.chain.from_iterable(self._of.values())
 
     def add(self, task: Task) -> None:
         """Takes in a task that waits."""

@@ -69,7 +69,7 @@ def _detach(server: TrackingServer, starting: Lease) -> int:
         return pid
     code = FAILED
     try:
-        starting.release()
+        starting.leave()
         os.setsid()
         written, nothing = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), os.open(os.devnull, os.O_RDONLY)
         for number, opened in enumerate((nothing, written, written)):

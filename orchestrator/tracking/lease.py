@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
+from orchestrator.environment.redaction import redacted_text
 from orchestrator.machine.waiting import wait_until
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.damage import is_moved
@@ -43,6 +44,7 @@ class StoreLease:
         self._token = uuid.uuid4().hex
         self._seen: tuple[object, float] = (None, 0.0)
         self._asked_s = -poll_s
+        self._answered_s = 0.0
         self._beats = 0
         self._beaten_s = -math.inf
         self._is_lost = False
@@ -140,6 +142,9 @@ class StoreLease:
         if self._seen[0] != (last, beat):
             self._is_alive = self._seen[0] is not None or is_here(holder["place"])
             self._seen = ((last, beat), now)
+        elif now - self._answered_s > self._expires_s / 2:  # the store was away, for its holder too
+            self._seen = ((last, beat), now)
+        self._answered_s = now
         return now - self._seen[1] >= self._expires_s
 
 
@@ -203,7 +208,7 @@ class LeaseKeeper:
             is_kept = lease.heartbeat()
         except Exception as error:
             is_kept = Tracking.is_unavailable(error) and not lease.is_lost()
-            why = str(error).partition("\n")[0]
+            why = redacted_text(str(error).partition("\n")[0])
         if not is_kept:
             self._say_lost(lease, why)
 

@@ -143,13 +143,13 @@ def best_product(folder: Path, shared: str = "") -> Path:
     """The best checkpoint of a finished prerequisite, or its last; fetched, where its folder is shared by a URL.
 
     Raises:
-        OSError: if it can no longer be fetched whole.
+        OSError: if it can no longer be fetched whole, or its journal does not say now that it is complete.
     """
     place = ReplicateFolder(folder, {}, shared)
-    products: Mapping[str, str] = place.state()["products"]
+    products: Mapping[str, str] | None = place.state().get("products")
+    if products is None:
+        raise OSError(f"The journal of the prerequisite at {shared or folder} does not say that it is complete.")
     name = products.get("best") or next(iter(products.values()), "")
-    if name and not shared:
-        return folder / name
     if found := place.product(name) if name else place.newest():
         return found
     raise OSError(f"The checkpoint {name} at {shared or folder} is gone or damaged.")

@@ -34,7 +34,7 @@ def test_other_instances_are_read_off_the_processes(tmp_path):
         ("local", ["10.0.0.1:6379"], "ok"),
         ("auto", ["10.0.0.1:6379"], "warning"),
         ("auto", [], "failed"),
-        ("", ["10.0.0.1:6379"], "warning"),
+        ("", ["10.0.0.1:6379"], "ok"),
         ("ray://10.0.0.1:10001", [], "failed"),
         ("10.0.0.1", [], "failed"),
     ],
@@ -46,7 +46,7 @@ def test_the_cluster_must_be_the_only_one_or_be_named(workplace, monkeypatch, ad
     check = nodes.check_ray()
     assert check.state == state
     assert bool(check.remedy) == (state != "ok")
-    assert all(other in check.found for other in others if address != "local")
+    assert all(other in check.found for other in others if address not in ("", "local"))
 
 
 def test_an_address_where_nothing_listens_is_tried_once_and_not_by_ray(workplace, monkeypatch):

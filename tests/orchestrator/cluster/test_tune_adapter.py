@@ -26,6 +26,9 @@ def test_the_exit_of_a_worker_that_died_and_the_last_line_of_an_exception():
         "Task was killed due to the node running low on memory."
     )
     assert cause_of("") == ""
+    assert cause_of("OSError: no answer of postgresql://me:hunter2secret@db/x") == (
+        "OSError: no answer of postgresql://me:***@db/x"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What a replicate's folder keeps, drops and survives."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -150,6 +151,17 @@ def test_each_evaluation_keeps_its_own_best_beside_the_last_two(workplace):
     assert list(folder.checkpoints()) == [1, 2, 4, 5]
     assert folder.best("a").name.startswith("step_000001.")
     assert folder.best("b").name.startswith("step_000002.")
+
+
+def test_no_number_is_never_the_best(workplace):
+    """Whenever it is reported; comparisons with it are false, so that it would stay where it came first."""
+    folder = ReplicateFolder(Path("replicate"), {"best": "loss"})
+    source = Path("source")
+    source.write_text("state")
+    for step, loss in enumerate([math.nan, 0.5, 0.2, math.nan, 0.4], start=1):
+        folder.append({"kind": "metrics", "step": step, "metrics": {"loss": loss}})
+        folder.keep(source, step)
+    assert folder.best("best").name.startswith("step_000003.") and list(folder.checkpoints()) == [3, 4, 5]
 
 
 def test_a_folder_that_does_not_exist_is_new(workplace):

@@ -1,6 +1,8 @@
 """What of a journal is damage, and what is not."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -17,13 +19,13 @@ def one_step(folder: ReplicateFolder, step: int) -> None:
     folder.keep(source, step)
 
 
-def of_another_user(monkeypatch, journal: Path) -> None:
-    """As one of mode 0600 is to others; root could read it."""
+def of_another_user(monkeypatch, journal: Path, number: int = errno.EACCES) -> None:
+    """As one of mode 0600 is to others, where root could read it; or one that the system refuses for another reason."""
 
     def refuse(opener):
         def opened(path, *arguments, **named):
             if path == journal:
-                raise PermissionError(13, "Permission denied")
+                raise OSError(number, os.strerror(number))
             return opener(path, *arguments, **named)
 
         return opened
@@ -43,6 +45,17 @@ def test_a_journal_of_another_user_is_refused_and_stays(workplace, monkeypatch):
         with pytest.warns(DataWarning, match=f"^The journal {journal} cannot be read.*Let this user read and write it"):
             assert folder.records() == []
     assert sorted(folder.path.iterdir()) == before
+    assert folder.last_step() == 1
+
+
+def test_a_disk_that_does_not_answer_now_loses_nothing(workplace, monkeypatch):
+    """A stale handle of NFS: `run` sets nothing aside, so nothing says that it does."""
+    folder = ReplicateFolder(Path("replicate").absolute(), {})
+    one_step(folder, 1)
+    with monkeypatch.context() as patch:
+        of_another_user(patch, folder.path / "journal.jsonl", errno.ESTALE)
+        with pytest.warns(DataWarning, match="cannot be read .*Nothing of it is lost by that: try again when"):
+            assert folder.records() == []
     assert folder.last_step() == 1
 
 

@@ -1,10 +1,39 @@
 """What lets one process at a time through."""
 
+import os
+
 import pytest
 
 from orchestrator.machine import process_lock
 from orchestrator.machine.process_lock import Lease, held
 from trainables.errors import InputError
+
+
+def test_a_lease_is_free_once_it_is_released_though_a_forked_child_lives_on(tmp_path):
+    """Such as a worker of a data loader. Else the next who waits for it would kill the process that had it."""
+    lease, other = Lease(tmp_path / "in_use"), Lease(tmp_path / "in_use")
+    assert lease.acquire()
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        os.close(writing)
+        os.read(reading, 1)
+        os._exit(0)
+    lease.release()
+    is_free = other.acquire()
+    os.close(writing)
+    os.close(reading)
+    os.waitpid(child, 0)
+    assert is_free
+
+
+def test_a_child_that_leaves_does_not_release_its_parents(tmp_path):
+    lease = Lease(tmp_path / "in_use")
+    assert lease.acquire()
+    if (child := os.fork()) == 0:
+        lease.leave()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert lease.is_held()
 
 
 def test_a_block_that_another_process_stays_in_is_told_in_one_sentence(tmp_path, monkeypatch):

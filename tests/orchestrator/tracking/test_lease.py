@@ -95,14 +95,27 @@ def test_a_lease_whose_beat_stands_still_expires_and_its_holder_learns_of_it(tra
     now_s[0] = 0.2
     assert first.heartbeat()
     assert not second.acquire()
-    now_s[0] = 0.4
-    assert not second.acquire()
-    now_s[0] = 0.6
+    for now_s[0] in (0.3, 0.4):
+        assert not second.acquire()
+    now_s[0] = 0.52
     assert second.acquire()
     assert not first.heartbeat()
     assert not first.is_held()
     first.release()
     assert second.heartbeat()
+
+
+def test_a_lease_does_not_expire_while_the_store_is_away(tracking, monkeypatch):
+    """Its holder could not beat in that time; it can now."""
+    first, second = (StoreLease(tracking, "x", **EVERY_ASK) for _ in range(2))
+    foreign(first, monkeypatch)
+    now_s = [0.0]
+    monkeypatch.setattr("orchestrator.tracking.lease.time", clock(lambda: now_s[0]))
+    assert first.heartbeat() and not second.acquire()
+    for now_s[0] in (9.0, 9.1, 9.2):
+        assert not second.acquire()
+    assert first.heartbeat() and not second.acquire()
+    assert first.is_held()
 
 
 def test_waiting_ends_with_the_first_beat_of_a_live_holder(tracking, monkeypatch):

@@ -7,7 +7,7 @@ from mlflow.utils.validation import _validate_metric_name
 
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.tracking.names import mean_curve, stored_name
-from orchestrator.worker.journal_trial import EvaluationTrial, JournalTrial
+from orchestrator.worker.journal_trial import EvaluationTrial, JournalTrial, best_product
 
 
 @pytest.mark.parametrize("kind", [JournalTrial, EvaluationTrial])
@@ -27,6 +27,16 @@ def test_what_a_report_may_hold_is_read_back_as_it_was_written(work):
     (found,) = folder.records()
     assert found["metrics"] == {"a": 1.5, "b": 2.0, "c": 1.0, "d": float("inf"), "e": 3.0}
     assert folder.damage() == ""
+
+
+def test_a_prerequisite_whose_journal_does_not_say_complete_may_come_back(work):
+    """An OSError: its dependants are tried again, as it is no fault of theirs."""
+    with pytest.raises(OSError, match="does not say that it is complete"):
+        best_product(work.folder)
+    folder = ReplicateFolder(work.folder, {})
+    folder.append({"kind": "state", "state": "complete", "attempt": "a", "products": {"best": "step_000001.0123.pt"}})
+    with pytest.raises(OSError, match="is gone or damaged"):
+        best_product(work.folder)
 
 
 @pytest.mark.parametrize("kind", [JournalTrial, EvaluationTrial])
