@@ -1,5 +1,6 @@
 """The folder with the user's data, and what lies in it."""
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +27,10 @@ def data_root(root: Path | None, setting: str) -> Path:
 
 
 def find_folder(base: Path, is_wanted: Callable[[Path], bool]) -> Path | None:
-    """The first folder that `is_wanted`: `base` itself, one in it, or one in those."""
+    """The first folder that `is_wanted`: `base` itself, one in it, or one in those; closed ones are passed over."""
     for pattern in ("", "*", "*/*"):
         for folder in sorted(base.glob(pattern)) if pattern else [base]:
-            if folder.is_dir() and is_wanted(folder):
-                return folder
+            with contextlib.suppress(PermissionError):
+                if folder.is_dir() and is_wanted(folder):
+                    return folder
     return None

@@ -223,3 +223,5 @@ def test_a_budget_is_met_by_its_mean_on_average():
     assert expected / 22 == pytest.approx(middle)
     with pytest.raises(InputError, match=r"`controller.macs_per_frame` must be between \d+ and \d+"):
         cost.budget_mu(SMALL, Budget(macs_per_frame=10.0), 9, lengths)
+    with pytest.raises(InputError, match="big network that costs more than the small one, but they cost 196 and 196 "):
+        cost.budget_mu(SMALL.with_value("network.big_hidden_size", 7), Budget(macs_per_frame=middle), 9, lengths)

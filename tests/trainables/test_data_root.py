@@ -2,7 +2,7 @@
 
 import pytest
 
-from trainables.data_root import data_root
+from trainables.data_root import data_root, find_folder
 from trainables.errors import InputError
 
 REMEDY = "give `--set data.root=PATH` or set PONDERAY_DATA."
@@ -13,6 +13,19 @@ def test_what_is_given_goes_before_the_users_setting(tmp_path, monkeypatch):
     monkeypatch.setenv("PONDERAY_DATA", str(tmp_path))
     assert data_root(tmp_path / "given", "data.root") == tmp_path / "given"
     assert data_root(None, "data.root") == tmp_path
+
+
+def test_a_closed_folder_does_not_hide_what_lies_behind_it(tmp_path):
+    """Such as lost+found of a disk."""
+    for name in ("closed", "open"):
+        (tmp_path / name).mkdir()
+
+    def is_wanted(folder):
+        if folder.name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return folder.name == "open"
+
+    assert find_folder(tmp_path, is_wanted) == tmp_path / "open"
 
 
 @pytest.mark.parametrize("setting", [None, ""])

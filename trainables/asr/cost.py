@@ -71,9 +71,14 @@ def budget_mu(config: AsrConfig, budget: Budget, num_labels: int, lengths: list[
     """The mean of p_big at which utterances of these `lengths` cost the budget on average.
 
     Raises:
-        InputError: if no mean in (0, 1) does.
+        InputError: if no mean in (0, 1) does, or the big network costs no more than the small one.
     """
     parts, num_frames = part_macs(config, num_labels), sum(lengths)
+    if parts.big <= parts.small:
+        raise InputError(
+            f"`controller.macs_per_frame` needs a big network that costs more than the small one, but they cost "
+            f"{parts.big:,} and {parts.small:,} multiply-accumulates a frame; widen the big one."
+        )
     cheapest = sum(utterance_macs(config, budget, parts, length, 0) for length in lengths) / num_frames
     mu = (budget.macs_per_frame - cheapest) / (parts.big - parts.small)
     if not 0 < mu < 1:

@@ -25,7 +25,7 @@ METRICS: tuple[Metric, ...] = (
     *neutral(
         "utterances",
         num_too_short="test: shorter than CTC needs for their phones; they count in `per`",
-        num_skipped="left out: no phones known, or too short for CTC",
+        num_skipped="left out of the subsets read: no phones known, or too short for CTC",
     ),
     *lower(
         "multiply-accumulates",

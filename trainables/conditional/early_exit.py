@@ -66,7 +66,7 @@ def entropy(log_probs: Float[Tensor, "... C"]) -> Float[Tensor, "..."]:
 
 
 def difference(log_probs: Float[Tensor, "... C"]) -> Float[Tensor, "..."]:
-    """The largest probability minus the second; in [0, 1]."""
+    """The largest probability minus the second, of two classes or more; in [0, 1]."""
     first, second = log_probs.exp().topk(2).values.unbind(-1)
     return first - second
 

@@ -28,6 +28,9 @@ ONE_PASS_RATE: Final = 0.01
 ONE_PASS_START: Final = (0.1, -1.0)
 """Batch size, learning rate and first (w, b) of the released one-pass fit; the paper names none."""
 
+REACHED: Final = 1e-16
+"""Loss of equation 4 at which both targets are met to about 1e-8."""
+
 OnePass = Literal["paper", "released"]
 """Whose one-pass fit: as Lugosch et al. (2020) write it, or as their code does it."""
 
@@ -36,7 +39,7 @@ def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
     """(w, b) that bring mean and variance of sigmoid(w s + b) to `mu` and `sigma2`, solved to convergence.
 
     Minimises L = 1/2 (mean - mu)^2 + 1/2 (var - sigma2)^2 (Lugosch et al. 2020, arXiv:2006.01659, equation 4) over
-    all given frames at once; where the targets are out of reach this is the nearest attainable pair.
+    all given frames at once; where the targets are out of reach this is the nearest pair that is found from two starts.
 
     Args:
         surprisals: (N), of all valid training frames, in nats.
@@ -47,13 +50,22 @@ def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
 
     values, standard, centre, spread = _standardise(surprisals)
 
-    def residuals(point: NDArray[np.float64]) -> NDArray[np.float64]:
+    def by_bias(point: NDArray[np.float64]) -> NDArray[np.float64]:
         p = expit(np.exp(point[0]) * standard + point[1])
         return np.array([p.mean() - mu, p.var() - sigma2])
 
-    start = np.array([0.0, logit(mu)])
-    slope, bias = least_squares(residuals, start, bounds=([-10, -50], [10, 50]), xtol=1e-12, ftol=1e-12, gtol=1e-12).x
-    w = float(np.exp(slope) / spread) if spread > 0 else 0.0
+    def by_threshold(point: NDArray[np.float64]) -> NDArray[np.float64]:
+        return by_bias(np.array([point[0], -np.exp(point[0]) * point[1]]))
+
+    exactly = {"xtol": 1e-12, "ftol": 1e-12, "gtol": 1e-12}
+    found = least_squares(by_bias, [0.0, logit(mu)], bounds=([-10, -50], [10, 50]), **exactly)
+    log_slope, bias = found.x
+    if found.cost > REACHED:  # a steep one may need a bias beyond these bounds, and a threshold among the surprisals
+        start, ends = [0.0, np.quantile(standard, 1 - mu)], (standard.min() - 1, standard.max() + 1)
+        other = least_squares(by_threshold, start, bounds=([-10, ends[0]], [10, ends[1]]), **exactly)
+        if other.cost < found.cost:
+            log_slope, bias = other.x[0], -np.exp(other.x[0]) * other.x[1]
+    w = float(np.exp(log_slope) / spread) if spread > 0 else 0.0
     return _attained(w, float(bias - w * centre), values)
 
 
@@ -110,7 +122,8 @@ def fit_in_one_pass(
     for first in range(0, len(ranked), ONE_PASS_BATCH):
         frames = np.concatenate([sequences[i] for i in ranked[first : first + ONE_PASS_BATCH]])
         p = torch.sigmoid(w * scale * torch.from_numpy(frames).double() + b)
-        loss = 0.5 * (p.mean() - mu) ** 2 + 0.5 * (p.var(correction=int(kind == "released")) - sigma2) ** 2
+        unbiased = kind == "released" and len(frames) > 1  # one frame has no such variance
+        loss = 0.5 * (p.mean() - mu) ** 2 + 0.5 * (p.var(correction=int(unbiased)) - sigma2) ** 2
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -26,6 +26,31 @@ def test_fit_attains_the_targets_on_heavy_tails(mu: float, sigma2: float):
     assert fit.w > 0
 
 
+@pytest.mark.parametrize("sigma", [1.0, 1.5])
+@pytest.mark.parametrize("sigma2", [0.06, 0.08])
+def test_a_steep_controller_far_from_the_middle_is_found(sigma: float, sigma2: float):
+    """Nine frames of ten go through the big network, of surprisals with a long tail."""
+    surprisals = np.random.default_rng(0).lognormal(3, sigma, size=1500)
+    fit = fit_surprisal(surprisals, 0.9, sigma2)
+    assert (fit.mean_p, fit.var_p) == pytest.approx((0.9, sigma2), abs=1e-6)
+
+
+def test_of_targets_out_of_reach_the_nearest_is_no_worse_than_a_grids():
+    draws = np.random.default_rng(5)
+    surprisals = np.r_[draws.normal(40, 1, 1350), np.full(150, 0.5)]
+    fit = fit_surprisal(surprisals, 0.1, 0.2)
+    loss = ((fit.mean_p - 0.1) ** 2 + (fit.var_p - 0.2) ** 2) / 2
+    slopes, thresholds = np.meshgrid(np.geomspace(0.01, 30, 60), np.linspace(0, 45, 91))
+    p = expit(slopes[..., None] * (surprisals - thresholds[..., None]))
+    assert loss < 1.02 * (((p.mean(-1) - 0.1) ** 2 + (p.var(-1) - 0.2) ** 2) / 2).min()
+
+
+def test_one_frame_alone_is_a_batch_too():
+    """Such as the one utterance that is left over for the last batch."""
+    fit = fit_in_one_pass([np.array([3.0])], 0.5, 0.04, "released", torch.Generator().manual_seed(1))
+    assert np.isfinite([fit.w, fit.b, fit.mean_p, fit.var_p]).all()
+
+
 def test_an_unattainable_variance_is_said_by_what_was_attained():
     fit = fit_surprisal(np.full(100, 7.0), mu=0.3, sigma2=0.04)
     assert fit.mean_p == pytest.approx(0.3)

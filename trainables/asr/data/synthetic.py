@@ -59,7 +59,7 @@ LABELS: tuple[str, ...] = tuple(SOUNDS)
 
 @cache
 def make_splits(config: Synthetic) -> Splits:
-    """The corpus: a third of the speakers share out validation and test, the others train."""
+    """The corpus: validation and test have a sixth of the speakers each, at least one; the others train."""
     speakers = [f"speaker{i:02d}" for i in range(config.num_speakers)]
     num_held_out = max(1, config.num_speakers // 6)
     validation, test = speakers[:num_held_out], speakers[num_held_out : 2 * num_held_out]
