@@ -167,7 +167,7 @@ def test_sweeps_started_together_pretrain_once(workplace):
 def test_a_killed_driver_goes_on_with_the_same_digits_none_doubled_none_left_running(workplace):
     conditions = {"a": {}, "b": {"x": 0.25}}
     uninterrupted = run_quietly(tiny(conditions, name="tiny.whole"))
-    process = driver("tiny.sweep", "0.6", "0")
+    process = driver("tiny.sweep", "2", "0")  # seconds a step: it is killed within one, however slow the machine is
     folder = Path("runs/replicates/tiny.sweep")
     until(
         lambda: (
