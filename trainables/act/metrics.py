@@ -75,7 +75,7 @@ METRICS: tuple[Metric, ...] = (
             for kind in ("space", "punctuation", "letter", "boundary", "digit", "rare", "before_rare")
         },
     ),
-    *neutral("ratio", share_at_limit="test: share of the steps that were stopped by the largest N there may be"),
+    *neutral("ratio", share_at_limit="test: share of the steps that took as many updates as there may be"),
     *neutral(
         "",
         updates_difficulty_correlation="test: Pearson's correlation of N with the difficulty of a step; where both "
