@@ -20,8 +20,8 @@ from trainables.lm.training_config import Optimisation
 Scale = Literal["thesis", "laptop"]
 
 SURPRISAL: Final = Recoder(signal=Surprisal(), step=FixedStep(size=1.0))
-"""At the step of the two with which -log p has the lower validation perplexity on a part of WikiText-2: 131.3, at 5 137.3
-(`valid_perplexity` of `lm.signals_laptop`, five seeds)."""
+"""At the step of the two with which -log p has the lower validation perplexity on a part of WikiText-2: 131.3, at 5
+137.3 (`valid_perplexity` of `lm.signals_laptop`, five seeds)."""
 
 EQ44: Final = Recoder(signal=Surprisal(variant="eq44"), step=FixedStep(size=5.0))
 MC_DROPOUT: Final = Recoder(signal=McDropout(), step=FixedStep(size=0.001))
