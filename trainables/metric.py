@@ -1,5 +1,6 @@
 """What a metric is, and how families list theirs: by direction and unit, each name with its definition."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +23,9 @@ class Best:
     direction: Literal["minimize", "maximize"] = "minimize"
 
     def cost(self, value: float) -> float:
-        """Lower where `value` is better."""
+        """Lower where `value` is better; NaN, with which every comparison is false, costs as much as the worst."""
+        if math.isnan(value):
+            return math.inf
         return -value if self.direction == "maximize" else value
 
 

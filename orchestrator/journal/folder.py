@@ -13,7 +13,6 @@ second may be missing there after a crash; they are made again.
 
 import contextlib
 import json
-import math
 import os
 import shutil
 import tempfile
@@ -353,7 +352,7 @@ class ReplicateFolder:
         for name, wanted in self.selection.items():
             costs = {r["step"]: wanted.cost(r["metrics"][wanted.metric]) for r in rows if wanted.metric in r["metrics"]}
             if costs:
-                best[name] = min(costs, key=lambda step: (math.isnan(costs[step]), costs[step], step))
+                best[name] = min(costs, key=lambda step: (costs[step], step))
         return best
 
     def _prune(self, num_last: int) -> None:

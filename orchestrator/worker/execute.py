@@ -309,8 +309,7 @@ def _cost(metrics: Mapping[str, float], selecting: Best | None) -> float:
     metric = selecting.metric.partition("@")[0]
     if metric not in metrics:
         raise ValueError(f"Of several checkpoints the best is wanted, but `evaluate` does not report {metric!r}.")
-    cost = selecting.cost(metrics[metric])
-    return math.inf if math.isnan(cost) else cost
+    return selecting.cost(metrics[metric])
 
 
 def _check_trained(work: Work, folder: ReplicateFolder, has_tests: bool) -> None:
