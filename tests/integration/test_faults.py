@@ -9,17 +9,22 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CLOCK_LIBRARY = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
-CAMPAIGN = ROOT / "benchmarks" / "faults.py"
+
+
+def campaign(name: str, *arguments: str) -> str:
+    """What a campaign of `benchmarks/` prints, run as its text says."""
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=540, check=False, cwd=ROOT)  # noqa: S603
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.mark.slow
 def test_a_round_in_which_a_worker_and_then_driver_and_worker_are_killed_loses_and_doubles_nothing():
-    command = [sys.executable, str(CAMPAIGN), "--rounds", "1", "--only", "worker_killed", "driver_and_worker_killed"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=540, check=False)  # noqa: S603
-    assert done.returncode == 0, done.stdout + done.stderr
-    line = next(line for line in done.stdout.splitlines() if line.startswith("    1  listed, local"))
+    printed = campaign("faults", "--rounds", "1", "--only", "worker_killed", "driver_and_worker_killed").splitlines()
+    line = next(line for line in printed if line.startswith("    1  listed, local"))
     assert line.endswith("passed      worker_killed 1/1, driver_and_worker_killed 1/1")
-    counts = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.endswith("0")}
+    counts = {line.split()[0]: line.split()[1:] for line in printed if line.endswith("0")}
     assert counts["worker_killed"] == counts["driver_and_worker_killed"] == ["1", "1", "0"]
 
 
@@ -27,9 +32,7 @@ def test_a_round_in_which_a_worker_and_then_driver_and_worker_are_killed_loses_a
 def test_a_round_with_a_clock_that_is_set_back_by_an_hour_loses_and_doubles_nothing():
     """Of the campaign against what runs the work; where clocks cannot be set, with the death of the log monitor."""
     kind = "clock_back" if CLOCK_LIBRARY.exists() and shutil.which("cc") else "log_monitor_killed"
-    command = [sys.executable, str(ROOT / "benchmarks" / "node_faults.py"), "--only", kind, "--setups", "local"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=540, check=False)  # noqa: S603
-    assert done.returncode == 0, done.stdout + done.stderr
+    printed = campaign("node_faults", "--only", kind, "--setups", "local").splitlines()
     struck = "clock set back by 1 h" if kind == "clock_back" else "log_monitor killed"
-    (row,) = [line for line in done.stdout.splitlines() if line.startswith(f"| local | {kind} | {struck} | 0 | ")]
+    (row,) = [line for line in printed if line.startswith(f"| local | {kind} | {struck} | 0 | ")]
     assert row.endswith("| faults.small: 6 complete, 0 failed | - | held |")
