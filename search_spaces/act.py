@@ -167,7 +167,7 @@ def _search(name: str, task: Task, size: Size) -> Sweep:
         trainable="trainables.act.train",
         base=task.base("graves", size),
         search=Search(space, num_trials=3 if is_smoke else 60),
-        objectives=(*task.validated(), Objective("macs_per_sequence")),
+        objectives=(*task.validated(), Objective("valid_macs_per_sequence")),
         seeds=seeds,
     )
 

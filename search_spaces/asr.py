@@ -91,7 +91,7 @@ def _ablation(
 
 
 def _controller_bias(name: str, task: Task, size: Size) -> Sweep:
-    """Appendix B: the controller's fitted bias raised by up to 4, in testing only, beside big only."""
+    """Appendix B: the controller's fitted bias raised by up to 4, in testing only, beside each network alone."""
     raised = tuple(
         Evaluation(
             name=f"bias_{step}",
@@ -102,8 +102,8 @@ def _controller_bias(name: str, task: Task, size: Size) -> Sweep:
     )
     config = base(task, size).with_value("evaluations", raised)
     about = f"Appendix B on {task.title}: {BIASES} biases from the fitted b to b + 4, on the same trained models."
-    conditions = (Condition("surprisal"), _matched_random(task), tested_as_trained(ALWAYS[1]))
-    return speech_sweep(name, size, about, config, conditions)
+    alone = (tested_as_trained(one) for one in ALWAYS)
+    return speech_sweep(name, size, about, config, (Condition("surprisal"), _matched_random(task), *alone))
 
 
 def _deterministic(name: str, task: Task, size: Size) -> Sweep:

@@ -131,7 +131,11 @@ ELSEWHERE: Final = {
         ("budget", False, "always_big", "stochastic"),
         ("controller_bias", False, "always_big", "stochastic"),
     ),
-    "small only": (("ablation", True, "always_small", "stochastic"), ("budget", False, "always_small", "stochastic")),
+    "small only": (
+        ("ablation", True, "always_small", "stochastic"),
+        ("budget", False, "always_small", "stochastic"),
+        ("controller_bias", False, "always_small", "stochastic"),
+    ),
 }
 
 

@@ -167,13 +167,14 @@ def cross_entropies(log_probs: Float[Tensor, "W K C"], targets: Int[Tensor, "W K
     return -log_probs.gather(-1, targets[:, :, None]).sum((1, 2))
 
 
-def valid_metrics(config: ActConfig, results: Results) -> dict[str, float]:
-    """Of the validation set."""
+def valid_metrics(config: ActConfig, results: Results, halts: Halts | None = None) -> dict[str, float]:
+    """Of the validation set, halted as `halts` has it where it is given."""
     metrics = {
         "valid_loss_nats": results.loss_nats,
         "valid_step_error": results.step_error,
         "valid_mean_updates": results.mean_updates,
         "valid_objective": objective(config, results),
+        "valid_macs_per_sequence": macs_per_sequence(config, results, halts),
     }
     if not isinstance(config.data, Text):
         metrics["valid_sequence_error"] = results.sequence_error

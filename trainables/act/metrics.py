@@ -89,6 +89,7 @@ METRICS: tuple[Metric, ...] = (
         "multiply-accumulates",
         macs_per_sequence="test: those that must run, mean over sequences; one input projection a step, a readout at "
         "each target, or behind every update where its confidence ends the step",
+        valid_macs_per_sequence="`macs_per_sequence` on the validation set; step 0 is untrained",
         train_macs_per_sequence="of the forward pass in training, mean over the sequences since the last report; "
         "PonderNet and early exit run all updates there, and are read out behind each; backward takes about twice that",
     ),

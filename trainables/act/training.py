@@ -74,7 +74,7 @@ def evaluate(config: ActConfig, checkpoint_path: Path, evaluation: Evaluation, t
     sequences, halts = data.test_set(config, evaluation), evaluation.halts
     results = score(network, sequences, halts)
     metrics = test_metrics(config, results, sequences, halts)
-    metrics |= valid_metrics(config, score(network, data.validation_set(config), halts))
+    metrics |= valid_metrics(config, score(network, data.validation_set(config), halts), halts)
     with tempfile.TemporaryDirectory() as folder:
         files = figure.draw(config, results, sequences, evaluation.name, Path(folder))
         trial.report(metrics, step=state["iteration"], artifacts=files)
@@ -85,7 +85,7 @@ def _validated(config: ActConfig, network: Network, validation: Batch) -> dict[s
     metrics = valid_metrics(config, score(network, validation))
     for one in config.evaluations:
         if one.halts:
-            found = valid_metrics(config, score(network, validation, one.halts))
+            found = valid_metrics(config, score(network, validation, one.halts), one.halts)
             metrics |= {f"{name}@{one.name}": value for name, value in found.items()}
     return metrics
 

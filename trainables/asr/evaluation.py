@@ -58,6 +58,11 @@ class Results:
         return sum(o.edits.total for o in self.outcomes) / sum(o.edits.num_labels for o in self.outcomes)
 
     @property
+    def macs_per_frame(self) -> float:
+        """Multiply-accumulates that must run, per valid frame."""
+        return sum(o.num_macs for o in self.outcomes) / sum(o.num_frames for o in self.outcomes)
+
+    @property
     def loss_nats(self) -> float:
         """Mean over the utterances that are long enough for CTC; NaN where none is."""
         finite = [o.loss_nats for o in self.outcomes if math.isfinite(o.loss_nats)]
@@ -176,7 +181,7 @@ def test_metrics(results: Results, config: AsrConfig, control: Control, num_labe
         "substitution_rate": sum(o.edits.substitutions for o in outcomes) / num_phones,
         "insertion_rate": sum(o.edits.insertions for o in outcomes) / num_phones,
         "deletion_rate": sum(o.edits.deletions for o in outcomes) / num_phones,
-        "macs_per_frame": sum(o.num_macs for o in outcomes) / num_frames,
+        "macs_per_frame": results.macs_per_frame,
         "paper_flops_per_frame": cost.paper_flops_per_frame(config, control.controller, num_labels, rate),
         "routing_rate": rate,
         "num_too_short": sum(not math.isfinite(o.loss_nats) for o in outcomes),

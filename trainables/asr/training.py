@@ -21,7 +21,7 @@ from trainables.asr.cost import runs_ar, training_macs
 from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.data.batches import Batch, bucketed, collate
 from trainables.asr.data.examples import Examples, load_examples
-from trainables.asr.evaluation import score, test_metrics
+from trainables.asr.evaluation import Results, score, test_metrics
 from trainables.asr.frozen import Kept
 from trainables.asr.macs import part_macs
 from trainables.asr.recogniser import Output, Recogniser, load_ar
@@ -100,7 +100,7 @@ def evaluate(config: AsrConfig, checkpoint_path: Path, evaluation: Evaluation, t
     kept = frozen.keep_all(config, recogniser.ar, [working.controller], examples.validation)
     validation = score(recogniser, working, examples.validation, labels, key, config.validation_decoding, kept)
     results = score(recogniser, working, examples.test, labels, key, decoding)
-    metrics = test_metrics(results, config, working, len(labels)) | {"valid_per": validation.per}
+    metrics = test_metrics(results, config, working, len(labels)) | _valid_metrics(validation)
     metrics |= released.metrics(recogniser, working, examples.test_utterances, labels, key, decoding)
     metrics["batch_latency_ms"] = latency.batch_latency_ms(recogniser, working, examples.test, key)
     if runs_ar(config, working.controller):
@@ -170,9 +170,13 @@ def _validate(recogniser: Recogniser, fits: Fits, examples: Examples, kept: Kept
     for evaluation in (one for one in config.evaluations if one.checkpoint_of is None):
         working, key = control(config, fits, evaluation), (config.seed, evaluation.name)
         found = score(recogniser, working, examples.validation, examples.labels, key, config.validation_decoding, kept)
-        metrics[f"valid_per@{evaluation.name}"] = found.per
+        metrics |= {f"{name}@{evaluation.name}": value for name, value in _valid_metrics(found).items()}
         metrics[f"valid_loss_nats@{evaluation.name}"] = found.loss_nats
     return metrics
+
+
+def _valid_metrics(validation: Results) -> dict[str, float]:
+    return {"valid_per": validation.per, "valid_macs_per_frame": validation.macs_per_frame}
 
 
 def _put_back(recogniser: Recogniser, state: dict[str, Any]) -> None:

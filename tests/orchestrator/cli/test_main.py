@@ -147,7 +147,7 @@ def test_show_and_sweeps_say_what_would_run(monkeypatch, capsys):
     assert call(monkeypatch, "show", "asr.search") == 0
     shown = capsys.readouterr().out
     assert "training.learning_rate: Real(low=0.0001, high=0.01, log=True)" in shown
-    assert "minimize valid_per, minimize macs_per_frame" in shown
+    assert "minimize valid_per, minimize valid_macs_per_frame" in shown
     said = "metric insertion_rate (ratio, minimize): test: the part of `per` that is insertions metric"
     assert said in " ".join(shown.split())
 

@@ -131,15 +131,15 @@ def test_of_many_others_the_likeliest_are_shown_first(monkeypatch, printed, stor
 
 
 def test_three_objectives_are_the_sweeps_or_asked_for(monkeypatch, printed, stored, workplace):
-    metrics = ("valid_sequence_error@e", "valid_mean_updates@e", "macs_per_sequence@e")
+    metrics = ("valid_sequence_error@e", "valid_mean_updates@e", "valid_macs_per_sequence@e")
     study = noisy_study("act.search_parity", {"a": (0.1, 3.0, 5.0), "b": (0.2, 2.0, 9.0)}, metrics)
     monkeypatch.setattr(load, "load_study", lambda *_: study)
 
     for options, expected in (
-        ({}, ["valid_sequence_error", "valid_mean_updates", "macs_per_sequence"]),
-        ({"x": "macs_per_sequence"}, ["valid_sequence_error", "macs_per_sequence"]),
-        ({"y": "valid_mean_updates", "x": "macs_per_sequence", "z": "valid_sequence_error"},
-         ["valid_mean_updates", "macs_per_sequence", "valid_sequence_error"]),
+        ({}, ["valid_sequence_error", "valid_mean_updates", "valid_macs_per_sequence"]),
+        ({"x": "valid_macs_per_sequence"}, ["valid_sequence_error", "valid_macs_per_sequence"]),
+        ({"y": "valid_mean_updates", "x": "valid_macs_per_sequence", "z": "valid_sequence_error"},
+         ["valid_mean_updates", "valid_macs_per_sequence", "valid_sequence_error"]),
     ):  # fmt: skip
         found = printed(lambda _, **given: pareto("act.search_parity", **given), format=Format.json, **options)
         content = json.loads(found)

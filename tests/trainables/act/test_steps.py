@@ -234,6 +234,8 @@ def test_a_resumed_run_equals_an_uninterrupted_one_and_each_rule_chooses_its_che
     assert tested.reports[20]["macs_per_sequence"] < whole.reports[20]["train_macs_per_sequence"]
     found = whole.reports[20][f"valid_objective@{evaluations[1].name}"]
     assert tested.reports[20]["valid_objective"] == pytest.approx(found, rel=1e-6)
+    cost = whole.reports[20][f"valid_macs_per_sequence@{evaluations[1].name}"]
+    assert tested.reports[20]["valid_macs_per_sequence"] == cost != whole.reports[20]["valid_macs_per_sequence"]
 
 
 def test_an_evaluation_of_a_harder_task_is_tested_on_it(tmp_path):

@@ -119,15 +119,15 @@ def test_training_reports_its_cost_by_hand(tmp_path, ar, trained):
     }
 
 
-def one_by_one(config, trained, ar, evaluation):
-    """Each metric from its definition, one utterance at a time."""
+def one_by_one(config, trained, ar, evaluation, part="test"):
+    """Each metric from its definition, one utterance of a part of the data at a time."""
     examples, state = load_examples(config.data, config.ar.features), checkpoint.load(trained.folder / "4.pt")
     recogniser = Recogniser(config, len(examples.labels), load_ar(config, trained)).eval()
     recogniser.network.load_state_dict(state["recogniser"])
     working = control(config, training._fits_of(state), evaluation)
     edits = labels = frames = big = num_macs = 0
     parts = macs.part_macs(config, len(examples.labels))
-    for example in examples.test:
+    for example in getattr(examples, part):
         batch = collate([example])
         draws = keyed_draws(batch, config.seed, evaluation.name)
         output = recogniser(batch.frames, batch.num_frames, working, draws)
@@ -149,6 +149,9 @@ def test_evaluation_reports_its_metrics_by_definition_whatever_the_batches(tmp_p
     expected = one_by_one(CONFIG, trained, ar, evaluation)
     assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
     assert found["valid_per"] == trained.reports[4][f"valid_per@{evaluation.name}"]
+    validated = one_by_one(CONFIG, trained, ar, evaluation, "validation")["macs_per_frame"]
+    assert found["valid_macs_per_frame"] == pytest.approx(validated, rel=1e-12)
+    assert trained.reports[4][f"valid_macs_per_frame@{evaluation.name}"] == found["valid_macs_per_frame"]
     assert 0 < found["routing_rate"] < 1
     kinds = ("substitution_rate", "insertion_rate", "deletion_rate")
     assert sum(found[kind] for kind in kinds) == pytest.approx(found["per"])
