@@ -19,9 +19,6 @@ ASK_S: Final = 4.0
 TOLD_S: Final = 15.0
 """After so long without an answer of the head it is said."""
 
-LOCAL_S: Final = 30.0
-"""After so long a Ray on this machine counts as gone, though its processes are there."""
-
 AGAIN_S: Final = 15.0
 """Whatever Ray does with an interruption, another comes after so long."""
 
@@ -38,12 +35,21 @@ class ClusterWatch:
 
     Args:
         limit_s: how long a cluster that others have made may be silent.
+        local_s: after so long without an answer a Ray on this machine counts as gone, though its processes are there.
         tell: told when it falls silent, and when it answers again.
         stopping: asked to stop at that limit.
     """
 
-    def __init__(self, connection: Connection, limit_s: float, tell: Callable[[str], None], stopping: Stopping) -> None:
-        self._connection, self._limit_s, self._tell, self._stopping = connection, limit_s, tell, stopping
+    def __init__(
+        self,
+        connection: Connection,
+        limit_s: float,
+        local_s: float,
+        tell: Callable[[str], None],
+        stopping: Stopping,
+    ) -> None:
+        self._connection, self._limit_s, self._local_s = connection, limit_s, local_s
+        self._tell, self._stopping = tell, stopping
         self._heard_s = self._asked_s = time.monotonic()
         self._is_told = False
         self._leaving_s: float | None = None
@@ -106,7 +112,7 @@ class ClusterWatch:
             return f"{self._name()} has lost its process {name}"
         if connection.capacity.nodes and connection.node not in connection.capacity.nodes:
             return f"{self._name()} counts the node of this machine as dead"
-        if connection.is_local and connection.identity and self.silent_s > LOCAL_S:
+        if connection.is_local and connection.identity and self.silent_s > self._local_s:
             return f"{self._name()} has not answered for {self.silent_s:.0f} s"
         return ""
 

@@ -15,6 +15,11 @@ from trainables.errors import InputError
 MAX_IDLE: Final = 3
 """After so many clusters in a row that were lost before anything was reported, the sweep stops."""
 
+LOCAL_S: Final = (30.0, 60.0, 120.0, 240.0)
+"""How long a Ray on this machine may be silent: the first, the next, and so on.
+
+One that a busy machine starves is silent too, and starting another only adds to the load."""
+
 CLOSE_S: Final = 60.0
 PAUSE_S: Final = 2.0
 
@@ -34,12 +39,14 @@ def run_through_losses(
     Raises:
         StoppedError: if there is no next cluster within the limit, or cluster after cluster is lost.
     """
-    num_idle = 0
+    num_idle = num_losses = 0
     while not scheduler.is_finished():
         before = scheduler.num_reports
-        lost, deadline_s = _lost(connection, scheduler, wait_s, tell, run)
+        watch = ClusterWatch(connection, wait_s, LOCAL_S[min(num_losses, len(LOCAL_S) - 1)], tell, scheduler.stopping)
+        lost, deadline_s = _lost(connection, scheduler, wait_s, tell, run, watch)
         if not lost:
             return
+        num_losses += 1
         num_idle = 0 if scheduler.num_reports > before else num_idle + 1
         if num_idle >= MAX_IDLE:
             raise StoppedError(f"{lost}, {MAX_IDLE} times in a row before anything was reported.")
@@ -52,13 +59,13 @@ def _lost(
     wait_s: float,
     tell: Callable[[str], None],
     run: Callable[[ClusterWatch], None],
+    watch: ClusterWatch,
 ) -> tuple[str, float]:
     """Runs; where the cluster was lost within that, leaves it and returns what became of it.
 
     Returns:
         That, or nothing; and until when another is waited for, by the monotonic clock.
     """
-    watch = ClusterWatch(connection, wait_s, tell, scheduler.stopping)
     try:
         with watch:
             run(watch)

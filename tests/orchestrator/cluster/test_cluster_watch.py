@@ -45,27 +45,27 @@ def interrupted(watch, strike):
 
 def test_a_process_that_has_ended_interrupts_at_once(cluster):
     cluster.is_local = True
-    watch = ClusterWatch(cluster, 600.0, print, Stopping())
+    watch = ClusterWatch(cluster, 600.0, 30.0, print, Stopping())
     interrupted(watch, lambda: setattr(cluster, "dead", "raylet"))
     assert watch.lost == "Ray on this machine has lost its process raylet"
     assert watch.room() == ""
 
 
 def test_a_node_that_the_head_counts_as_dead_is_lost(cluster):
-    watch = ClusterWatch(cluster, 600.0, print, Stopping())
+    watch = ClusterWatch(cluster, 600.0, 30.0, print, Stopping())
     interrupted(watch, lambda: setattr(cluster.capacity, "nodes", frozenset({"another"})))
     assert watch.lost == "The Ray cluster at 10.0.0.1:6379 counts the node of this machine as dead"
 
 
 def test_a_head_that_was_started_anew_is_another_cluster(cluster):
-    watch = ClusterWatch(cluster, 600.0, print, Stopping())
+    watch = ClusterWatch(cluster, 600.0, 30.0, print, Stopping())
     interrupted(watch, lambda: setattr(cluster, "answer", b"2"))
     assert watch.lost == "The Ray cluster at 10.0.0.1:6379 has been started anew"
 
 
 def test_silence_is_told_and_its_end_too(cluster):
     told: list[str] = []
-    watch = ClusterWatch(cluster, 600.0, told.append, Stopping())
+    watch = ClusterWatch(cluster, 600.0, 30.0, told.append, Stopping())
     with watch:
         assert watch.room().startswith(
             "the cluster has 1 node with 2 CPUs in all; `ray status --address 10.0.0.1:6379`"
@@ -82,22 +82,21 @@ def test_silence_is_told_and_its_end_too(cluster):
 
 def test_silence_beyond_the_limit_stops_the_sweep(cluster):
     stopping = Stopping()
-    watch = ClusterWatch(cluster, 0.2, lambda _: None, stopping)
+    watch = ClusterWatch(cluster, 0.2, 30.0, lambda _: None, stopping)
     interrupted(watch, lambda: setattr(cluster, "answer", None))
     assert re.fullmatch(r"The Ray cluster at 10\.0\.0\.1:6379 has not answered for \d+ s\.", stopping.reason)
     assert not watch.lost
 
 
-def test_a_local_ray_that_is_silent_for_too_long_is_lost(cluster, monkeypatch):
-    monkeypatch.setattr(cluster_watch, "LOCAL_S", 0.2)
+def test_a_local_ray_that_is_silent_for_too_long_is_lost(cluster):
     cluster.is_local = True
-    watch = ClusterWatch(cluster, 600.0, lambda _: None, Stopping())
+    watch = ClusterWatch(cluster, 600.0, 0.2, lambda _: None, Stopping())
     interrupted(watch, lambda: setattr(cluster, "answer", None))
     assert re.fullmatch(r"Ray on this machine has not answered for \d+ s", watch.lost)
 
 
 def test_what_failed_has_its_cause_in_the_cluster_only_where_that_is_away(cluster):
-    watch = ClusterWatch(cluster, 600.0, print, Stopping())
+    watch = ClusterWatch(cluster, 600.0, 30.0, print, Stopping())
     assert watch.cause() == ""
     cluster.answer = None
     assert watch.cause() == "The Ray cluster at 10.0.0.1:6379 does not answer"
@@ -111,7 +110,7 @@ def test_a_main_thread_that_nothing_gets_out_of_ray_ends_with_its_process(cluste
     monkeypatch.setattr(cluster_watch.os, "_exit", ended.append)
     cluster.dead, cluster.is_local, left = "gcs_server", True, ["agent"]
     cluster.end_processes = left.clear
-    with ClusterWatch(cluster, 600.0, print, Stopping()):
+    with ClusterWatch(cluster, 600.0, 30.0, print, Stopping()):
         until(lambda: ended)
     assert ended[0] == 1 and not left
     said = capsys.readouterr().err
@@ -121,9 +120,8 @@ def test_a_main_thread_that_nothing_gets_out_of_ray_ends_with_its_process(cluste
 
 def test_a_process_that_was_stopped_itself_asks_before_it_says_silence(cluster, monkeypatch):
     """As by Ctrl-Z: on going on, the last answer is old."""
-    monkeypatch.setattr(cluster_watch, "LOCAL_S", 0.05)
     cluster.is_local = True
-    with ClusterWatch(cluster, 600.0, print, Stopping()) as watch:
+    with ClusterWatch(cluster, 600.0, 0.05, print, Stopping()) as watch:
         asked: list[float] = []
 
         def answer(*_):
@@ -133,14 +131,13 @@ def test_a_process_that_was_stopped_itself_asks_before_it_says_silence(cluster, 
 
         monkeypatch.setattr("orchestrator.cluster.token.identity", answer)
         until(lambda: len(asked) > 3)
-    assert max(asked) > cluster_watch.LOCAL_S and not watch.lost
+    assert max(asked) > 0.05 and not watch.lost
 
 
-def test_a_ray_that_cannot_be_asked_is_not_silent(cluster, monkeypatch):
-    monkeypatch.setattr(cluster_watch, "LOCAL_S", 0.05)
+def test_a_ray_that_cannot_be_asked_is_not_silent(cluster):
     cluster.is_local, cluster.identity = True, b""
-    with ClusterWatch(cluster, 600.0, print, Stopping()) as watch:
-        until(lambda: watch.silent_s > 3 * cluster_watch.LOCAL_S)
+    with ClusterWatch(cluster, 600.0, 0.05, print, Stopping()) as watch:
+        until(lambda: watch.silent_s > 0.15)
         assert not watch.lost
 
 
@@ -148,7 +145,7 @@ def test_an_ordinary_stop_of_a_cluster_that_answers_is_not_cut_short(cluster, mo
     signals: list[int] = []
     monkeypatch.setattr(cluster_watch.os, "kill", lambda _, number: signals.append(number))
     stopping = Stopping()
-    with ClusterWatch(cluster, 600.0, print, stopping):
+    with ClusterWatch(cluster, 600.0, 30.0, print, stopping):
         stopping.stop("Stopped at the limit of 1 device hours.")
         time.sleep(0.2)
     assert len(signals) == 1

@@ -22,10 +22,15 @@ class StandIn:
         self.faults: list[str] = []
         self.told: list[str] = []
         self.lost, self.silent_s = "", 0.0
-        monkeypatch.setattr(recovery, "ClusterWatch", lambda *_: self)
+        self.limits_s: list[float] = []
+        monkeypatch.setattr(recovery, "ClusterWatch", self.watching)
         monkeypatch.setattr(recovery, "address_fault", lambda _: self.faults.pop(0) if self.faults else "")
         monkeypatch.setattr(recovery, "PAUSE_S", 0.0)
         monkeypatch.setattr(recovery, "gc", SimpleNamespace(collect=lambda: 0))  # over all that other tests left: 1 s
+
+    def watching(self, connection, limit_s, local_s, *_):
+        self.limits_s.append(local_s)
+        return self
 
     def __enter__(self):
         self.lost = ""
@@ -77,6 +82,7 @@ def test_loss_after_loss_without_a_report_stops_the_sweep_and_with_reports_it_go
     getting_on = StandIn(monkeypatch, losses=7)
     getting_on.go()
     assert getting_on.did.count("run") == 8
+    assert getting_on.limits_s == [30, 60, 120, *[240] * 5]  # one that a busy machine starves is given more time
     idle = StandIn(monkeypatch, losses=7, reports=0)
     with pytest.raises(StoppedError, match=f"^{LOST}, 3 times in a row before anything was reported."):
         idle.go()
