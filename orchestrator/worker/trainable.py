@@ -1,7 +1,8 @@
 """A trainable: a module with `train(config, trial)`; whatever else it may have has a plain default here."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,21 @@ FUNCTIONS: Final = {
 """What a trainable may define, with the arguments of each; only `train` must be there."""
 
 
+@contextmanager
+def _exit_is_an_error() -> Iterator[None]:
+    """A `sys.exit()` of a trainable, as from argparse, would end the process as if all were done.
+
+    Raises:
+        RuntimeError: in its place; Ray, which ends a worker by SystemExit, is let do so.
+    """
+    try:
+        yield
+    except SystemExit as error:
+        if hasattr(error, "ray_terminate_msg"):
+            raise
+        raise RuntimeError(f"The trainable called sys.exit({error.code!r}); it must return or raise.") from error
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """The one way of testing, of a trainable whose config lists no `evaluations`."""
@@ -46,7 +62,8 @@ class Trainable:
 
     def train(self, config: Any, trial: Trial) -> None:
         """Trains from the trial's checkpoint, or from the start where it has none."""
-        self.module.train(config, trial)
+        with _exit_is_an_error():
+            self.module.train(config, trial)
 
     def evaluations(self, config: Any) -> tuple[Any, ...]:
         """Ways of testing: those of the config; one where it has none; none where nothing is evaluated."""
@@ -56,7 +73,8 @@ class Trainable:
 
     def evaluate(self, config: Any, checkpoint: Path, evaluation: Any, trial: Trial) -> None:
         """Tests a checkpoint in one way; what it reports is the result."""
-        self.module.evaluate(config, checkpoint, evaluation, trial)
+        with _exit_is_an_error():
+            self.module.evaluate(config, checkpoint, evaluation, trial)
 
     def fingerprint(self, config: Any) -> str:
         """Of the data that are read under `config`; empty where the trainable does not say.

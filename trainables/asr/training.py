@@ -166,7 +166,8 @@ def _other_losses(config: AsrConfig, output: Output, batch: Batch, batch_size: i
 
 
 def _validate(recogniser: Recogniser, fits: Fits, examples: Examples, kept: Kept | None) -> dict[str, float]:
-    config, metrics = recogniser.config, {}
+    config = recogniser.config
+    metrics: dict[str, float] = {}
     for evaluation in (one for one in config.evaluations if one.checkpoint_of is None):
         working, key = control(config, fits, evaluation), (config.seed, evaluation.name)
         found = score(recogniser, working, examples.validation, examples.labels, key, config.validation_decoding, kept)

@@ -1,11 +1,13 @@
-"""What a replicate says of the place where it works."""
+"""What a replicate says of the place where it works, and of a trainable that leaves."""
 
 import platform
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 
+from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.worker import execute
 
 
@@ -23,3 +25,26 @@ def test_without_a_gpu_the_device_is_the_processor_that_rounds_its_sums(monkeypa
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(Path, "read_text", lambda path: cpuinfo)
     assert execute._place()["device"] == f"{name} ({torch.backends.cpu.get_cpu_capability()})"
+
+
+@pytest.mark.parametrize("function", ["train", "evaluate"])
+def test_a_trainable_that_leaves_by_exit_has_failed(work, monkeypatch, function):
+    monkeypatch.setattr(work.loaded().module, function, lambda *_: sys.exit(0))
+    records = []
+    execute.execute(work, records.append)
+    assert records[-1]["state"] == "failed" and not records[-1]["is_lost"]
+    assert records[-1]["error"] == "RuntimeError: The trainable called sys.exit(0); it must return or raise."
+
+
+def test_a_worker_that_ray_ends_has_not_failed(work, monkeypatch):
+    """As Ray raises it on SIGTERM."""
+
+    def end(*_):
+        error = SystemExit(1)
+        error.ray_terminate_msg = "The process receives a SIGTERM."
+        raise error
+
+    monkeypatch.setattr(work.loaded().module, "train", end)
+    with pytest.raises(SystemExit):
+        execute.execute(work, lambda record: None)
+    assert "state" not in {record["kind"] for record in ReplicateFolder(work.folder, {}).records()}
