@@ -40,7 +40,10 @@ def about_difficulty(config: ActConfig, checkpoint: Path, evaluation: Evaluation
 def about_steps(config: ActConfig, checkpoint: Path, evaluation: Evaluation, options: Options) -> Cells:
     """Updates at each step of single sequences."""
     if not isinstance(config.data, Addition | Sort):
-        raise InputError(f"The analysis `steps` must be of addition or sort, but this is {config.data.kind}.")
+        other = "bytes" if isinstance(config.data, Text) else "difficulty"
+        raise InputError(
+            f"The analysis `steps` must be of addition or sort, but this is {config.data.kind}; ask for `{other}`."
+        )
     most = config.data.num_items if isinstance(config.data, Sort) else config.data.num_numbers
     given = str(options.get("lengths", "")).split(",") if "lengths" in options else []
     spread = [max(2, most // 3), max(2, 2 * most // 3), most]

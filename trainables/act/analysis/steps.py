@@ -24,17 +24,17 @@ def by_step(
     sequences = data.test_set(config, evaluation)
     num_numbers = sequences.num_steps.numpy() // (2 if isinstance(task, Sort) else 1)
     rows = [_row(num_numbers == length, lengths[:i].count(length), length) for i, length in enumerate(lengths)]
-    results = results_of(config, checkpoint, _rows(sequences, rows), evaluation)
+    results = results_of(config, checkpoint, sequences, evaluation)  # of all: PonderNet draws by place in the test
     measures = dict(ponder_of(results))
     if isinstance(task, Addition):
-        measures["digits"] = places.digits_summed(_rows(sequences, rows)).astype(float)
+        measures["digits"] = places.digits_summed(sequences).astype(float)
     cells: dict[tuple[Any, ...], float] = {}
     for number, row in enumerate(rows):
         one = sequences.rows(slice(row, row + 1))
         for step in range(int(one.num_steps[0])):
             is_last = isinstance(task, Sort) and step == lengths[number] - 1
             name = (number + 1, step + 1, _read(task, one, step), _asked(task, one, step), is_last)
-            cells |= {(*name, measure): float(values[number, step]) for measure, values in measures.items()}
+            cells |= {(*name, measure): float(values[row, step]) for measure, values in measures.items()}
     return cells
 
 
@@ -43,13 +43,6 @@ def _row(is_so_long: NDArray[np.bool_], skipped: int, length: int) -> int:
     if len(found) <= skipped:
         raise InputError(f"`lengths` must be of test sequences, but {len(found)} of them have {length} numbers.")
     return int(found[skipped])
-
-
-def _rows(sequences: Batch, rows: Sequence[int]) -> Batch:
-    chosen = list(rows)
-    return Batch(
-        sequences.inputs[chosen], sequences.num_steps[chosen], sequences.targets[chosen], sequences.difficulty[chosen]
-    )
 
 
 def _read(task: Addition | Sort, one: Batch, step: int) -> str:
@@ -91,7 +84,10 @@ def by_difficulty(config: ActConfig, checkpoint: Path, evaluation: Evaluation, l
 def _error(results: Results, steps: NDArray[np.bool_], level: int) -> float:
     is_asked = steps & results.has_target
     if not is_asked.any():
-        raise InputError(f"The test must have more sequences: nothing is asked at difficulty {level}.")
+        raise InputError(
+            f"Some step of each difficulty must have a target, but none of difficulty {level} has in these sequences; "
+            "leave out `length`, or give it another number."
+        )
     return float(1 - results.is_right[is_asked].mean())
 
 

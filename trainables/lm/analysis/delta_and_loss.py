@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from trainables.errors import InputError
 from trainables.lm.analysis.running_text import Numbers, recoded
 from trainables.lm.analysis.trained_model import Trained
 
@@ -19,8 +20,15 @@ def relation(trained: Trained) -> dict[tuple[Any, ...], float]:
 
     The loss is that of the token that delta is of, from the state as it was; `next_loss` is that of the token behind it
     as the model gives it out. A change is after minus before recoding. Correlations are the same in every row.
+
+    Raises:
+        InputError: if there are not two tokens for each bin.
     """
     record, before, after = recoded(trained)
+    if len(before) < 2 * NUM_BINS:
+        raise InputError(
+            f"The analysis `delta` needs {2 * NUM_BINS} tokens or more of test text, but got {len(before)}."
+        )
     changes = after - before, record.nats_after - record.nats_before
     following = record.nats[1:]
     everywhere = {

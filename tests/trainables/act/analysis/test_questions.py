@@ -12,7 +12,8 @@ from orchestrator.worker.code_version import imported_sources
 from trainables import checkpoint
 from trainables.act import train
 from trainables.act.analysis.questions import ANALYSES
-from trainables.act.config import ActConfig, Adaptive, Addition, Evaluation, Fixed, Logic, Parity, Sort, Text
+from trainables.act.analysis.trained import results_of
+from trainables.act.config import ActConfig, Adaptive, Addition, Evaluation, Fixed, Logic, Parity, PonderNet, Sort, Text
 from trainables.act.network import Network
 from trainables.act.tasks import data
 from trainables.errors import InputError
@@ -81,6 +82,18 @@ def test_a_sort_is_followed_step_by_step_and_its_last_item_marked(tmp_path):
         assert [name[4] for name in names] == [step == items - 1 for step in range(2 * items)]
         assert [cells[*name, "updates"] for name in names] == run.num_updates[row, : 2 * items].tolist()
     assert {name[-1] for name in cells} == {"updates", "ponder"}
+
+
+def test_ponder_net_draws_at_each_step_what_it_draws_in_the_test(tmp_path):
+    cells, sequences, _ = asked("steps", "sort", tmp_path, halting=PonderNet(max_updates=7), lengths="6,6,6")
+    (path,) = tmp_path.glob("*.pt")
+    config = ActConfig(
+        data=TASKS["sort"], cell="lstm", hidden_size=9, halting=PonderNet(max_updates=7), evaluations=(TEST,)
+    )
+    tested = results_of(config, path, sequences, TEST).num_updates
+    rows = (sequences.num_steps == 12).nonzero()[:3, 0].tolist()
+    shown = [value for name, value in cells.items() if name[-1] == "updates"]
+    assert shown == [n for row in rows for n in tested[row, :12].tolist()] and len(set(shown)) > 1
 
 
 @pytest.mark.parametrize("task", ["addition", "sort", "logic", "parity"])
@@ -178,7 +191,8 @@ def test_sentences_are_whole_and_their_updates_summed(tmp_path):
 @pytest.mark.parametrize(
     ("name", "task", "options", "message"),
     [
-        ("steps", "parity", {}, "The analysis `steps` must be of addition or sort, but this is parity."),
+        ("steps", "parity", {}, "`steps` must be of addition or sort, but this is parity; ask for `difficulty`."),
+        ("steps", "text", {}, "must be of addition or sort, but this is text; ask for `bytes`."),
         ("difficulty", "text", {}, "must be of a generated task, but this is text; ask for `kinds`."),
         ("kinds", "sort", {}, "The analysis `kinds` must be of text, but this is sort; ask for `difficulty`."),
         ("sentences", "sort", {}, "The analysis `sentences` must be of text"),

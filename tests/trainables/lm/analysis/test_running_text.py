@@ -69,6 +69,12 @@ def test_the_window_and_the_place_of_a_token_are_those_of_its_stream():
     assert record.place.tolist() == [step % length + 1 for step in steps]
 
 
+def test_a_text_too_short_for_tenths_is_refused(monkeypatch):
+    monkeypatch.setattr(delta_and_loss, "NUM_BINS", 10_000)
+    with pytest.raises(InputError, match=r"The analysis `delta` needs 20000 tokens or more of test text, but"):
+        delta_and_loss.relation(trained(SURPRISAL))
+
+
 def test_of_log_p_as_a_signal_delta_is_the_loss_and_both_fall_together():
     """Section 8.1.1's linear relation, which holds of -log p by definition."""
     cells = delta_and_loss.relation(trained(SURPRISAL))
