@@ -49,13 +49,13 @@ def describe(
 
 def _measurements(standings: Sequence[RunStatus]) -> list[Measurement]:
     """One for each run that was timed; to an unfinished one comes the share that finished ones spend after training."""
-    found = []
+    found, tails = [], _tails(standings)
     for one in standings:
         work, whole_s = one.task.work, one.timing.whole_s if one.timing else None
         if whole_s and one.state != "failed":
             is_whole = one.state == "complete" or _is_trained(one)
             size = one.size_bytes if is_whole else one.checkpoint_bytes * max(1, len(one.task.evaluations))
-            whole_s /= 1.0 if is_whole else 1.0 - _tail(standings, work.trainable)
+            whole_s /= 1.0 if is_whole else 1.0 - tails.get(work.trainable, 0.0)
             found.append(Measurement(work.trainable, _group(one), work.planned_steps, whole_s, size))
     return found
 
@@ -65,11 +65,13 @@ def _is_trained(status: RunStatus) -> bool:
     return num_steps is not None and status.step >= num_steps
 
 
-def _tail(standings: Sequence[RunStatus], kind: str) -> float:
-    """The mean share of a run's time after its last step."""
-    tails = [one.timing.tail_share for one in standings if one.task.work.trainable == kind and one.timing]
-    tails = [tail for tail in tails if tail > 0]
-    return sum(tails) / len(tails) if tails else 0.0
+def _tails(standings: Sequence[RunStatus]) -> dict[str, float]:
+    """By trainable, the mean share of a run's time after its last step, where any was seen."""
+    tails: dict[str, list[float]] = {}
+    for one in standings:
+        if one.timing and one.timing.tail_share > 0:
+            tails.setdefault(one.task.work.trainable, []).append(one.timing.tail_share)
+    return {kind: sum(shares) / len(shares) for kind, shares in tails.items()}
 
 
 def _group(status: RunStatus) -> str:
@@ -81,12 +83,12 @@ def _runs(snapshot: Snapshot, num_cpus: float, num_gpus: float, case: str) -> li
     """What is left, in the order in which it is handed out; `least` leaves out the seeds that may not be needed."""
     sweep, everything = snapshot.sweep, snapshot.prerequisites + snapshot.replicates
     optional = _optional_seeds(sweep) if case == "least" else ()
-    runs = []
+    runs, tails = [], _tails(everything)
     for one in everything:
         is_optional = one.task.condition and one.task.seed in optional and one.state == "to do"
         is_optional = is_optional and _group(one) not in snapshot.kept
         if one.is_left and not is_optional:
-            tail = _tail(everything, one.task.work.trainable)
+            tail = tails.get(one.task.work.trainable, 0.0)
             num_steps = one.task.work.planned_steps
             rest = 0.0 if _is_trained(one) else (1 - tail) * (1 - (one.step / num_steps if num_steps else 0.0))
             run = _run(one.task, one.task.work.key, _group(one), num_cpus, num_gpus)

@@ -44,15 +44,14 @@ def _store(sweep: str, store: str, files: list[Path]) -> bool:
     if not is_known(store):
         return False
     try:
-        with opened(sqlite_file(store), "rw", WAIT_S) as database:
-            with _transaction(database):
-                run = _open_run(database, sweep)
+        # one transaction around the files too: a run whose report cannot be stored stays as it was
+        with opened(sqlite_file(store), "rw", WAIT_S) as database, _transaction(database):
+            run = _open_run(database, sweep)
             if run is None:
                 return False
             _copy(files, run.place / REPORT)
-            with _transaction(database):
-                database.execute(internals.SET_TAG, (run.run_id, names.STATE, "complete"))
-                database.execute(internals.END_RUN, (_now_ms(), run.run_id))
+            database.execute(internals.SET_TAG, (run.run_id, names.STATE, "complete"))
+            database.execute(internals.END_RUN, (_now_ms(), run.run_id))
     except sqlite3.Error as error:
         raise InputError(unusable(store, error)) from None
     return True

@@ -138,8 +138,11 @@ def test_a_store_that_another_process_holds_is_told(settings, files, monkeypatch
 
 def test_where_the_files_cannot_be_written_nothing_is_said_to_be_stored(settings, files, without_mlflow):
     (settings.runs / "artifacts").write_text("no folder")
-    with pytest.raises(InputError, match="must be a place that can be written to"):
-        store_report(SWEEP, settings, files)
+    with sqlite3.connect(settings.tracking_uri.removeprefix("sqlite:///")) as database:
+        before = database.execute("SELECT run_uuid, status FROM runs").fetchall()
+        with pytest.raises(InputError, match="must be a place that can be written to"):
+            store_report(SWEEP, settings, files)
+        assert database.execute("SELECT run_uuid, status FROM runs").fetchall() == before
 
 
 def test_a_file_that_cannot_be_copied_whole_leaves_the_one_before(settings, files, monkeypatch, without_mlflow):
