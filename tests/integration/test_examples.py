@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.environment.settings import read_settings
+from orchestrator.results.study import Replicate
 from orchestrator.tracking.client import Tracking
 from tests.waiting import until
 
@@ -34,16 +35,14 @@ def done(*arguments: str) -> str:
     return ended.stdout
 
 
-def digits(sweep: str) -> dict[str, dict[str, float]]:
-    """The metrics of each replicate that is complete."""
-    found = Tracking(read_settings()).read_study(sweep).replicates
-    return {f"{one.condition} seed {one.seed}": dict(one.metrics) for one in found if one.state == "complete"}
+def recorded(sweep: str) -> tuple[Replicate, ...]:
+    return Tracking(read_settings()).read_study(sweep).replicates
 
 
-def starts() -> list[int]:
-    """How often each replicate was started."""
-    journals = [path.read_text().splitlines() for path in Path("runs/replicates").rglob("journal.jsonl")]
-    return sorted(sum(json.loads(line)["kind"] == "started" for line in lines) for lines in journals)
+def starts() -> dict[str, int]:
+    """How often each replicate was started, by the folder's name."""
+    journals = {path.parent.name: path.read_text().splitlines() for path in Path("runs").rglob("journal.jsonl")}
+    return {name: sum(json.loads(line)["kind"] == "started" for line in lines) for name, lines in journals.items()}
 
 
 def steps_done() -> int:
@@ -68,7 +67,7 @@ def train(config, trial):
 
 
 @pytest.mark.parametrize(("example", "sweep"), [("plain_torch", "spirals"), ("lightning_module", "sine")])
-def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, example, sweep):
+def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, monkeypatch, example, sweep):
     name, source = f"{example}.py:widths", (ROOT / f"examples/{example}.py").read_text()
     assert len(source.splitlines()) < 60
     Path(f"{example}.py").write_text(source + SLOWLY)
@@ -79,14 +78,14 @@ def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, example
     driver.wait()
     assert steps_done() > 0
     assert "3 complete, 0 failed" in done(*run)
-    assert max(starts()) == 2
     assert "width=" in done("pareto", name)
     assert "width=" in done("report", name)
-    resumed = digits(sweep)
-    shutil.rmtree("runs")
-    assert "3 complete, 0 failed" in done(*run)
-    assert max(starts()) == 1
-    assert digits(sweep) == resumed
+    resumed = next(one for one in recorded(sweep) if starts()[one.key] == 2)
+    Path(f"{example}.py").write_text(source)
+    monkeypatch.setenv("PONDERAY_RUNS", "whole")
+    done("train", name, "--condition", resumed.condition)
+    (whole,) = recorded(sweep)
+    assert (whole.state, dict(whole.metrics)) == ("complete", dict(resumed.metrics))
 
 
 def test_the_package_runs_through_the_public_door(workplace):
@@ -99,7 +98,7 @@ def test_the_package_runs_through_the_public_door(workplace):
     assert "resumed (killed after step 2) ok" in checked
     assert "16 complete, 0 failed" in done("run", name, "--smoke", "--cpus", "2")
     assert "16 complete, 0 failed" in done("run", name, "--smoke", "--cpus", "2")
-    assert max(starts()) == 1
+    assert set(starts().values()) == {1}
     assert "top_k_25" in done("pareto", name, "--smoke")
     assert "bits_per_byte" in done("compare", name, "surprisal_25", "random_25", "--smoke")
     assert "routed_bytes" in done("report", name, "--smoke")

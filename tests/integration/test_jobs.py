@@ -223,9 +223,7 @@ def check_worker(head: Head, pid: int) -> None:
     assert environment["OMP_NUM_THREADS"] == "1"
 
 
-@pytest.mark.parametrize(
-    ("named", "study"), [("toy.py:toy", "of_file"), ("mylab.sweeps:toy", "of_package"), ("installed", "of_entry_point")]
-)
+@pytest.mark.parametrize(("named", "study"), [("toy.py:toy", "of_file"), ("installed", "of_package")])
 def test_a_sweep_of_ones_own_travels_with_its_code(head, tmp_path, named, study):
     source = PLAIN.replace('name="toy"', f'name="{study}"').replace("seeds=(1, 2, 3)", "seeds=(1,)")
     package = source.replace("import ponderay", "import ponderay\n\nfrom mylab.parts.rate import RATE", 1)

@@ -130,12 +130,7 @@ def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
 
 
 @pytest.mark.slow
-def test_faults_in_train_workers_fail_their_replicate_only_and_a_killed_one_is_replaced():
-    check_faults(Resources(num_workers=1))
-
-
-@pytest.mark.slow
-def test_faults_in_one_of_two_train_workers_end_the_other_too():
+def test_faults_in_one_of_two_train_workers_end_the_other_too_and_a_killed_one_is_replaced():
     check_faults(Resources(num_workers=2))
 
 

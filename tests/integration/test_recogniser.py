@@ -89,12 +89,11 @@ def test_two_processes_train_a_recogniser_as_one_does():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_instance")
-@pytest.mark.parametrize("encoder", ["gru", "attention"])
-def test_two_processes_pretrain_as_one_does(encoder):
-    config = CONFIG.pretraining.with_value("encoder", {"kind": encoder})
+def test_two_processes_pretrain_as_one_does():
+    """A GRU; with attention it is `tests/trainables/asr/test_distributed.py`."""
     fields = {"trainable": "trainables.asr.pretrain", "objectives": (Objective("valid_mse"),), "prerequisites": ()}
-    one = run_quietly(sweep(config, "asr.one", **fields)).replicates[0]
-    two = run_with_ray(sweep(config, "asr.two", **fields, resources=Resources(num_workers=2))).replicates[0]
+    one = run_quietly(sweep(CONFIG.pretraining, "asr.one", **fields)).replicates[0]
+    two = run_with_ray(sweep(CONFIG.pretraining, "asr.two", **fields, resources=Resources(num_workers=2))).replicates[0]
     for metric in ("train_mse", "valid_mse", "gradient_norm"):
         assert two.metrics[metric] == pytest.approx(one.metrics[metric], rel=1e-4), metric
     assert_like_weights("model", "asr.one", "asr.two")
