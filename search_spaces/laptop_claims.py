@@ -9,7 +9,6 @@ from typing import Final
 
 from search_spaces.asr_published_sizes import PAPER
 from search_spaces.claim import Claim, Place, Setting, Source, StatementClaim, sentence
-from search_spaces.lm_published_numbers import PAPER as THESIS
 
 CLAIMS: Final = "search_spaces.laptop_claims:claims"
 """As a sweep names them."""
@@ -18,6 +17,7 @@ TABLE_2: Final = "asr.laptop_table2"
 MODEL_3: Final = "asr.laptop_model3"
 EQUAL_COST: Final = "lm.equal_cost"
 OURS: Final = Source("Ponderay", "asked of it here; no source compares the two")
+NOT_SHOWN: Final = Source("Ponderay", "asked of it here; in table 5.1 of Ulmer 2019 no step is significantly lower")
 ADAPTED: Final = 0.95
 """Of the perplexity; what dynamic evaluation must lower it to here."""
 
@@ -65,10 +65,9 @@ def _of_speech(name: str, sweep: str, setting: Setting, wins: str, saves: str, f
 
 
 def _of_text() -> Iterator[StatementClaim]:
-    thesis = Source(THESIS, "Table 5.1, surprisal")
     recoded, baseline = (Place(name, "perplexity", "test") for name in ("surprisal", "baseline"))
     text = "recoding by surprisal has a lower perplexity than the same model without"
-    yield _statement("lm.laptop.helps", EQUAL_COST, text, recoded, baseline, thesis, TEXT)
+    yield _statement("lm.laptop.helps", EQUAL_COST, text, recoded, baseline, NOT_SHOWN, TEXT)
     for cost in ("testing", "training"):
         text = f"recoding by surprisal has a lower perplexity than a wider model that costs as much in {cost}"
         wide = Place(f"wide,{cost}", "perplexity", "test")

@@ -6,7 +6,7 @@ from typing import Final
 
 from search_spaces.distributions import Distribution, Integer, Real
 from search_spaces.lm_conditions import BASELINE, RECODERS, VALIDATED, lm_sweep, recoded
-from search_spaces.lm_sizes import ENSEMBLE, MC_DROPOUT, SURPRISAL, base, brief
+from search_spaces.lm_sizes import ENSEMBLE, MC_DROPOUT, SURPRISAL, WEIGHT_DECAY, base, brief
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Search, Sweep, SweepFunction
 from trainables.lm.config import Recoder
@@ -22,7 +22,8 @@ def laptop(size: Size = "full") -> Sweep:
 def signals_laptop(size: Size = "full") -> Sweep:
     """Error signals: surprisal as corrected and as printed, dropout, ensembles, a predicted step.
 
-    With the model, text and epochs of `lm.equal_cost`, beside whose rivals its conditions may be read.
+    With the model, text and epochs of `lm.equal_cost`, beside whose rivals its conditions may be read. `weight_decay`
+    is the control of MC dropout: without a recoder, with the weight decay that comes with one of dropout.
     """
     members = ENSEMBLE.with_value("signal.num_members", 5)
     recoders = _surprisals() | {
@@ -33,7 +34,8 @@ def signals_laptop(size: Size = "full") -> Sweep:
         "ensemble,K=5,shared_anchor": members.with_value("signal.anchors", "shared"),
     }
     about = "Surprisal at two steps and predicted, MC dropout, ensembles, on a part of WikiText-2; a small model."
-    sweep = lm_sweep("signals_laptop", about, (BASELINE, *_conditions(recoders)), size, scale="laptop")
+    decayed = Condition("weight_decay", {"recoder": None, "training.weight_decay": WEIGHT_DECAY})
+    sweep = lm_sweep("signals_laptop", about, (BASELINE, decayed, *_conditions(recoders)), size, scale="laptop")
     return replace(sweep, base=brief(size))
 
 
