@@ -112,7 +112,7 @@ def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
     """
     if fault := _silence(address, answer_s):
         return fault
-    command = [sys.executable, "-m", ray_internals.COMMANDS, "health-check", "--address", address]
+    command = [sys.executable, "-P", "-m", ray_internals.COMMANDS, "health-check", "--address", address]
     as_here = os.environ | {ray_token.MODE: ray_token.mode()}
     try:
         done = subprocess.run(  # noqa: S603

@@ -48,6 +48,15 @@ def addable(description: Mapping[str, Any]) -> Capacity:
     return Capacity(sum(cpus), sum(gpus), max(cpus), max(gpus))
 
 
+def _read(file: Path) -> Capacity:
+    """What a description adds; nothing where the file, perhaps of another cluster long ago, is none."""
+    try:
+        return addable(yaml.safe_load(file.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, TypeError) as error:
+        log.warning("%s is no description of a cluster: %s", file, type(error).__name__)
+        return Capacity(0, 0, 0, 0)
+
+
 class GrowingCapacity:
     """What the cluster has, with what it may have at most.
 
@@ -61,9 +70,7 @@ class GrowingCapacity:
         file = config.expanduser()
         is_described = names_cluster() and file.is_file()
         self._present = present
-        self._addable = (
-            addable(yaml.safe_load(file.read_text(encoding="utf-8"))) if is_described else Capacity(0, 0, 0, 0)
-        )
+        self._addable = _read(file) if is_described else Capacity(0, 0, 0, 0)
 
     def __call__(self) -> Capacity:
         """The present one; `most` is the larger of it and what the workers of the description come to."""

@@ -166,7 +166,7 @@ class RayJobs:
             return str(self._client.get_job_logs(name))
 
     def follow(self, name: str) -> Iterator[str]:
-        """The log in pieces from its beginning, until the job ends or the connection does.
+        """The log in pieces from its beginning, until the job ends, the connection does, or nothing comes for long.
 
         Raises:
             ClusterAwayError: if the connection ended in disorder.
@@ -182,6 +182,8 @@ class RayJobs:
             try:
                 while (piece := runner.run(next_piece())) is not None:
                     yield piece
+            except TimeoutError:
+                return  # whether the cluster is away or the job says nothing, who follows asks
             except (OSError, RuntimeError, aiohttp.ClientError) as error:
                 raise _away(self._address, error) from None
 

@@ -61,7 +61,9 @@ def manifest(submission: Submission, pods: Pods) -> str:
     variables = submission.variables
     _check(variables, pods)
     secret = (*OF_HEAD, *_of_storage(variables))
-    template = Environment(undefined=StrictUndefined).from_string(TEMPLATE.read_text(encoding="utf-8"))
+    environment = Environment(undefined=StrictUndefined)
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}  # YAML has no pairs of surrogates
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     return template.render(
         name=_name(submission.sweep),
         submission=submission,
@@ -82,14 +84,24 @@ def manifest(submission: Submission, pods: Pods) -> str:
 def _check(variables: Mapping[str, str], pods: Pods) -> None:
     if unread := [name for name, value in variables.items() if "$" in value]:
         raise InputError(f"Kubernetes does not replace $NAME in `--env {unread[0]}`; write the value itself.")
-    if not variables.get("PONDERAY_RUNS" if pods.claim else "PONDERAY_STORAGE"):
+    if not (variables.get("PONDERAY_RUNS") if pods.claim else _outlives(variables.get("PONDERAY_STORAGE", ""))):
         kept = "`--env PONDERAY_STORAGE=s3://BUCKET/FOLDER`, or `--claim NAME --env PONDERAY_RUNS=/FOLDER`"
         raise InputError(
             f"The pods and their disks end with the job, so its checkpoints need storage that stays: {kept}."
         )
-    if not (pods.claim or variables.get("PONDERAY_TRACKING_URI")):
+    if pods.claim and not variables["PONDERAY_RUNS"].startswith("/"):
+        raise InputError(
+            f"With --claim PONDERAY_RUNS is where the claim is mounted, a path from /, but got "
+            f"{variables['PONDERAY_RUNS']!r}."
+        )
+    if not (pods.claim or _outlives(variables.get("PONDERAY_TRACKING_URI", ""))):
         remedy = "`--env PONDERAY_TRACKING_URI=URL`"
         raise InputError(f"The pods and their disks end with the job, so its records need a server: {remedy}.")
+
+
+def _outlives(address: str) -> bool:
+    """Whether what is kept at an address is still there after the pods and their disks."""
+    return "://" in address and not address.startswith(("sqlite:", "file:"))
 
 
 def _of_storage(variables: Mapping[str, str]) -> tuple[str, ...]:
@@ -98,5 +110,6 @@ def _of_storage(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 def _name(sweep: str) -> str:
     """One that Kubernetes allows; the same for a sweep each time, so it has one job at a time."""
-    start = re.sub(r"[^a-z0-9]+", "-", sweep.lower())[: MAX_NAME - NUM_DIGITS - 1].strip("-")
+    plain = re.sub(r"[^a-z0-9]+", "-", sweep.lower()).strip("-")
+    start = (plain if plain[:1].isalpha() else f"s-{plain}")[: MAX_NAME - NUM_DIGITS - 1].strip("-")
     return f"{start}-{content_hash(sweep)[:NUM_DIGITS]}"

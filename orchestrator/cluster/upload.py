@@ -1,6 +1,7 @@
 """The sources that go to a cluster with a job: which files, how much, and one package of them."""
 
 import contextlib
+import importlib.util
 import os
 import subprocess
 import tempfile
@@ -96,7 +97,22 @@ def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[s
         raise InputError(
             f"The folders of a job must not hold a file twice, but {doubled[0]} is in {own[0].root} and others."
         )
-    return Upload(root, _sent(settings, root, candidates), own)
+    found = Upload(root, _sent(settings, root, candidates), own)
+    _check_whole(found, modules)
+    return found
+
+
+def _check_whole(upload: Upload, modules: Iterable[str]) -> None:
+    """Raises InputError where a module of the job is in one of its folders and not among the files."""
+    sent = {one.root / file for one in (upload, *upload.others) for file in one.files}
+    for module in modules:
+        found = importlib.util.find_spec(module)
+        file = Path(found.origin).resolve() if found and found.origin and Path(found.origin).is_absolute() else None
+        if file and any(file.is_relative_to(root) for root in upload.roots) and file not in sent:
+            raise InputError(
+                f"A job needs {file}, but it stays here, as what .gitignore names, data, and what may hold secrets; "
+                "move or rename it."
+            )
 
 
 def _places(modules: Iterable[str], project: Path) -> set[tuple[Path, str]]:
@@ -235,7 +251,9 @@ def _is_left_out(file: Path, root: Path) -> bool:
 
 
 def _is_left_out_folder(folder: Path) -> bool:
-    return _matches(folder, (*FOLDERS, BROUGHT)) or (folder / "pyvenv.cfg").exists()
+    """Also an environment of Python, and what a tracking server keeps: its users, their passwords, its database."""
+    marks = ("pyvenv.cfg", "authentication.ini")
+    return _matches(folder, (*FOLDERS, BROUGHT)) or any((folder / mark).exists() for mark in marks)
 
 
 def _matches(path: PurePath, patterns: Iterable[str]) -> bool:

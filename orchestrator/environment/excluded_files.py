@@ -9,9 +9,11 @@ FOLDERS: Final = (
 )  # fmt: skip
 FILES: Final = (
     "*.pyc", ".coverage", "*.db", "*.db-*", "*.sqlite", "*.sqlite3",
-    ".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
-    "auth_token", "credentials", "*credentials*.json", "service[-_]account*.json", "kaggle.json", "secrets.toml",
-    ".netrc", ".pgpass", ".pypirc", ".git-credentials", "ponderay.toml", "cluster*.yaml", "cluster*.yml",
+    ".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx",
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "auth_token", "token", "*_token", "secret_key",
+    "authentication.ini", "credentials", "*credentials*.json", "service[-_]account*.json", "kaggle.json",
+    "secrets.toml", "secrets.yaml", "secrets.yml", ".npmrc", ".netrc", ".pgpass", ".pypirc", ".git-credentials",
+    "ponderay.toml", "cluster*.yaml", "cluster*.yml",
 )  # fmt: skip
 """Patterns of names in lower case, at any depth."""
 

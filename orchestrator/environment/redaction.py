@@ -11,7 +11,8 @@ from urllib.parse import quote, unquote
 
 HIDDEN: Final = "***"
 _SECRET: Final = (
-    r"(?:password|passwd|pwd|passphrase|token|secret|api[-_]?key|access[-_]?key|credentials?)(?![a-z]|_count|_per)"
+    r"(?:password|passwd|pwd|passphrase|token|secret|api[-_]?key|access[-_]?key|credentials?)"
+    r"(?![a-z]|_count|_per|_type|_level|_mixing|_merging|_pooling)"
 )
 _OPTION: Final = re.compile(rf"-[\w.\-]*{_SECRET}[\w\-]*", re.IGNORECASE)
 _SETTING: Final = re.compile(rf"([\w.\-]*{_SECRET}[\w\-]*=)(.+)", re.IGNORECASE | re.DOTALL)
@@ -24,8 +25,13 @@ _EXPORTED: Final = re.compile(
 """What a shell or YAML takes without quotes; `$NAME` is no secret yet."""
 _BEARER: Final = re.compile(r"\b((?:bearer|basic)\s+)[\w.~+/=\-]{8,}", re.IGNORECASE)
 _SIGNATURE: Final = re.compile(r"([?&](?:sig|signature|auth|key|x-amz-[a-z-]+)=)[^\s&\"']+", re.IGNORECASE)
-_OF_URI: Final = re.compile(r"(\b[\w+.\-]+://[^\s:/@\"']*):([^\s\"']+)@")
-_PASSWORD: Final = re.compile(r"(://[^:/@]*):.*@")
+_OF_URI: Final = re.compile(r"(\b[\w+.\-]+://[^\s:/\"']*):([^\s\"']+)@")
+_PASSWORD: Final = re.compile(r"(://[^:/\s]*):(.*)@")
+"""Of what is one address: the password may hold any sign, quotes too, and the user's name an @."""
+_FEW: Final = re.compile(
+    r"""[\w.\-]*token[\w\-]*["']?\s*[:=]\s*(?:\d{1,6}|\d*\.?\d+e\+?\d+|true|false|null)""", re.IGNORECASE
+)
+"""A number of tokens, or a token's number: `pad_token=3`, `token_dim=64`."""
 _PASSWORD_OPTION: Final = re.compile(r"((?:password|passwd|pwd|token)=)[^&\s]*", re.IGNORECASE)
 _LONE_USER: Final = re.compile(r"(\bhttps?://)[^\s:/@\"']+@", re.IGNORECASE)
 _LITERAL: Final = re.compile(rf"""({_SECRET}\w*["']?\s*[:=]\s*)("[^"]+"|'[^']+')""", re.IGNORECASE)
@@ -69,12 +75,12 @@ def redacted_setting(path: str, value: str) -> str:
 
 def redacted_uri(uri: str) -> str:
     """The address of a store with *** for its password, which may hold any sign, an @ too."""
-    return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", uri))
+    return _PASSWORD_OPTION.sub(rf"\1{HIDDEN}", _PASSWORD.sub(rf"\1:{HIDDEN}@", uri))
 
 
 def redacted_text(text: str) -> str:
     """Any text, such as an error, with *** for what looks like a password, a token or a key in it."""
-    return _INNER.sub(rf"\1{HIDDEN}", _redacted(text))
+    return _INNER.sub(lambda match: match[0] if _FEW.fullmatch(match[0]) else match[1] + HIDDEN, _redacted(text))
 
 
 def redacted_source(text: str) -> str:
@@ -104,11 +110,15 @@ def _redacted(text: str) -> str:
 def _of_environment() -> list[str]:
     """Secrets that this process was given, also as URLs write them; longer ones first."""
     found = {value for name, value in os.environ.items() if is_secret_name(name)}
-    found |= {unquote(match[2]) for value in os.environ.values() for match in _OF_URI.finditer(value)}
+    for value in os.environ.values():
+        matches = [_PASSWORD.search(value)] if len(value.split()) == 1 else _OF_URI.finditer(value)
+        found |= {part for match in matches if match for part in (match[2], unquote(match[2]))}
     found = {secret for secret in found if len(secret) >= LEAST_LENGTH}
     return sorted(found | {quote(secret, safe="") for secret in found}, key=len, reverse=True)
 
 
 def _without_secret(argument: str) -> str:
     setting = _SETTING.fullmatch(argument)
-    return setting[1] + HIDDEN if setting else redacted_text(argument)
+    if setting:
+        return argument if _FEW.fullmatch(argument) else setting[1] + HIDDEN
+    return redacted_text(argument if re.search(r"\s", argument) else _PASSWORD.sub(rf"\1:{HIDDEN}@", argument))

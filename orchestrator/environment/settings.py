@@ -1,6 +1,7 @@
 """Where things live: environment variables first, then `ponderay.toml` in the working folder, then defaults."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,8 @@ DATABASES: Final = ("sqlite:///", "postgresql:", "postgresql+", "mysql:", "mysql
 """What an address of Optuna's database begins with."""
 
 CLUSTER_WAIT: Final = 10.0
+_UNADDRESSABLE: Final = re.compile(r"\?|%[0-9A-Fa-f]{2}")
+"""What ends or stands for something else in an address of SQLite."""
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 
 
@@ -120,6 +123,11 @@ def _settings(given: Mapping[str, Any]) -> Settings:
     if search and not search.startswith(DATABASES):
         rule = "must be sqlite:///FILE, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
         raise InputError(f"`search_uri` (PONDERAY_SEARCH_URI) {rule}, but got {redacted_uri(search)!r}.")
+    if not (given["tracking_uri"] and search) and _UNADDRESSABLE.search(str(runs)):
+        rule = (
+            "must be a path without ? and without % before two digits, for an address of SQLite reads these otherwise"
+        )
+        raise InputError(f"`runs` (PONDERAY_RUNS) {rule}, but got {str(runs)!r}.")
     return Settings(
         runs=runs,
         tracking_uri=given["tracking_uri"] or f"sqlite:///{runs / 'mlflow.db'}",

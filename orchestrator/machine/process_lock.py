@@ -1,5 +1,6 @@
 """A lease on a piece of work: at most one process holds it, and it is free when that process ends, however it ends."""
 
+import errno
 import fcntl
 import os
 import re
@@ -36,6 +37,14 @@ def held(path: Path) -> Iterator[None]:
         lease.release()
 
 
+def _without_locks(path: Path, error: OSError) -> Exception:
+    """In one sentence where the file system knows no locks, as Lustre without `-o flock`; else the error itself."""
+    if error.errno not in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
+        return error
+    remedy = "mount it with them (Lustre: `-o flock`), or set PONDERAY_RUNS to a local folder and PONDERAY_STORAGE"
+    return InputError(f"{path} must lie where files can be locked, but: {error.strerror}; {remedy} to a bucket.")
+
+
 class Lease:
     """An advisory lock on a file (`flock`), released by the operating system when its holder dies."""
 
@@ -60,6 +69,9 @@ class Lease:
         except BlockingIOError:
             file.close()
             return False
+        except OSError as error:
+            file.close()
+            raise _without_locks(self.path, error) from None
         try:
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}\n{start_time(os.getpid())}\n{process_space()}")
@@ -81,6 +93,8 @@ class Lease:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return True
+            except OSError as error:
+                raise _without_locks(self.path, error) from None
         return False
 
     def holder(self) -> str:

@@ -165,7 +165,8 @@ class ServerFolder:
     def postgres(self) -> Postgres:
         """Its own PostgreSQL, on the port that it had before unless another has that now."""
         file = self.path / "postgres.port"
-        port = int(file.read_text(encoding="ascii")) if file.exists() else 0
+        written = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+        port = int(written) if written.isascii() and written.isdigit() else 0  # a full disk may have left it empty
         postgres = Postgres(self._postgres, port)
         if port and (postgres.is_running() or is_free("127.0.0.1", port)):
             return postgres

@@ -35,6 +35,14 @@ def test_a_description_that_does_not_say_what_machines_have_promises_nothing():
     assert addable(local) == Capacity(0, 0, 0, 0)
 
 
+@pytest.mark.parametrize("content", ["", "a: [", "available_node_types: null", "- 1", "available_node_types: {a: 3}"])
+def test_a_file_that_is_no_description_promises_nothing(tmp_path, monkeypatch, content):
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    (tmp_path / "config.yaml").write_text(content)
+    now = Capacity(4, 0, 4, 0)
+    assert GrowingCapacity(lambda: now, tmp_path / "config.yaml")().most == now
+
+
 def test_the_most_is_the_larger_of_what_is_there_and_what_may_be(tmp_path, monkeypatch):
     file = tmp_path / "cluster.yaml"
     file.write_text(yaml.safe_dump(DESCRIPTION))

@@ -1,8 +1,9 @@
 """The job API over HTTP, as a cluster answers it: tokens first, then jobs, errors in one line."""
 
+import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -212,3 +213,16 @@ def test_a_cluster_that_has_just_come_up_is_asked_again_but_not_for_ever(serve, 
     monkeypatch.setattr(job_api, "READY_S", -1.0)
     with pytest.raises(InputError, match="No available agent"):
         api.submit(submission, "asr.demo-3", tmp_path)
+
+
+def test_a_job_that_says_nothing_for_long_ends_the_connection_in_order(serve, monkeypatch):
+    """Whether the cluster is away or the job is silent, who follows then asks."""
+    monkeypatch.setattr(job_api, "SILENT_S", 0.05)
+    api = job_api.connect(serve().address)
+
+    async def silent(_: str) -> AsyncIterator[str]:
+        yield "first"
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(api._client, "tail_job_logs", silent)
+    assert list(api.follow("a-1")) == ["first"]

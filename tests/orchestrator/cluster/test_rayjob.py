@@ -44,9 +44,9 @@ def test_it_is_a_ray_job(claim, gpus):
 
 
 def test_sweeps_have_names_of_their_own_that_kubernetes_takes():
-    sweeps = ("lm.x_smoke", "lm.x.smoke", f"asr.{'long' * 12}_one", f"asr.{'long' * 12}_two", "asr.demo")
+    sweeps = ("lm.x_smoke", "lm.x.smoke", f"asr.{'long' * 12}_one", f"asr.{'long' * 12}_two", "asr.demo", "2026.toy")
     names = [ray_job(Submission(one, "run", ON_BUCKET), Pods("x", 1, 1, 0, None))["metadata"]["name"] for one in sweeps]
-    assert len(set(names)) == 5
+    assert len(set(names)) == 6
     assert all(re.fullmatch(r"[a-z][a-z0-9-]{1,45}[a-z0-9]", name) for name in names)
 
 
@@ -122,7 +122,18 @@ def test_a_claim_is_mounted_where_runs_are_kept():
     assert '"persistentVolumeClaim": {"claimName": "shared"}' in json.dumps(job)
 
 
-@pytest.mark.parametrize(("variables", "claim"), [({}, None), ({"PONDERAY_RUNS": "/r"}, None), (ON_BUCKET, "shared")])
+NO_BUCKET = ON_BUCKET | {"PONDERAY_STORAGE": "/mnt/runs"}
+
+
+@pytest.mark.parametrize("runs", ["runs", "~/runs"])
+def test_a_claim_is_mounted_at_a_path_from_the_root(runs):
+    with pytest.raises(InputError, match=f"a path from /, but got '{runs}'"):
+        manifest({"PONDERAY_RUNS": runs}, "shared")
+
+
+@pytest.mark.parametrize(
+    ("variables", "claim"), [({}, None), ({"PONDERAY_RUNS": "/r"}, None), (ON_BUCKET, "shared"), (NO_BUCKET, None)]
+)
 def test_results_need_a_place_that_outlives_the_pods(variables, claim):
     with pytest.raises(InputError, match=r"need storage that stays: .*PONDERAY_STORAGE.*--claim NAME"):
         manifest(variables, claim)
@@ -137,11 +148,13 @@ def test_variables_that_kubernetes_would_not_read_are_refused():
 def test_records_need_a_server_or_a_claim():
     with pytest.raises(InputError, match=r"records need a server: `--env PONDERAY_TRACKING_URI=URL`\."):
         manifest({"PONDERAY_STORAGE": "s3://lab/runs"})
+    with pytest.raises(InputError, match="records need a server"):
+        manifest(ON_BUCKET | {"PONDERAY_TRACKING_URI": "sqlite:////tmp/x.db"})
     manifest({"PONDERAY_RUNS": "/mnt/runs"}, "shared")
 
 
 def test_any_text_comes_through_the_template_as_it_is():
-    hostile = "a: {b} # \"c\" 'd' {{ e }}\n- f"
+    hostile = "\U0001f600 a: {b} # \"c\" 'd' {{ e }}\n- f"
     job = ray_job(Submission("asr.demo", hostile, ON_BUCKET | {"PONDERAY_DATA": hostile}), Pods(hostile, 1, 1, 0, None))
     (head, _) = containers(job)
     assert (job["spec"]["entrypoint"], head["image"]) == (hostile, hostile)

@@ -21,7 +21,8 @@ LEFT_OUT = (
     "environment/pyvenv.cfg", ".hypothesis/x", "mlruns/0/meta.yaml", "kept.db-wal", ".ponderay/commit",
     ".envrc", "secrets.toml", "kaggle.json", "keys/service-account-lab.json", "keys/service_account.json",
     "application_default_credentials.json", "keys/gcp-credentials-lab.json", "credentials.json",
-    "cluster.yaml", "cluster.local.yaml", "mine/cluster.lab.yml",
+    "cluster.yaml", "cluster.local.yaml", "mine/cluster.lab.yml", "ponderay-server.env", ".npmrc", "hf_token",
+    "server/authentication.ini", "server/secret_key", "server/postgres/password", "server/postgres/data/base/1",
     ".docker/config.json", ".kube/config", ".aws/config", ".ssh/config", ".streamlit/config.toml",
 )  # fmt: skip
 
@@ -193,6 +194,16 @@ def test_a_sweep_of_ones_own_goes_with_its_folder_and_ponderays_packages_alone(t
         names = opened.namelist()
     assert {"mylab_sent/toy.py", "helper.py", "orchestrator/__main__.py", ".ponderay/commit"} <= set(names)
     assert found.num_files == len(found.files) + 3
+
+
+def test_a_sweep_that_git_would_leave_here_is_refused(tmp_path, monkeypatch):
+    make_repository(tmp_path)
+    write(tmp_path / "scratch_of_mine.py", "")
+    write(tmp_path / "other.py", "")
+    write(tmp_path / ".gitignore", "scratch*.py\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"A job needs .*/scratch_of_mine\.py, but it stays here, as what \.gitignore"):
+        find_upload(settings(tmp_path / "x"), modules=["scratch_of_mine"])
 
 
 def test_a_folder_of_ones_own_with_the_name_of_a_package_cannot_go(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ from orchestrator.environment.redaction import (
     redacted_source,
     redacted_text,
     redacted_traceback,
+    redacted_uri,
     without_secrets,
 )
 from orchestrator.tracking import checkout
@@ -26,6 +27,9 @@ from orchestrator.tracking import checkout
         ("ponderay 'open --token hunter2", "ponderay 'open --token ***"),
         ("ponderay run --set min_token_count=5", "ponderay run --set min_token_count=5"),
         ("WANDB_KEY=hunter2 ponderay run", "WANDB_KEY=*** ponderay run"),
+        ('ponderay ui "http://me:it\'s-mine@host"', "ponderay ui http://me:***@host"),
+        ("ponderay run --set model.token_dim=64", "ponderay run --set model.token_dim=64"),
+        ("ponderay run --set model.token_mixing=conv", "ponderay run --set model.token_mixing=conv"),
     ],
 )
 def test_secrets_are_masked_in_commands(command, shown):
@@ -42,6 +46,7 @@ def test_secrets_are_masked_in_commands(command, shown):
         ("GET https://host/x?sig=hunter2&n=1", "GET https://host/x?sig=***&n=1"),
         ("at postgresql://me:p@ss/w@host/db: refused", "at postgresql://me:***@host/db: refused"),
         ("git clone https://hunter2@host/x", "git clone https://***@host/x"),
+        ("at postgresql://me@server:hunter2@host/db: refused", "at postgresql://me@server:***@host/db: refused"),
         ("ssh://git@host/x and http://host:5000/x", "ssh://git@host/x and http://host:5000/x"),
         (f"pushed with ghp_{'a' * 36}", "pushed with ***"),
         ("password=hunter2 host=db", "password=*** host=db"),
@@ -57,6 +62,19 @@ def test_a_setting_is_masked_by_its_name_or_by_what_it_holds():
     assert redacted_setting("data.token", "hunter2") == "***"
     assert redacted_setting("data.url", "https://me:hunter2@host/x") == "https://me:***@host/x"
     assert redacted_setting("data.num_tokens", "5") == "5"
+    for name, value in (("pad_token", "3"), ("token_budget", "1e9"), ("max_token_length", "20"), ("TOKEN_TYPE", "bpe")):
+        assert redacted_setting(name, value) == value
+    assert redacted_setting("pad_token", "12345678") == "***"
+
+
+@pytest.mark.parametrize("password", ["pa'ss-word", 'pa"ss/word', "p@ss:word"])
+@pytest.mark.parametrize("user", ["me", "me@server", ""])
+def test_the_password_of_an_address_may_hold_any_sign(monkeypatch, user, password):
+    uri = f"postgresql://{user}:{password}@host/db"
+    shown = f"postgresql://{user}:***@host/db"
+    assert redacted_uri(uri) == redacted_setting("PONDERAY_SEARCH_URI", uri) == shown
+    monkeypatch.setenv("SOME_STORE", uri)
+    assert redacted_text(f"the password {password} was refused") == "the password *** was refused"
 
 
 def test_source_keeps_what_is_computed_and_loses_what_is_written_into_it():

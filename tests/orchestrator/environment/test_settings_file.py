@@ -66,3 +66,13 @@ def test_a_password_in_a_wrong_address_is_not_told(workplace, monkeypatch):
     with pytest.raises(InputError) as raised:
         read_settings()
     assert "sesame" not in str(raised.value) and "oracle://me:***@lab" in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["a%20b", "what?x"])
+def test_a_folder_whose_name_an_address_reads_otherwise_is_refused(workplace, monkeypatch, name):
+    """SQLAlchemy would open `a b`, and `what` beside the folder."""
+    monkeypatch.setenv("PONDERAY_RUNS", name)
+    with pytest.raises(InputError, match=r"^`runs` \(PONDERAY_RUNS\) must be a path without \? and without %"):
+        read_settings()
+    monkeypatch.setenv("PONDERAY_RUNS", "100% sure")
+    assert read_settings().runs.name == "100% sure"

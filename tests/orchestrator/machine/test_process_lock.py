@@ -1,5 +1,6 @@
 """What lets one process at a time through."""
 
+import errno
 import os
 
 import pytest
@@ -47,3 +48,18 @@ def test_a_block_that_another_process_stays_in_is_told_in_one_sentence(tmp_path,
     lease.release()
     with held(lease.path):
         assert lease.is_held()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_told_in_one_sentence(tmp_path, monkeypatch, number):
+    """As Lustre that is mounted without `-o flock`."""
+
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    lease = Lease(tmp_path / "in_use")
+    lease.path.touch()
+    monkeypatch.setattr(process_lock.fcntl, "flock", refuse)
+    for ask in (lease.acquire, lease.is_held):
+        with pytest.raises(InputError, match=r"where files can be locked, but: .*`-o flock`.*PONDERAY_STORAGE"):
+            ask()
