@@ -10,6 +10,7 @@ import typer
 from orchestrator.cli.options import Smoke, SweepName, Values, find
 from orchestrator.console.exit_codes import DONE, FAILED
 from orchestrator.console.printing import out
+from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.checks.resumption import Numbers, Trials
@@ -49,6 +50,8 @@ def _chosen(sweep: "Sweep", name: str | None) -> "Condition":
     from search_spaces.sweep import Condition
 
     if not sweep.conditions:
+        if name is not None:
+            raise InputError(f"{sweep.name} draws its conditions, and its base is tried; leave --condition out.")
         return Condition("base")
     return sweep.conditions[0] if name is None else sweep.condition(name)
 

@@ -118,8 +118,8 @@ def _line_asked(
     a: str | None,
     line: Sequence[str],
 ) -> "tuple[BesideLine, ...]":
-    """A, or every point but the controls, against the line through these."""
-    from orchestrator.pareto.control_line import beside_line
+    """A, or every point but the controls, against the line through these, each under the point's own evaluation."""
+    from orchestrator.pareto.control_line import beside_lines
     from orchestrator.pareto.equal_cost import has_cost
     from orchestrator.results.named import points_named
 
@@ -127,11 +127,13 @@ def _line_asked(
         raise InputError(
             "--line needs an error, the first objective, and a cost to minimize, the second; name both by --metric."
         )
-    controls = {point.name: point for name in line for point in points_named(study, points, name)}
-    asked = [point for point in (points_named(study, points, a) if a else points) if point.name not in controls]
+    controls = [points_named(study, points, name) for name in line]
+    names = dict.fromkeys(one.name for own in controls for one in own)
+    asked = [point for point in (points_named(study, points, a) if a else points) if point.name not in names]
     if not asked:
-        raise InputError(f"--line names every point that is compared: {', '.join(controls)}; name another A.")
-    return beside_line(asked, [*controls.values()], objectives)
+        raise InputError(f"--line names every point that is compared: {', '.join(names)}; name another A.")
+    beside = [{one.name: one for own in controls for one in [_under(point.evaluation, own)]} for point in asked]
+    return beside_lines([(point, [*own.values()]) for point, own in zip(asked, beside, strict=True)], objectives)
 
 
 def _show_line(

@@ -70,8 +70,7 @@ def _found(study: "Study", question: "Question", metric: str, over: str | None) 
 
 
 def _rows(found: "Varied") -> list[dict[str, Any]]:
-    references = (found.reference,) if found.reference else ()
-    return [_row(found, series.name, point) for series in (*found.series, *references) for point in series.points]
+    return [_row(found, series.name, point) for series in (*found.series, *found.references) for point in series.points]
 
 
 def _short(row: dict[str, Any]) -> dict[str, Any]:

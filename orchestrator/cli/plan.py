@@ -234,9 +234,13 @@ def _with_unit(number: str, value: float) -> str:
     if number == "wall_s":
         return _time(value)
     if number == "disk_bytes":
-        power = min(4, max(1, int(math.log(max(value, 1), 1000))))
-        return f"{value / 1000**power:.3g} {'kMGT'[power - 1]}B"
-    return f"{value:.3g}{' kWh' if number == 'kwh' else ''}"
+        power = next((power for power in range(1, 4) if value < 999.5 * 1000**power), 4)
+        return f"{_three_digits(value / 1000**power)} {'kMGT'[power - 1]}B"
+    return f"{_three_digits(value)}{' kWh' if number == 'kwh' else ''}"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
 def _time(seconds: float) -> str:

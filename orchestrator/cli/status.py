@@ -68,6 +68,8 @@ def show(study: Study, objective: "Objective", settings: "Settings") -> None:
 
 def condition_rows(study: Study, objective: "Objective") -> list[dict[str, Any]]:
     """One record for each of the conditions that changed last, in their order: states, mean, time, last change."""
+    from orchestrator.report.numerals import decimals, estimate
+
     newest = sorted(study.conditions, key=lambda name: study.updated_ms.get(name, 0), reverse=True)[:MAX_CONDITIONS]
     chosen = set(newest)
     states = list(dict.fromkeys(replicate.state for replicate in study.replicates))
@@ -81,7 +83,7 @@ def condition_rows(study: Study, objective: "Objective") -> list[dict[str, Any]]
         rows.append(
             {"condition": name}
             | {state: counts[state] or "" for state in states}
-            | {metric: summary.text(4 if abs(summary.mean) < 100 else 0) if summary else ""}
+            | {metric: estimate(summary, decimals([summary])) if summary else ""}
             | {"time": _clock(sum(replicate.duration_s for replicate in replicates))}
             | {"last change": _moment(study.updated_ms.get(name))}
         )

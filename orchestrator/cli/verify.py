@@ -9,7 +9,7 @@ import typer
 
 from orchestrator.cli.options import Smoke, ask, find_recorded
 from orchestrator.console.exit_codes import FAILED
-from orchestrator.console.printing import Format, OutputFormat, out, to_csv
+from orchestrator.console.printing import Format, OutputFormat, harmless, out, to_csv
 from orchestrator.console.spinner import spinner
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _show_differences(found: "Verification") -> None:
     for heading in ("member", "row", "column", "in the bundle", "found"):
         table.add_column(heading, overflow="fold")
     for one in found.differences[:MAX_ROWS]:
-        table.add_row(*(Text(_harmless(text)) for text in (one.member, one.row, one.column, one.written, one.found)))
+        table.add_row(*(Text(harmless(text)) for text in (one.member, one.row, one.column, one.written, one.found)))
     out.print(table)
     if len(found.differences) > MAX_ROWS:
         _say(f"{len(found.differences) - MAX_ROWS:,} more; --format csv lists all.")
@@ -140,9 +140,4 @@ def _sha256(bundle: Path) -> str:
 
 
 def _say(text: str) -> None:
-    out.print(_harmless(text), soft_wrap=True, markup=False)
-
-
-def _harmless(text: str) -> str:
-    """With ? for what a terminal might obey; anybody may have written the bundle."""
-    return "".join(character if character.isprintable() else "?" for character in text)
+    out.print(harmless(text), soft_wrap=True, markup=False)

@@ -29,8 +29,8 @@ def forget_odd_width() -> None:
 
 
 forget_odd_width()
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 
 BORDER: Final = 3
 """Characters of a table's borders and margins, a column."""
@@ -56,7 +56,12 @@ OutputFormat = Annotated[Format, typer.Option("--format", help="table for people
 def say(*sentences: str) -> None:
     """Prints each as it is; a terminal breaks the lines."""
     for sentence in sentences:
-        out.print(sentence, soft_wrap=True, markup=False)
+        out.print(harmless(sentence), soft_wrap=True, markup=False)
+
+
+def harmless(text: str) -> str:
+    """With ? for signs that would do something in a terminal, as those of a foreign file."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
 
 
 def shown_path(path: Path) -> str:
@@ -84,11 +89,11 @@ def _print_for_people(rows: list[dict[str, Any]], title: str, whole: tuple[str, 
             _print_paragraphs(rows, title)
             return
         whole = ()
-    table = Table(title=title)
+    table = Table(title=Text(title))
     for column in columns:
         table.add_column(column, no_wrap=column in whole, overflow="fold")
     for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
+        table.add_row(*(harmless(str(value)) for value in row.values()))
     out.print(table, markup=False)
 
 

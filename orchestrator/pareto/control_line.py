@@ -58,9 +58,27 @@ def beside_line(
     Raises:
         InputError: if there are fewer than two controls, two costs within a seed, or seeds differ.
     """
+    return beside_lines([(point, controls) for point in points], objectives)
+
+
+def beside_lines(
+    asked: Sequence[tuple[Point, Sequence[Point]]], objectives: Sequence[Objective]
+) -> tuple[BesideLine, ...]:
+    """As `beside_line`, each point with controls of its own, and p adjusted for all of them."""
+    for point, controls in asked:
+        _check(point, controls)
+    sign = float(signs(objectives)[0])
+    found = [_beside(point, controls, sign) for point, controls in asked]
+    return tuple(
+        replace(one, p_holm=p, answer=_answer(one.difference * sign, p))
+        for one, p in zip(found, holm([one.p for one in found]), strict=True)
+    )
+
+
+def _check(point: Point, controls: Sequence[Point]) -> None:
     if len(controls) < 2:
         raise InputError(f"A line needs two controls of different cost at least, but got {len(controls)}.")
-    for one in (*points, *controls):
+    for one in (point, *controls):
         if one.seeds != controls[0].seeds:
             raise InputError(
                 f"A line is laid within each seed, so all need the same seeds, but {one.name} has "
@@ -72,12 +90,6 @@ def beside_line(
             raise InputError(
                 f"A line needs two controls of different cost, but {names} cost the same under seed {seed}."
             )
-    sign = float(signs(objectives)[0])
-    found = [_beside(point, controls, sign) for point in points]
-    return tuple(
-        replace(one, p_holm=p, answer=_answer(one.difference * sign, p))
-        for one, p in zip(found, holm([one.p for one in found]), strict=True)
-    )
 
 
 def _listed(point: Point) -> str:

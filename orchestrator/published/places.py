@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
+from orchestrator.results.where import is_same
 from search_spaces.claim import Claim, NumberClaim, Place, Setting, sentence
 
 
@@ -45,7 +46,7 @@ def _differences(setting: Setting, configs: list[Mapping[str, str]]) -> Iterator
     for path, allowed in ({path: (one,) for path, one in setting.requires.items()} | dict(setting.any_of)).items():
         wanted = " or ".join(allowed)
         for other in dict.fromkeys(config.get(path, "") for config in configs):
-            if other not in allowed:
+            if not any(is_same(other, one) for one in allowed):
                 yield f"{path} is {other}, not {wanted}" if other else f"there is no {path}, which is {wanted} there"
 
 
@@ -69,7 +70,11 @@ def _missing_fact(setting: Setting, study: Study, question: Question) -> str:
     other = next((value for value in found.values() if abs(value - fact.value) > fact.tolerance), None)
     if other is None:
         return ""
-    return f"{published}, which makes {where} {fact.value:,.0f}; here it is {other:,.0f}."
+    return f"{published}, which makes {where} {_written(fact.value)}; here it is {_written(other)}."
+
+
+def _written(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
 
 
 def _unknown_column(claim: Claim, study: Study, question: Question) -> str:

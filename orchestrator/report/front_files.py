@@ -112,7 +112,7 @@ def _caption(answers: Answers, shown: Sequence[int]) -> Iterator[str]:
             f"{num_drawn:,} of {num_front:,} points on the front and {len(shown) - num_drawn:,} of "
             f"{len(front.points) - num_front:,} others drawn"
         )
-    if any(surface.is_thinned for surface in front.attainment):
+    if len(front_objectives(answers)) == 2 and any(surface.is_thinned for surface in front.attainment):
         yield f"band at {MAX_STEPS} costs at most"
     if len(front_objectives(answers)) > 2:
         yield "the front is that of all three objectives"

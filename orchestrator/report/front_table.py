@@ -29,10 +29,17 @@ MARKS: Final[dict[Standing, str]] = {
 }
 
 
+COLUMNS: Final = frozenset(
+    ("condition", "evaluation", "on_front", "n", "front_probability", "dominates_reference_probability", "standing")
+)
+"""Of every front; a metric of such a name has another column."""
+
+
 def front_rows(front: UncertainFront, objectives: Sequence[Objective]) -> list[dict[str, Any]]:
     """One flat record a point: the columns of the CSV and of the JSON's `points`; None where there is no number.
 
-    condition, evaluation, on_front (of the means), n, each objective with its mean and `_std` (sample standard
+    condition, evaluation, on_front (of the means), n, each objective with its mean (`metric NAME` where it is called as
+    another column) and `_std` (sample standard
     deviation), then each with `_low` and `_high` (95 % interval of the mean), front_probability,
     dominates_reference_probability, standing.
     """
@@ -45,7 +52,8 @@ def front_rows(front: UncertainFront, objectives: Sequence[Objective]) -> list[d
             "n": len(point.seeds),
         }
         for objective, summary in zip(objectives, point.summaries, strict=True):
-            row[objective.metric] = summary.mean
+            name = objective.metric
+            row[f"metric {name}" if name in COLUMNS else name] = summary.mean
             row[f"{objective.metric}_std"] = _number(summary.std)
         for objective, interval in zip(objectives, membership.intervals, strict=True):
             row[f"{objective.metric}_low"] = _number(interval.low)

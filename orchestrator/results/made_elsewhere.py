@@ -4,7 +4,7 @@ import contextlib
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
 from orchestrator.results.named import check_objectives
@@ -12,6 +12,7 @@ from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, State, Study
 from search_spaces.known_names import known_names
 from search_spaces.sweep import Objective, condition_name
+from trainables.config import content_hash
 from trainables.errors import InputError
 
 TESTS: Final = ("welch", "paired_permutation")
@@ -56,9 +57,14 @@ def study_of(
         raise InputError(f"{sweep} must have at least one run, but has none.")
     _check_name("sweep", sweep, "the study")
     found: dict[tuple[str, int], str] = {}
-    replicates, configs = [], {}
+    replicates: list[Replicate] = []
+    configs: dict[str, dict[str, str]] = {}
     for run in runs:
         replicate = _replicate(run, objectives)
+        setting = {name: str(value) for name, value in run.setting.items()}
+        if configs.setdefault(replicate.condition, setting) != setting:  # `<10` and `>10` have one name for people
+            replicate = replace(replicate, condition=f"{replicate.condition} {content_hash(setting)[:4]}")
+            configs[replicate.condition] = setting
         name = (replicate.condition, replicate.seed)
         if name in found:
             raise InputError(
@@ -67,7 +73,6 @@ def study_of(
             )
         found[name] = run.place
         replicates.append(replicate)
-        configs[replicate.condition] = {name: str(value) for name, value in run.setting.items()}
     study = Study(sweep, tuple(replicates))
     if not objectives:
         return study

@@ -2,7 +2,7 @@
 
 import ast
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,13 +40,13 @@ class Varied:
 
     Attributes:
         path: of the config; `evaluations.NAME` where evaluations differ in it.
-        reference: the reference condition where it has no such number, with NaN for it; else None.
+        references: the reference condition where it has no such number, with NaN for it, under each evaluation drawn.
     """
 
     path: str
     metric: str
     series: tuple[Series, ...]
-    reference: Series | None = None
+    references: tuple[Series, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,17 @@ def varied(study: Study, question: Question, metric: str, path: str) -> Varied |
         series.append(Series(_name(group, points, path), tuple(sorted(found, key=lambda one: one.value))))
     if not series:
         return None
-    reference = _reference(study, question.reference, points, metric, path)
-    return Varied(path, metric, tuple(series), reference)
+    return Varied(path, metric, tuple(series), _references(study, question.reference, points, metric, path))
 
 
-def _reference(study: Study, reference: str, points: Sequence[_Point], metric: str, path: str) -> Series | None:
+def _references(study: Study, reference: str, points: Sequence[_Point], metric: str, path: str) -> tuple[Series, ...]:
+    """One for each evaluation in which the reference and a drawn point are tested."""
     found = [point for point in points if point.condition == reference and path not in _numbers(point)]
-    return Series(reference, (_series_point(study, found[0], metric, math.nan),)) if found else None
+    if path.startswith(f"{EVALUATIONS}."):
+        found = found[:1]  # the series go through evaluations
+    return tuple(
+        Series(_name([point], points, path), (_series_point(study, point, metric, math.nan),)) for point in found
+    )
 
 
 def of_objectives(study: Study, question: Question) -> tuple[Varied, ...]:
@@ -113,8 +117,14 @@ def _evaluations(text: str) -> dict[str, dict[str, str]]:
     fields = [dict(_fields(call, "")) for call in calls if isinstance(call, ast.Call)]
     named = {one["name"]: one for one in fields if "name" in one}
     names = {*named, "None"}
-    kept = [key for one in fields for key in one if any(other.get(key, "None") not in names for other in fields)]
+    kept = {key for one in fields for key in one if key != "name" and any(_says(other, key, names) for other in fields)}
     return {name: {f"{EVALUATIONS}.{key}": one[key] for key in one if key in kept} for name, one in named.items()}
+
+
+def _says(evaluation: Mapping[str, str], key: str, names: Collection[str]) -> bool:
+    """Whether a field says something itself, and does not name another evaluation, or none."""
+    value = evaluation.get(key, "None")
+    return value not in names or value == evaluation.get("name")
 
 
 def _fields(call: ast.Call, prefix: str) -> Iterator[tuple[str, str]]:

@@ -20,12 +20,6 @@ class Summary:
     std: float
     n: int
 
-    def text(self, digits: int = 2) -> str:
-        """`mean ± std`, or the one value there is."""
-        if math.isnan(self.std):
-            return f"{self.mean:.{digits}f}"
-        return f"{self.mean:.{digits}f} ± {self.std:.{digits}f}"
-
 
 def summarise(values: Sequence[float]) -> Summary:
     """The summary of at least one value."""

@@ -55,6 +55,9 @@ LEFTOVER_S: Final = 20.0
 WRITER_S: Final = 20.0
 """How long another process of a distributed run waits until the writer has set a checkpoint aside."""
 
+MOST_OF_ERROR: Final = 4_000
+"""Signs of an error's text that are recorded beside its traceback."""
+
 CHECKPOINT_STEP: Final = "checkpoint_step"
 """The metric that says which checkpoint an evaluation tested; a trainable's own of that name takes its place."""
 
@@ -333,8 +336,10 @@ def _candidates(folder: ReplicateFolder, is_any: bool) -> list[Path]:
 
 
 def _in_one_line(error: Exception) -> str:
+    """As tables and terminals take it: no line breaks, no control sequences, not without an end."""
     text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-    return redacted_text(text.replace("\n", " "))
+    line = " ".join(redacted_text(text.replace("\n", " ")).split())
+    return "".join(sign if sign.isprintable() else "?" for sign in line[:MOST_OF_ERROR])
 
 
 def _place() -> dict[str, Any]:

@@ -179,8 +179,8 @@ def table_member(table: str) -> str:
 
 
 def safe_name(name: str) -> str:
-    """`name` as that of a file anywhere: letters, digits, `_`, `.` and `-`, at most 80, not beginning with a point."""
-    return re.sub(r"[^A-Za-z0-9_.\-]+", "_", name).lstrip(".-")[:80] or "_"
+    """`name` as that of a file anywhere: letters, digits, `_`, `.` and `-`, at most 160, not beginning with a point."""
+    return re.sub(r"[^A-Za-z0-9_.\-]+", "_", name).lstrip(".-")[:160] or "_"
 
 
 def size_limit(name: str) -> int:

@@ -1,7 +1,8 @@
 """Figures of `ponderay analyse`: lines in panels, or one bar for each row."""
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +53,15 @@ def _panels(rows: Rows, lines: Lines) -> Figure:
     panels = figure.subplots(len(drawn), 1, squeeze=False)[:, 0]
     for axes, (group, unit) in zip(panels, drawn, strict=True):
         _panel(axes, group, lines, units[unit])
-        axes.set_ylabel(unit)
-        axes.set_xlabel(_name(group[0][lines.panel], lines) if lines.panel and not lines.along else "")
+        axes.set_ylabel(unit, parse_math=False)
+        axes.set_xlabel(
+            _name(group[0][lines.panel], lines) if lines.panel and not lines.along else "", parse_math=False
+        )
     for axes, measures in zip(panels, units.values(), strict=False):
         if len(measures) > 1 or len(units) == 1:
             axes.legend()
     if lines.along:
-        panels[-1].set_xlabel(lines.along)
+        panels[-1].set_xlabel(lines.along, parse_math=False)
     return figure
 
 
@@ -73,9 +76,10 @@ def _panel(axes: Axes, rows: Rows, lines: Lines, measures: Sequence[str]) -> Non
         spread = [row[f"{measure}_std"] or 0.0 for row in rows]
         label = lines.measures[measure]
         style = "-" if lines.is_joined else "none"
-        means = [row[measure] for row in rows]
+        means = [_number(row, measure) for row in rows]
         axes.errorbar(places, means, spread, capsize=2, marker="o", linestyle=style, label=label)
-    if all(float(row[measure]).is_integer() for row in rows for measure in measures):
+    numbers = [number for row in rows for measure in measures if not math.isnan(number := _number(row, measure))]
+    if all(number.is_integer() for number in numbers):
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     for place, row in zip(places, rows, strict=True):
         if lines.marked and row[lines.marked]:
@@ -85,12 +89,18 @@ def _panel(axes: Axes, rows: Rows, lines: Lines, measures: Sequence[str]) -> Non
         axes.secondary_xaxis("top").set_xticks(places, [str(row[lines.above]) for row in rows], parse_math=False)
 
 
+def _number(row: Mapping[str, Any], measure: str) -> float:
+    """NaN where no replicate has a finite one."""
+    return math.nan if row[measure] is None else float(row[measure])
+
+
 def _bars(rows: Rows, columns: Sequence[str], measure: str) -> Figure:
     figure = Figure(figsize=(WIDTH, 1.0 + 0.35 * len(rows)), layout="constrained")
     axes = figure.subplots()
     places = np.arange(len(rows))
-    axes.barh(places, [row[measure] for row in rows], xerr=[row[f"{measure}_std"] or 0.0 for row in rows], capsize=2)
+    spread = [row[f"{measure}_std"] or 0.0 for row in rows]
+    axes.barh(places, [_number(row, measure) for row in rows], xerr=spread, capsize=2)
     axes.set_yticks(places, [", ".join(str(row[column]) for column in columns) for row in rows], parse_math=False)
     axes.invert_yaxis()
-    axes.set_xlabel(measure)
+    axes.set_xlabel(measure, parse_math=False)
     return figure

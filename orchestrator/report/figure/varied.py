@@ -75,15 +75,14 @@ def varied_figures(found: tuple[Varied, ...]) -> tuple[VariedFigure, ...]:
 def varied_figure(found: Varied) -> VariedFigure:
     """The figure, of at most 12 series; an axis is logarithmic where its values, all above 0, span 50 times or more."""
     series = found.series[:MAX_LINES]
-    references = (found.reference,) if found.reference else ()
-    every = [point for one in (*series, *references) for point in one.points]
+    every = [point for one in (*series, *found.references) for point in one.points]
     x_axis = Axis.around([point.value for one in series for point in one.points], AREA.left, AREA.right)
     bounds = [bound for point in every for bound in point.interval]
     y_axis = Axis.around([point.summary.mean for point in every], AREA.bottom, AREA.top, bounds)
     lines = [_line(i, one, x_axis, y_axis) for i, one in enumerate(series)]
-    lines += [_reference_line(len(series), one, y_axis) for one in references]
+    lines += [_reference_line(i, one, y_axis) for i, one in enumerate(found.references, len(series))]
     digits = decimals(point.summary for point in every)
-    rows = tuple(_row(one.name, point, digits) for one in (*series, *references) for point in one.points)
+    rows = tuple(_row(one.name, point, digits) for one in (*series, *found.references) for point in one.points)
     left_out = len(found.series) - len(series)
     return VariedFigure(found.metric, found.path, x_axis, y_axis, tuple(lines), rows, left_out)
 

@@ -192,6 +192,18 @@ def test_a_line_of_controls_takes_the_place_of_b(workplace, monkeypatch, printed
     assert {one["a"] for one in records(line=controls)} >= {"surprisal@greedy", "surprisal@stochastic"}
 
 
+def test_a_line_without_an_evaluation_is_of_the_points_own(workplace, monkeypatch, records):
+    """`random` stands for random@greedy beside a point under greedy, and for random@stochastic beside the others."""
+    study = Study("asr.demo", tuple(one for one in small_study().replicates if one.seed != 3))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: study)
+    for name in ("greedy", "stochastic"):
+        ((one,), (named,)) = (
+            records(f"surprisal@{name}", line=line)
+            for line in (["random", "always_big"], [f"random@{name}", f"always_big@{name}"])
+        )
+        assert one == named
+
+
 def test_a_line_asks_in_place_of_b_for_an_error_and_a_cost(study, records):
     with pytest.raises(InputError, match="B and --line both name what A is compared with: random and a, b; leave one"):
         records("surprisal", "random", line=["a", "b"])

@@ -335,3 +335,20 @@ def test_what_failed_with_its_prerequisite_is_left_as_run_sees_it(workplace, err
     task = TaskFactory(sweep, read_settings(), 0).replicate(sweep.conditions[0], 1, {})
     known = Replicate("k", "a", 1, "failed", error=error, code_version=task.work.code_version)
     assert _state(task, ReplicateFolder(Path("none"), {}), known, 0) == state
+
+
+@pytest.mark.parametrize(
+    ("number", "value", "text"),
+    [
+        ("disk_bytes", 999_999, "1 MB"),
+        ("disk_bytes", 2_345, "2.35 kB"),
+        ("disk_bytes", 12, "0.012 kB"),
+        ("disk_bytes", 3e15, "3,000 TB"),
+        ("device_hours", 1234.4, "1,234"),
+        ("device_hours", 999.6, "1,000"),
+        ("kwh", 12_345.0, "12,345 kWh"),
+        ("money", 0.5, "0.5"),
+    ],
+)
+def test_numbers_of_a_plan_are_written_out(number, value, text):
+    assert plan._with_unit(number, value) == text

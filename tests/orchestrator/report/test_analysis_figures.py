@@ -1,11 +1,12 @@
 """Figures of analyses: each says what it is about, and the report of its sweep shows it."""
 
 import base64
+import math
 
 import pytest
 
 from orchestrator.report.analysis_figures import AnalysisFigure, analysis_figures
-from orchestrator.report.figure.analysis import _panels, draw
+from orchestrator.report.figure.analysis import _bars, _panels, draw
 from orchestrator.report.page import render
 from tests.orchestrator.report.made_answers import EVIL, answers_of, provenance_of
 from tests.orchestrator.report.test_page import STUDY
@@ -47,6 +48,18 @@ def test_counts_have_whole_ticks():
     loss, digits = _panels(rows, lines).axes
     assert all(float(tick).is_integer() for tick in digits.get_yticks())
     assert not all(float(tick).is_integer() for tick in loss.get_yticks())
+
+
+def test_a_row_without_a_finite_number_has_a_gap_and_names_are_no_formulas():
+    rows = [ROWS[0], {**ROWS[1], "nats": None, "n": None}, ROWS[2]]
+    lines = Lines("", "word", {"nats": "loss", "n": "updates"}, "from $ 5 to $ 6 and $\\foo$")
+    (axes,) = _panels(rows, lines).axes
+    low, gap, high = axes.containers[0].lines[0].get_ydata()
+    assert (low, high) == (1.0, 2.0) and math.isnan(gap)
+    axes.figure.canvas.draw()
+    bars = _bars(rows, ("word",), "nats")
+    bars.canvas.draw()
+    assert [bar.get_width() for bar in bars.axes[0].patches][::2] == [1.0, 2.0]
 
 
 @pytest.fixture

@@ -157,3 +157,14 @@ def test_a_volume_outside_its_interval_is_explained(found):
     said = front_sentences(alone, ERROR_COST)
     assert said[2] == "The hypervolume of the front up to per = 1.00, macs = 2 is 2.500."
     assert "share of 3 random resamples of the seeds" in said[1]
+
+
+def test_metrics_that_are_called_as_a_column_have_one_of_their_own():
+    objectives = (replace(ERROR_COST[0], metric="n"), replace(ERROR_COST[1], metric="standing"))
+    named = [
+        replace(one, metrics=dict(zip(("n", "standing"), one.metrics.values(), strict=True)))
+        for one in study_of(CONDITIONS).replicates
+    ]
+    row = front_rows(uncertain_front(Study("s", tuple(named)), objectives, "d"), objectives)[0]
+    assert (row["condition"], row["n"], row["metric n"], row["metric standing"]) == ("a", 2, 1.0, 320.0)
+    assert isinstance(row["standing"], str)

@@ -155,3 +155,11 @@ def test_a_metric_that_is_called_as_a_field_keeps_its_name():
 def test_a_large_seed_keeps_every_digit(seeds):
     found = read({"seed": seeds})
     assert [r.seed for r in found.replicates] == [2**53, 2**53 + 1, 3, 4]
+
+
+def test_conditions_whose_names_would_meet_stay_apart():
+    changes = {"kind": ["lstm"] * 4, "size": ["<10M", "<10M", ">10M", ">10M"], "seed": [1, 2, 1, 2]}
+    found = read(changes, condition=["kind", "size"])
+    first, second = found.conditions
+    assert (found.values(first, "error"), found.values(second, "error")) == ((0.1, 0.2), (0.4, 0.3))
+    assert [found.question.configs[name]["size"] for name in (first, second)] == ["<10M", ">10M"]

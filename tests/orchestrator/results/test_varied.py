@@ -49,10 +49,11 @@ def test_numbers_with_three_values_or_more_are_found(sweep, paths):
 def test_a_group_differs_in_the_number_alone_and_the_reference_is_a_line():
     asked = question("lm.step_size")
     found = varied(study_of(asked, "perplexity@test"), asked, "perplexity", "recoder.step.size")
-    assert found is not None and found.reference is not None
+    assert found is not None
     assert [series.name for series in found.series] == ["surprisal", "eq44", "mc_dropout", "ensemble"]
     assert [point.value for point in found.series[0].points] == [1e-4, 1e-3, 0.01, 0.1, 1, 5, 10, 25]
-    assert found.reference.name == "baseline" and math.isnan(found.reference.points[0].value)
+    (reference,) = found.references
+    assert reference.name == "baseline" and math.isnan(reference.points[0].value)
 
 
 def test_a_point_is_the_mean_over_seeds_with_students_interval():
@@ -75,6 +76,31 @@ def test_what_varies_between_evaluations_is_a_series_of_its_condition():
     assert series.name == "surprisal" and [point.summary.mean for point in series.points] == list(values.values())
     values_of_bias = [point.value for point in series.points]
     assert values_of_bias == sorted(values_of_bias) and values_of_bias[0] == 0
+
+
+def test_an_evaluation_that_routes_otherwise_is_no_point_of_the_drawn_routes():
+    """`deterministic` has the value of its own name, and no bias; the raised ones test as `stochastic` does."""
+    asked = question("asr.laptop_table2")
+    values = {"per@stochastic": 0.5, "per@deterministic": 0.9} | {f"per@bias_{i}": 0.5 - i / 100 for i in range(1, 5)}
+    runs = tuple(replicate("surprisal", seed, metrics=values) for seed in (1, 2))
+    found = varied(Study("asr.laptop_table2", runs), asked, "per", "evaluations.bias_raise")
+    assert found is not None
+    (series,) = found.series
+    assert [point.summary.mean for point in series.points] == [0.5, 0.49, 0.48, 0.47, 0.46]
+
+
+def test_the_reference_has_a_line_under_each_evaluation_that_is_drawn():
+    asked = question("act.halting_parity_laptop")
+    means = {"test": 0.1, "harder": 0.5}
+    runs = [
+        replicate(condition, seed, metrics={f"sequence_error@{name}": mean for name, mean in means.items()})
+        for condition in asked.configs
+        for seed in (1, 2)
+    ]
+    found = varied(Study(asked.sweep, tuple(runs)), asked, "sequence_error", "halting.num_updates")
+    assert found is not None
+    lines = {series.name: series.points[0].summary.mean for series in found.references}
+    assert lines == {"act,tau=0.001@test": 0.1, "act,tau=0.001@harder": 0.5}
 
 
 def test_any_metric_can_be_asked_for_also_under_one_evaluation():

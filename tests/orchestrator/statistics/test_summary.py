@@ -3,7 +3,7 @@ import statistics
 
 import pytest
 
-from orchestrator.statistics.summary import Summary, summarise
+from orchestrator.statistics.summary import summarise
 
 
 def test_mean_and_sample_standard_deviation():
@@ -18,11 +18,6 @@ def test_one_value_has_no_standard_deviation_and_equal_ones_have_none_to_speak_o
     assert summarise([0.3 - 0.1, 0.4 - 0.2]).std == 0.0
     assert summarise([0.0, 0.0]).std == 0.0
     assert summarise([1.0, 1.0 + 1e-9]).std > 0
-
-
-def test_text():
-    assert Summary(1.234, 0.056, 3).text() == "1.23 ± 0.06"
-    assert Summary(1.234, math.nan, 1).text(1) == "1.2"
 
 
 def test_nothing_has_no_summary():

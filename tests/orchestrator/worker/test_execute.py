@@ -48,3 +48,10 @@ def test_a_worker_that_ray_ends_has_not_failed(work, monkeypatch):
     with pytest.raises(SystemExit):
         execute.execute(work, lambda record: None)
     assert "state" not in {record["kind"] for record in ReplicateFolder(work.folder, {}).records()}
+
+
+def test_an_error_is_recorded_in_one_line_that_tables_and_terminals_take():
+    error = RuntimeError("curl: 12%\r 50%\r\nline\x1b[31m \udcff" + "x" * 200_000)
+    said = execute._in_one_line(error)
+    assert said.startswith("RuntimeError: curl: 12% 50% line?[31m ?xxx")
+    assert len(said) == execute.MOST_OF_ERROR and said.isprintable()

@@ -99,11 +99,15 @@ def test_members_are_plain_files_in_order_without_a_time_of_day(tmp_path, answer
         ("-rf", "rf"),
         ("", "_"),
         ("ü" * 3, "_"),
-        ("a" * 200, "a" * 80),
+        ("a" * 200, "a" * 160),
     ],
 )
 def test_names_of_members_are_names_of_files_anywhere(name, safe):
     assert safe_name(name) == safe
+
+
+def test_every_table_of_the_longest_name_has_a_file():
+    assert len({bundle.table_member(f"{'x' * 100}.{kind}") for kind in ("front", "conditions", "comparisons")}) == 3
 
 
 def test_diffs_whose_safe_names_meet_are_all_kept(tmp_path, answers):

@@ -25,7 +25,7 @@ def made(values=DECADES, num_series: int = 2, scale: float = 1.0) -> Varied:
         for i in range(num_series)
     ]
     return Varied(
-        "recoder.step.size", "perplexity", tuple(series), Series("baseline", (point(math.nan, scale * 126.0),))
+        "recoder.step.size", "perplexity", tuple(series), (Series("baseline", (point(math.nan, scale * 126.0),)),)
     )
 
 
