@@ -28,8 +28,8 @@ from trainables.errors import InputError
 OWN_SETTING: Final = Setting("with the settings of the sweep")
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
-Metric = Annotated[str, StringConstraints(pattern=r"^[^@\s]+(@[^@\s]+)?$")]
-"""As a replicate records it: `error`, or `error@test` of an evaluation."""
+Metric = Annotated[str, StringConstraints(pattern=r"^[^@]*[^@\s][^@]*(@[^@\s]+)?$")]
+"""As a replicate records it: `error`, `top 1 error`, or `error@test` of an evaluation."""
 NotNegative = Annotated[float, Field(ge=0)]
 Scale = Annotated[float, Field(gt=0)]
 
@@ -375,7 +375,7 @@ def _number(entry: NumberEntry, common: _Common) -> NumberClaim:
         margin=entry.margin,
         margin_reason=entry.margin_reason,
         direction=entry.direction,
-        objective=entry.objective or (place.metric if entry.row else ""),
+        objective=entry.objective or (place.metric if entry.row and not place.over else ""),
         row=entry.row,
         note=entry.note,
         bar=entry.bar,

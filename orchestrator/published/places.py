@@ -105,5 +105,6 @@ def _named(condition: str, question: Question) -> str | None:
 
 def _missing(condition: str, question: Question) -> str:
     if found := question.names_of(condition):
-        return f"{condition!r} is there with several settings, {' and '.join(found)}; show one by --where PATH=VALUE"
+        several = f"{condition!r} is there with several settings, {' and '.join(found)}"
+        return f"{several}; `ponderay report SWEEP --where PATH=VALUE` shows one"
     return f"there is no condition {condition!r}"

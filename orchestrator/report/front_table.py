@@ -106,7 +106,7 @@ def front_table(
     """Of the points numbered `shown`: mark, means with 95 % intervals, n, and the shares of the draws.
 
     Where that is more than `width` characters wide, intervals stand below their means, and there are no frames; where
-    that is too wide too, each name stands above its numbers. No name is folded.
+    that is too wide too, each name stands above its numbers, as a paragraph at last. No name is folded.
     """
     digits = [decimals(front.points[k].summaries[i] for k in shown) for i in range(len(objectives))]
     titles = ["", "condition", *(f"{o.metric} ({o.direction[:3]})" for o in objectives), "n", "P(front)"]
@@ -116,10 +116,11 @@ def front_table(
     wide = [titles, *(_cells(front, k, digits, " ") for k in shown)]
     narrow = [[title.replace(" ", "\n") for title in titles], *(_cells(front, k, digits, "\n") for k in shown)]
     compact = Table(box=SIMPLE_HEAD, padding=0, show_edge=False)
-    for table in (_table(title, wide, Table()), _table(title, narrow, compact), _under_names(title, wide)):
+    below = (_under_names(title, wide), _under_names(title, narrow))
+    for table in (_table(title, wide, Table()), _table(title, narrow, compact), *below):
         if Measurement.get(out, out.options.update(width=WIDEST), table).maximum <= width:
             return table
-    return _under_names(title, narrow)
+    return _as_paragraphs(title, wide)
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
@@ -147,6 +148,16 @@ def _under_names(title: str, rows: Sequence[Sequence[str]]) -> Group:
         numbers.add_row(*map(Text, cells))
         heading = Text(f"{mark:2} {name}", no_wrap=True, overflow="ignore")
         parts += [heading, Padding(numbers, (0, 0, 0, 3), expand=False)]
+    return Group(*parts)
+
+
+def _as_paragraphs(title: str, rows: Sequence[Sequence[str]]) -> Group:
+    """Each number behind its heading, below the mark and the name of its row."""
+    parts: list[RenderableType] = [Text(title, style="italic")]
+    for mark, name, *cells in rows[1:]:
+        said = ", ".join(f"{heading} {cell}" for heading, cell in zip(rows[0][2:], cells, strict=True) if cell)
+        heading = Text(f"{mark:2} {name}", no_wrap=True, overflow="ignore")
+        parts += [heading, Padding(Text(said), (0, 0, 0, 3))]
     return Group(*parts)
 
 

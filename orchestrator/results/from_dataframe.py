@@ -52,7 +52,8 @@ def read_dataframe(
             continue
         is_wanted = metric.partition("@")[0] in wanted
         if (numbers := _numbers(columns[metric], metric, places, is_wanted)) is not None:
-            metrics[metric.removeprefix(METRIC) if own else metric] = numbers
+            plain = " ".join(metric.split())  # headings of spreadsheets have line breaks
+            metrics[plain.removeprefix(METRIC) if own else plain] = numbers
     runs = [
         Run(
             place=place,

@@ -37,10 +37,9 @@ def points_named(study: Study, points: Sequence[Point], name: str) -> tuple[Poin
         )
     chosen = tuple(p for p in points if p.condition == condition and evaluation in ("", p.evaluation))
     if not chosen:
-        raise InputError(
-            f"{name} must have a complete replicate with these metrics, but has none; `ponderay status {study.sweep}` "
-            "shows its state."
-        )
+        is_ours = any(replicate.key for replicate in study.replicates)
+        remedy = f"; `ponderay status {study.sweep}` shows its state" if is_ours else ""
+        raise InputError(f"{name} must have a complete replicate with these metrics, but has none{remedy}.")
     return chosen
 
 

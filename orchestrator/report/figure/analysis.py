@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from orchestrator.report.analysis_figures import AnalysisFigure
 from trainables.analysis import Lines
+from trainables.config import content_hash
 
 WIDTH, ROW_HEIGHT = 8.0, 2.6
 PLACE_WIDTH, MAX_WIDTH = 0.18, 40.0
@@ -20,6 +21,9 @@ PLACE_WIDTH, MAX_WIDTH = 0.18, 40.0
 
 MAX_PANELS = 40
 """Shown; the table has all."""
+
+MOST_OF_NAME = 200
+"""Of a figure's file, without what the analysis is called."""
 
 Rows = Sequence[dict[str, Any]]
 
@@ -38,8 +42,9 @@ def draw(
 
 
 def file_name(title: str, kind: str) -> str:
-    """`TITLE.KIND.png` without characters that a file's name may not have."""
-    return f"{re.sub(r'[^A-Za-z0-9=.,_-]+', '_', title)}.{kind}.png"
+    """`TITLE.KIND.png` without characters that a file's name may not have; digits tell apart what then looks alike."""
+    plain = re.sub(r"[^A-Za-z0-9=.,_-]+", "_", title)[:MOST_OF_NAME]
+    return f"{plain if plain == title else f'{plain}.{content_hash(title)[:8]}'}.{kind}.png"
 
 
 def _panels(rows: Rows, lines: Lines) -> Figure:

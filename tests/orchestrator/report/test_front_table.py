@@ -13,7 +13,9 @@ from orchestrator.pareto.membership import Volume, uncertain_front
 from orchestrator.report.front_table import front_json, front_rows, front_sentences, front_table
 from orchestrator.results.study import Study
 from orchestrator.statistics.intervals import Interval
+from search_spaces.sweep import Objective
 from tests.orchestrator.pareto.made_up import ERROR_COST, study_of
+from tests.orchestrator.recorded import replicate
 
 CONDITIONS = {
     "a": {1: (1.0, 300.0), 2: (1.0, 340.0)},
@@ -168,3 +170,19 @@ def test_metrics_that_are_called_as_a_column_have_one_of_their_own():
     row = front_rows(uncertain_front(Study("s", tuple(named)), objectives, "d"), objectives)[0]
     assert (row["condition"], row["n"], row["metric n"], row["metric standing"]) == ("a", 2, 1.0, 320.0)
     assert isinstance(row["standing"], str)
+
+
+@pytest.mark.parametrize("width", [24, 40, 80])
+def test_no_number_is_left_out_however_narrow_it_is(width):
+    names = [f"metric_with_a_long_name_{i}" for i in range(3)]
+    objectives = tuple(Objective(name) for name in names)
+    runs = [
+        replicate(condition, seed, metrics={name: 1000.125 * (i + k + seed) for i, name in enumerate(names)})
+        for k, condition in enumerate("ab")
+        for seed in (1, 2)
+    ]
+    front = uncertain_front(Study("s", tuple(runs)), objectives, "b")
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(front_table("s", front, objectives, (0, 1), width))
+    said = " ".join(console.export_text().split())
+    assert said.count("P(front)") == 2 and said.count("n 2") == 2 and "…" not in said

@@ -133,9 +133,7 @@ def test_a_file_of_text_keeps_every_digit_too():
     """Sets of evaluations are lost there, and metrics that are not finite."""
     study = small_study()
     file = io.StringIO(study.to_dataframe().to_csv(index=False))
-    back = Study.from_dataframe(
-        pandas.read_csv(file, float_precision="round_trip"), [Objective("per")], sweep=study.sweep
-    )
+    back = Study.from_dataframe(pandas.read_csv(file), [Objective("per")], sweep=study.sweep)
     assert [(r.key, r.state, r.error, r.duration_s) for r in back.replicates] == [
         (r.key, r.state, r.error, r.duration_s) for r in study.replicates
     ]
@@ -163,3 +161,8 @@ def test_conditions_whose_names_would_meet_stay_apart():
     first, second = found.conditions
     assert (found.values(first, "error"), found.values(second, "error")) == ((0.1, 0.2), (0.4, 0.3))
     assert [found.question.configs[name]["size"] for name in (first, second)] == ["<10M", ">10M"]
+
+
+def test_a_heading_of_several_lines_is_a_metric_in_one():
+    found = read({"note\n(s)": [1.0, 2.0, 3.0, 4.0]})
+    assert set(found.metrics()) == {"error", "cost", "note (s)"}
