@@ -139,13 +139,21 @@ def _curves(answers: Answers, curves: Sequence[Curve]) -> dict[str, Any]:
     }
 
 
+def _named(sweep: str, provenance: StudyProvenance) -> list[str]:
+    """The sweep as a command names it: one of one's own is found by its place alone, as it was run."""
+    name, *size = arguments(sweep)
+    runs = (command.split() for command in provenance.commands)
+    places = (words[2] for words in runs if words[:2] == ["ponderay", "run"] and ":" in "".join(words[2:3]))
+    return [next(places, name), *size]
+
+
 def _origin(answers: Answers, provenance: StudyProvenance) -> dict[str, Any]:
     """What it was made with, what failed, and the commands that make it again."""
     failed = [replicate for replicate in answers.study.replicates if replicate.state == "failed"]
     shown = [answers.front.points[i].condition for i in shown_points(answers.front)]
     is_ours = any(replicate.key for replicate in answers.study.replicates)
     verbs = ("run", "report") if is_ours else ()  # no command makes results of others again
-    commands = [shlex.join(["ponderay", verb, *arguments(answers.question.sweep)]) for verb in verbs]
+    commands = [shlex.join(["ponderay", verb, *_named(answers.question.sweep, provenance)]) for verb in verbs]
     return {
         "settings": settings(provenance.configs or answers.question.configs, shown),
         "failed": failed[:MAX_FAILED],

@@ -116,6 +116,12 @@ def test_a_small_sweep_is_repeated_as_one():
     assert "ponderay run asr.demo --smoke\nponderay report asr.demo --smoke\n" in found
 
 
+def test_a_sweep_of_ones_own_is_repeated_by_its_place():
+    study = replace(STUDY, sweep="toy")
+    run = replace(provenance_of(study), commands=("ponderay train toy", "ponderay run toy.py:toy --seeds 2"))
+    assert "ponderay run toy.py:toy\nponderay report toy.py:toy\n" in render(answers_of(study), (), run)
+
+
 def test_what_there_is_none_of():
     alone = answers_of(study_of({"only": (0.1, 1e5, 0.5)}, seeds=1), reference="only", claims=False)
     alone = replace(alone, front=replace(alone.front, volume=None, attainment=()), comparisons=())
