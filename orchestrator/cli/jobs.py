@@ -134,7 +134,9 @@ def submit(
         submit_to_slurm(here, settings, nodes or 1, sbatch, dry_run)
         return
     submission = Submission(sweep.name, entrypoint(place, options), named)
-    if is_for_kubernetes or dry_run:
+    if dry_run and not is_for_kubernetes:
+        raise InputError("--dry-run prints what --slurm or --kubernetes would send; name one of them.")
+    if is_for_kubernetes:
         from orchestrator.cluster.rayjob import Pods, manifest
 
         if not (kubernetes and dry_run and image) or address or follow:

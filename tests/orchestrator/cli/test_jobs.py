@@ -113,6 +113,7 @@ MANIFEST = ["asr.demo", "--kubernetes", "--dry-run", "--image", "lab/ponderay:1"
         (["asr.demo", "--env", "AWS_SECRET_ACCESS_KEY=x"], "looks like a secret"),
         (["asr.demo", "--kubernetes"], "--dry-run --image IMAGE | kubectl apply -f -"),
         (["asr.demo", "--dry-run", "--image", "x"], "Ponderay only prints the manifest for Kubernetes"),
+        (["asr.demo", "--dry-run"], "--dry-run prints what --slurm or --kubernetes would send; name one of them."),
         (["asr.demo", "--worker-gpus", "0"], "Ponderay only prints the manifest for Kubernetes"),
         ([*MANIFEST, "--follow"], "without --address and --follow"),
         ([*MANIFEST, "--address", "http://head:1"], "without --address and --follow"),
