@@ -45,7 +45,9 @@ def notes(
             f"Seeds differ: {num_groups} sets of seeds, each drawn on its own; only within one are points paired."
         )
     if reference and not any(point.condition == reference for point in points):
-        found.append(f"The reference {reference} has no complete replicate with these metrics.")
+        found.append(
+            f"The reference {reference} is not shown: no complete replicate of it has these metrics, or --where hides it."
+        )
     return tuple(found)
 
 
