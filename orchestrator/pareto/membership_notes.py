@@ -46,7 +46,7 @@ def notes(
         )
     if reference and not any(point.condition == reference for point in points):
         found.append(
-            f"The reference {reference} is not shown: no complete replicate of it has these metrics, or --where hides it."
+            f"The reference {reference} is not shown: none of its replicates has these metrics, or --where hides it."
         )
     return tuple(found)
 

@@ -163,7 +163,7 @@ def test_few_seeds_and_names_are_noted():
         "One seed with values only: d. Their noise is not known, and counts as none.",
         "Two or three seeds: c0, c1, c2 and 2 more. They can be drawn in 3 or 10 ways, so shares are coarse.",
         "Seeds differ: 2 sets of seeds, each drawn on its own; only within one are points paired.",
-        "The reference gone is not shown: no complete replicate of it has these metrics, or --where hides it.",
+        "The reference gone is not shown: none of its replicates has these metrics, or --where hides it.",
     ]
     assert found.reference == "" and all(math.isnan(m.dominates_reference) for m in found.memberships)
 
