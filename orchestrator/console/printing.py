@@ -56,12 +56,16 @@ OutputFormat = Annotated[Format, typer.Option("--format", help="table for people
 def say(*sentences: str) -> None:
     """Prints each as it is; a terminal breaks the lines."""
     for sentence in sentences:
-        out.print(harmless(sentence), soft_wrap=True, markup=False)
+        out.print(_harmless_lines(sentence), soft_wrap=True, markup=False)
 
 
 def harmless(text: str) -> str:
-    """With ? for signs that would do something in a terminal, as those of a foreign file."""
-    return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
+    """With ? for signs that would do something in a terminal, a line break too, as those of a foreign file."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
+
+
+def _harmless_lines(text: str) -> str:
+    return "\n".join(map(harmless, text.split("\n")))
 
 
 def shown_path(path: Path) -> str:
@@ -93,7 +97,7 @@ def _print_for_people(rows: list[dict[str, Any]], title: str, whole: tuple[str, 
     for column in columns:
         table.add_column(column, no_wrap=column in whole, overflow="fold")
     for row in rows:
-        table.add_row(*(harmless(str(value)) for value in row.values()))
+        table.add_row(*(_harmless_lines(str(value)) for value in row.values()))
     out.print(table, markup=False)
 
 
