@@ -6,7 +6,7 @@ from typing import Final
 
 from search_spaces.distributions import Distribution, Integer, Real
 from search_spaces.lm_conditions import BASELINE, RECODERS, VALIDATED, lm_sweep, recoded
-from search_spaces.lm_sizes import ENSEMBLE, MC_DROPOUT, SURPRISAL, WEIGHT_DECAY, base, brief
+from search_spaces.lm_sizes import ENSEMBLE, MC_DROPOUT, PRIOR_STD, SURPRISAL, WEIGHT_DECAY, base, brief
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Search, Sweep, SweepFunction
 from trainables.lm.config import Recoder
@@ -24,6 +24,7 @@ def signals_laptop(size: Size = "full") -> Sweep:
 
     With the model, text and epochs of `lm.equal_cost`, beside whose rivals its conditions may be read. `weight_decay`
     is the control of MC dropout: without a recoder, with the weight decay that comes with one of dropout.
+    `decoder_start` is that of the ensembles: without a recoder, its one decoder starts from their prior.
     """
     members = ENSEMBLE.with_value("signal.num_members", 5)
     recoders = _surprisals() | {
@@ -35,7 +36,8 @@ def signals_laptop(size: Size = "full") -> Sweep:
     }
     about = "Surprisal at two steps and predicted, MC dropout, ensembles, on a part of WikiText-2; a small model."
     decayed = Condition("weight_decay", {"recoder": None, "training.weight_decay": WEIGHT_DECAY})
-    sweep = lm_sweep("signals_laptop", about, (BASELINE, decayed, *_conditions(recoders)), size, scale="laptop")
+    start = Condition("decoder_start", {"recoder": None, "decoder_std": PRIOR_STD})
+    sweep = lm_sweep("signals_laptop", about, (BASELINE, decayed, start, *_conditions(recoders)), size, scale="laptop")
     return replace(sweep, base=brief(size))
 
 

@@ -1,5 +1,6 @@
 """Recoding language models, and the settings that the thesis publishes (Ulmer 2019)."""
 
+import math
 from collections.abc import Mapping
 from typing import Final, Literal
 
@@ -30,6 +31,9 @@ VARIATIONAL: Final = Recoder(signal=Variational(), step=FixedStep(size=0.001))
 
 DECODER_STD: Final = 0.534
 """With which the released MC dropout and ensembles start their decoder: the root of .285, a prior scale of .29."""
+
+PRIOR_STD: Final = math.sqrt(AnchoredEnsemble().prior_variance)
+"""With which our ensembles start their decoders."""
 
 WEIGHT_DECAY: Final = 4.82e-5
 """Of MC dropout and variational dropout (tables B.1b and B.2b)."""

@@ -106,6 +106,15 @@ def test_weight_decay_is_on_where_table_b_1b_has_it():
     assert find_sweep("lm.search_pareto").base.training.weight_decay == 4.82e-5
 
 
+def test_the_control_of_the_ensembles_starts_its_decoder_from_their_prior():
+    sweep = find_sweep("lm.signals_laptop")
+    alone, ensemble = (sweep.config(sweep.condition(name), 1) for name in ("decoder_start", "ensemble,K=5"))
+    assert ensemble.recoder.signal.prior_variance == 0.29 == pytest.approx(alone.decoder_std**2)
+    assert content_hash(alone) == content_hash(
+        ensemble.with_value("recoder", None).with_value("decoder_std", 0.29**0.5)
+    )
+
+
 def test_the_corrected_surprisal_takes_a_step_of_1_and_that_of_the_thesis_5():
     """On a part of WikiText-2 -log p has 119.5 at 1 and 130.4 at 5 (RESULTS.md)."""
     assert (lm.SURPRISAL.step.size, lm.EQ44.step.size) == (1, 5)
