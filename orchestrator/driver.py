@@ -2,8 +2,9 @@
 
 import contextlib
 import math
+import statistics
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.outcome import Outcome
+from orchestrator.results.study import Study
 from orchestrator.scheduler.admission import Admission
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.condition_end import ConditionEnds
@@ -150,6 +152,8 @@ class _Driver:
         write_s = WRITE_AT_STOP_S
         try:
             factory = under_recorded_names(factory, recorder.known)
+            if durations_s := _durations_s(recorder.known, factory.sweep.conditions):
+                self.view.expect(statistics.fmean(durations_s))
             source = _source(factory, now.most or now, self.view.note)
             scheduler = self._scheduler(factory, recorder, admission, source, capacity)
             scheduler.extend()
@@ -223,6 +227,13 @@ def _at_hand(uri: str) -> Iterator[None]:
             raise
         reason = reason_of(error, uri)
         raise InputError(f"The tracking store {redacted_uri(uri)} cannot be used: {reason}") from None
+
+
+def _durations_s(known: Study, conditions: Sequence[Condition]) -> list[float]:
+    """What complete replicates took: of these conditions, or where there are none, of all."""
+    complete = [one for one in known.replicates if one.state == "complete" and one.duration_s > 0]
+    names = {condition.name for condition in conditions}
+    return [one.duration_s for one in complete if one.condition in names] or [one.duration_s for one in complete]
 
 
 def _source(factory: TaskFactory, capacity: Capacity, tell: Callable[[str], None]) -> ConditionSource:

@@ -48,6 +48,7 @@ class ProgressView:
         self._fault: BaseException | None = None
         self._states: panel.States = {}
         self._num_to_come = 0.0
+        self._expected_s: float | None = None
         self._runs: dict[str, LiveRun] = {}
         self._lost: dict[str, LiveRun] = {}
         self._ended: set[str] = set()
@@ -91,6 +92,11 @@ class ProgressView:
         """
         with self._guarded():
             self._states, self._num_to_come = dict(states), num_to_come
+
+    def expect(self, duration_s: float) -> None:
+        """Earlier replicates took so long in the mean: the time left goes by it until there is a pace."""
+        with self._guarded():
+            self._expected_s = duration_s
 
     def begin(self, key: str, label: str, num_steps: int, step: int) -> None:
         """A run is handed out: from the start, or to go on after `step`, above 0. It may wait for a place."""
@@ -217,13 +223,16 @@ class ProgressView:
         return Snapshot(self._title, states, runs, front, failures, notes, elapsed_s, eta_s, now_s, to_come)
 
     def _eta_s(self) -> float | None:
-        """By the pace up to the last report, lest it swing between reports."""
+        """By the pace up to the last report, lest it swing between reports; before the first, by what was expected."""
         if self._first_run_s is None:
             return None
         num_waiting = panel.count(self._states).waiting + self._num_to_come
-        elapsed_s = self._changed_s - self._first_run_s
+        elapsed_s, now_s = self._changed_s - self._first_run_s, self._clock()
         runs, share = list(self._runs.values()), self._training_share()
-        return panel.sweep_eta_s(num_waiting, runs, self._finished, elapsed_s, self._clock(), share)
+        eta_s = panel.sweep_eta_s(num_waiting, runs, self._finished, elapsed_s, now_s, share)
+        if eta_s is None and self._expected_s is not None:
+            return panel.expected_eta_s(num_waiting, runs, self._expected_s, now_s)
+        return eta_s
 
     def _training_share(self) -> float:
         """Of a run's time, what its steps take; as far as is known, all of it."""

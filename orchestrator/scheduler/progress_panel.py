@@ -39,7 +39,7 @@ class LiveRun:
         first: time and step of the first report since; start-up lies before it.
         last: time and step of the last report since.
         metrics: the last value of each validation metric.
-        has_started: whether its worker was heard of; before, it is pending: it starts or waits for a place.
+        has_started: whether its worker was heard of; before, it waits: for its worker, or for a place.
         result_s: time of its last report or evaluation; None before.
     """
 
@@ -193,6 +193,17 @@ def sweep_eta_s(
     return max([left * elapsed_s / done, *(eta for run in runs if (eta := run.eta_s(now_s)) is not None)])
 
 
+def expected_eta_s(num_waiting: float, runs: Sequence[LiveRun], duration_s: float, now_s: float) -> float | None:
+    """Seconds until all is done if a replicate takes `duration_s`, as many at once as now; None if none has started."""
+    started = [run for run in runs if run.has_started]
+    if not started:
+        return None
+    whole = [duration_s * (1 - _fraction(run.start[1], run.num_steps)) for run in started]
+    left = [max(0.0, took_s - (now_s - run.start[0])) for took_s, run in zip(whole, started, strict=True)]
+    num_to_start = num_waiting + len(runs) - len(started)
+    return max(max(left), (sum(left) + num_to_start * duration_s) / len(started))
+
+
 def duration_text(seconds: float | None) -> str:
     """`m:ss`, `h:mm:ss` or `2 d 5 h`; `?` for None."""
     if seconds is None:
@@ -243,10 +254,11 @@ def cut(text: str, num_cells: int) -> str:
 def summary_text(total: Count, runs: Collection[LiveRun], eta_s: float | None, num_to_come: float = 0.0) -> str:
     """How much of the sweep is done, in one line; with about how many replicates a search has still to draw."""
     num_live = sum(run.has_started for run in runs)
-    pending = f"  {len(runs) - num_live:,} pending" if len(runs) > num_live else ""
+    num_waiting = total.waiting + len(runs) - num_live
+    waiting = f"  {num_waiting:,} waiting" if num_waiting else ""
     done = f"{total.done:,}/{total.total:,} done  {total.failed:,} failed"
     to_come = f"  about {math.ceil(num_to_come):,} to come" if num_to_come else ""
-    return f"{done}  {num_live:,} live{pending}{to_come}  ETA {duration_text(eta_s)}"
+    return f"{done}  {num_live:,} live{waiting}{to_come}  ETA {duration_text(eta_s)}"
 
 
 def draw(snapshot: Snapshot, width: int, height: int, encoding: str = "utf-8") -> Group:

@@ -13,6 +13,7 @@ import pytest
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.scheduler.progress import ProgressView
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny
 from tests.integration.tiny import TinyEvaluation
@@ -94,6 +95,19 @@ def test_more_seeds_conditions_and_evaluations_extend_it(workplace):
     journal = next(Path("runs").rglob(f"{outcome.replicates[0].key}/journal.jsonl"))
     steps = [json.loads(line)["step"] for line in journal.read_text().splitlines() if '"kind": "metrics"' in line]
     assert steps == [1, 2, 3, 4]
+
+
+def test_the_time_left_is_first_told_by_what_the_same_conditions_took(workplace, monkeypatch):
+    told = []
+    monkeypatch.setattr(ProgressView, "expect", lambda _, duration_s: told.append(duration_s))
+    first = run_quietly(tiny({"a": {}, "b": {"x": 0.25, "sleep_s": 0.05}}))
+    assert told == []
+    run_quietly(tiny({"a": {}}, seeds=(1, 2, 3)))
+    run_quietly(tiny({"c": {"x": 0.75}}))
+    of_a, of_b = ([one.duration_s for one in first.replicates if one.condition == name] for name in "ab")
+    of_third = Tracking(read_settings()).read_study("tiny.sweep").of("a")[-1].duration_s
+    assert told == pytest.approx([sum(of_a) / 2, (sum(of_a) + sum(of_b) + of_third) / 5], abs=0.1)
+    assert told[0] < told[1]
 
 
 def test_another_setting_under_an_evaluations_name_is_refused(workplace, monkeypatch):

@@ -117,7 +117,7 @@ def test_a_log_has_a_summary_a_minute_with_the_eta_of_the_sweep():
             view.record("k", metrics(int(clock.now_s - 1000) // 2))
             view.tick()
     summaries = [line for line in lines_of(file) if " live" in line]
-    assert summaries == ["0/3 done  0 failed  1 live  ETA 8:53"], "at 75 s: 0.37 units done, 2.63 left"
+    assert summaries == ["0/3 done  0 failed  1 live  2 waiting  ETA 8:53"], "at 75 s: 0.37 units done, 2.63 left"
 
 
 def test_a_search_counts_what_it_has_still_to_draw():
@@ -131,7 +131,7 @@ def test_a_search_counts_what_it_has_still_to_draw():
         clock.now_s += 10
         view.tick()
     (summary,) = [line for line in lines_of(file) if " live" in line]
-    assert summary == "0/2 done  0 failed  1 live  about 6 to come  ETA 24:10"
+    assert summary == "0/2 done  0 failed  1 live  1 waiting  about 6 to come  ETA 24:10"
 
 
 def train_the_second_of_four(view, clock):
@@ -157,7 +157,41 @@ def test_tests_that_take_longer_than_training_count_once_one_run_has_ended():
         view.end("k", "complete", "", 400.0)
         train_the_second_of_four(view, clock)
     (summary,) = [line for line in lines_of(file) if " live" in line]
-    assert summary == "1/4 done  0 failed  1 live  ETA 18:20"
+    assert summary == "1/4 done  0 failed  1 live  2 waiting  ETA 18:20"
+
+
+def summaries_of_two_live_and_three_waiting(expected_s=None, begun_step=0):
+    """After 100 s in which neither reported a step, and after 100 more, at whose end one reports half of its steps."""
+    file, clock, view = log_view()
+    with view:
+        if expected_s is not None:
+            view.expect(expected_s)
+        view.conditions({"a": {"waiting": 3, "live": 2, "complete": 1}})
+        for key in "kl":
+            view.begin(key, key, 100, begun_step)
+            view.record(key, {"kind": "started"})
+        clock.now_s += 100
+        view.tick()
+        clock.now_s += 100
+        view.record("k", metrics(begun_step + 50))
+        view.tick()
+    return [line.partition("  ETA ")[2] for line in lines_of(file) if " live" in line]
+
+
+def test_before_a_step_is_reported_the_time_left_goes_by_what_earlier_replicates_took():
+    """Two have 300 s of 400 left each and three have 400: 1,800 s of work for two at once. Then by the pace: half of
+    one in 200 s, of five in all."""
+    assert summaries_of_two_live_and_three_waiting(expected_s=400.0) == ["15:00", "30:00"]
+
+
+def test_nothing_is_expected_where_nothing_was_seen_before():
+    assert summaries_of_two_live_and_three_waiting() == ["?", "30:00"]
+
+
+def test_what_is_left_of_a_run_that_goes_on_and_of_one_that_takes_longer_than_expected():
+    """Half of two runs is 200 s, of which 100 have passed: 1,400 s for two; of 80 s nothing is left, and 240 wait."""
+    assert summaries_of_two_live_and_three_waiting(expected_s=400.0, begun_step=50)[0] == "11:40"
+    assert summaries_of_two_live_and_three_waiting(expected_s=80.0)[0] == "2:00"
 
 
 def test_a_run_that_was_continued_near_its_end_says_nothing_of_the_share_of_tests():
@@ -172,7 +206,7 @@ def test_a_run_that_was_continued_near_its_end_says_nothing_of_the_share_of_test
         view.end("k", "complete", "", 100.0)
         train_the_second_of_four(view, clock)
     (*_, summary) = [line for line in lines_of(file) if " live" in line]
-    assert summary == "1/4 done  0 failed  1 live  ETA 4:27", "1.5 units in 200 s, 2 left"
+    assert summary == "1/4 done  0 failed  1 live  2 waiting  ETA 4:27", "1.5 units in 200 s, 2 left"
 
 
 def test_a_run_that_waits_for_a_place_is_not_live():
@@ -189,9 +223,9 @@ def test_a_run_that_waits_for_a_place_is_not_live():
         clock.now_s += 61
         view.tick()
     lines = [line.partition("  ETA")[0] for line in lines_of(file)]
-    assert lines[:3] == ["k: started", "0/2 done  0 failed  1 live  1 pending", "l: started"]
+    assert lines[:3] == ["k: started", "0/2 done  0 failed  1 live  1 waiting", "l: started"]
     summaries = [line for line in lines if " live" in line]
-    assert summaries == ["0/2 done  0 failed  1 live  1 pending", "0/2 done  0 failed  2 live"]
+    assert summaries == ["0/2 done  0 failed  1 live  1 waiting", "0/2 done  0 failed  2 live"]
 
 
 def test_records_and_ends_of_unknown_runs_are_ignored_but_a_failure_is_told():
@@ -231,7 +265,7 @@ def test_a_run_that_is_tried_again_keeps_its_work_but_not_its_pace():
         view.record("k", metrics(41))
         view.tick()
     assert lines_of(file)[2:5] == [
-        "0/1 done  0 failed  0 live  ETA 0:50",
+        "0/1 done  0 failed  0 live  1 waiting  ETA 0:50",
         "a: continues after step 40 of 100",
         "a: step 41/100  5.0 s/step  ETA 4:55",
     ]
@@ -318,15 +352,15 @@ def test_a_view_draws_by_itself_a_few_times_a_second(monkeypatch):
 def test_the_panel_of_a_low_terminal_leaves_out_rows_itself():
     console = terminal(height=8)
     with ProgressView(console, "sweep", clock=Clock()) as view:
-        view.conditions({f"c{i}": {"waiting": 1} for i in range(9)})
+        view.conditions({f"c{i}": {"live": 1} for i in range(9)})
         for i in range(9):
             view.begin(f"k{i}", f"c{i} seed 1", 10, 0)
         view.tick()
     first_drawing = re.sub(r"\x1b\[[?\d]*[A-Za-z]", "", console.file.getvalue().partition("\x1b[1A")[0])
     assert [line.strip() for line in first_drawing.splitlines()] == [
-        "0/9 done  0 failed  0 live  9 pending  ETA ?  elapsed 0:00  sweep",
+        "0/9 done  0 failed  0 live  9 waiting  ETA ?  elapsed 0:00  sweep",
         "conditions",
-        "c0  0/1 done",
+        "c0  0/1 done  1 live",
         "... and 8 more",
         "running",
         "c0 seed 1  0/10  ──────────  ETA ?",

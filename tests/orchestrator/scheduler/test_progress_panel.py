@@ -86,7 +86,7 @@ def test_the_panel_shows_conditions_runs_front_failures_and_notes():
         snapshot(states, [run], ["c1  0.5"], ["x: ValueError", "y: OSError"], ["store away"], 75.0, 6.0)
     )
     assert lines == [
-        "7/13 done  1 failed  1 live  ETA 1:15  elapsed 1:02:03  my sweep",
+        "7/13 done  1 failed  1 live  5 waiting  ETA 1:15  elapsed 1:02:03  my sweep",
         "conditions",
         "  b  2/3 done  1 live  1 failed",
         "  c  0/5 done",
