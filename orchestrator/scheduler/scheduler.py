@@ -76,6 +76,12 @@ class StartQueue:
         running = [one.work.resources for one in list(self._tasks.live.values()) if one.running_s]
         return not leaves_room(task.work.resources, running, self._capacity())
 
+    def too_large(self) -> Task | None:
+        """A task that waits for more than there is now, even if nothing else ran; None if there is none."""
+        capacity = self._capacity()
+        waiting = [task for task in list(self._tasks.waiting.values()) if self._tasks.is_open(task)]
+        return next((task for task in waiting if not fits(task.work.resources, [], capacity)), None)
+
     def release(self, task: Task) -> None:
         """Lets other sweeps have a prerequisite that has ended."""
         if task.work.key in self._leases and task.state in ("complete", "failed"):
@@ -214,6 +220,10 @@ class Scheduler:
     def is_early(self, task: Task) -> bool:
         """Whether a live task waits for its turn: others of this sweep take all places."""
         return self._queue.is_early(task)
+
+    def too_large(self) -> Task | None:
+        """A task that waits for more than there is now, as after machines were lost; None if there is none."""
+        return self._queue.too_large()
 
     def device_s(self) -> float:
         """Seconds of devices that this driver's tasks have held so far."""

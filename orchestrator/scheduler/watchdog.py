@@ -51,6 +51,7 @@ class Watchdog:
         self._scheduler, self._end, self._max_device_s = scheduler, end, max_device_s
         self._tell, self._room = tell, room
         self._told: set[str] = set()
+        self._busy_s = time.monotonic()
         self._asked_s: dict[str, float] = {}
         self._closed = threading.Event()
         self._is_ending = False
@@ -74,6 +75,7 @@ class Watchdog:
             for task in list(self._scheduler.tasks.live.values()):
                 with contextlib.suppress(OSError, InputError):  # a journal that cannot be read now
                     self._look_at(task)
+            self._say_too_large()
 
     def _look_at(self, task: Task) -> None:
         """Ends it where it has been silent for too long.
@@ -108,10 +110,23 @@ class Watchdog:
         """Others may have taken the place that it should have. What waits for its turn in its own sweep is well."""
         if self._scheduler.is_early(task):
             task.heard_s = time.monotonic()
-        work, waited_s = task.work, time.monotonic() - task.heard_s
-        if waited_s >= PLACE_S and work.attempt + work.key not in self._told and (room := self._room()):
+        waited_s = time.monotonic() - task.heard_s
+        if waited_s >= PLACE_S:
+            self._say_of(task.work, f"has waited for resources for {waited_s / 60:.0f} min")
+
+    def _say_too_large(self) -> None:
+        """Where nothing has run for long, because machines were lost that what is left needs."""
+        if self._scheduler.tasks.live:
+            self._busy_s = time.monotonic()
+        elif time.monotonic() - self._busy_s >= PLACE_S and (task := self._scheduler.too_large()):
+            needs = task.work.resources
+            self._say_of(task.work, f"waits for {needs.min_cpus} CPUs and {needs.min_gpus:g} GPUs")
+
+    def _say_of(self, work: Work, what: str) -> None:
+        """Once, and not while the cluster is away."""
+        if work.attempt + work.key not in self._told and (room := self._room()):
             self._told.add(work.attempt + work.key)
-            self._tell(f"{work.label} has waited for resources for {waited_s / 60:.0f} min; {room}.")
+            self._tell(f"{work.label} {what}; {room}.")
 
     def _may_ask(self, work: Work) -> bool:
         """Whether its journal may be looked at again: requests to a bucket cost."""

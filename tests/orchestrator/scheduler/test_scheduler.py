@@ -27,6 +27,18 @@ def test_more_than_there_is_is_refused_before_anything_starts_only(tmp_path):
     assert made.scheduler.extend()
 
 
+def test_what_waits_for_machines_that_were_lost_is_found(tmp_path, monkeypatch):
+    """And not what waits for another driver's prerequisite."""
+    for num_cpus in (0, 1):
+        made = parts(tmp_path, {"a": {}}, Capacity(num_cpus, 0), seeds=(1,), prerequisites=(FIRST,))
+        made.tasks.has_begun = True
+        made.scheduler.extend()
+        (first,) = (task for task in made.tasks if task.condition is None)
+        monkeypatch.setattr(Lease, "taken", {f"prerequisite {first.work.key}"})
+        assert made.scheduler.next() is None
+        assert (made.scheduler.too_large() is None) == (num_cpus == 1)
+
+
 def test_a_prerequisite_runs_once_and_before_what_needs_it(tmp_path):
     made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, seeds=(1,), prerequisites=(FIRST,))
     first = made.start()

@@ -65,6 +65,19 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
     assert early.heard_s > placed.heard_s, "its wait counts from when its turn has come"
 
 
+def test_work_that_waits_for_machines_that_were_lost_is_told_once(monkeypatch):
+    monkeypatch.setattr(watchdog, "LOOK_S", 0.01)
+    monkeypatch.setattr(watchdog, "PLACE_S", 0.0)
+    resources = SimpleNamespace(min_cpus=4, min_gpus=0.5)
+    waits = SimpleNamespace(work=SimpleNamespace(key="0", attempt="", label="a seed 1", resources=resources))
+    scheduler = SimpleNamespace(too_large=lambda: waits, tasks=SimpleNamespace(live={}))
+    looks, all_seen, told = iter(range(1, 20)), threading.Event(), []
+    scheduler.device_s = lambda: next(looks, None) or all_seen.set() or 0.0
+    with Watchdog(scheduler, None, float("inf"), told.append, lambda: "the cluster has 1 node with 2 CPUs in all"):
+        assert all_seen.wait(30)
+    assert told == ["a seed 1 waits for 4 CPUs and 0.5 GPUs; the cluster has 1 node with 2 CPUs in all."]
+
+
 def test_each_journal_behind_a_url_is_asked_for(monkeypatch):
     """Tries of several replicates have the same number."""
     monkeypatch.setattr(watchdog, "LOOK_S", 0.01)
