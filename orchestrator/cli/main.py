@@ -2,6 +2,7 @@
 
 import errno
 import math
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -262,6 +263,7 @@ def main() -> None:
     warnings.showwarning = _show_warning
     forget_odd_width()  # typer makes consoles of its own
     try:
+        _check_place()
         _check_arguments()
         app()
     except InputError as error:
@@ -284,12 +286,21 @@ def main() -> None:
         )
 
 
-def _check_arguments() -> None:
-    """What is no text cannot be recorded, and not even printed; and settings are looked for in the working folder."""
+def _check_place() -> None:
+    """Settings are looked for in the working folder, and MLflow and Ray look for theirs in the user's home."""
     try:
         Path.cwd()
     except FileNotFoundError:
         raise InputError("The working folder is not there any more; change to one that is.") from None
+    try:
+        Path.home()
+    except RuntimeError:
+        rule = f"User {os.geteuid()} has no home folder here, where MLflow and Ray keep settings"
+        raise InputError(f"{rule}; set HOME to a folder, such as `HOME=/tmp`.") from None
+
+
+def _check_arguments() -> None:
+    """What is no text cannot be recorded, and not even printed."""
     for argument in sys.argv[1:]:
         if any("\ud800" <= character <= "\udfff" for character in argument):
             raise InputError(f"Arguments must be text in UTF-8, but got {shown(argument)}.")

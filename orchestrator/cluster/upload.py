@@ -63,13 +63,14 @@ class Upload:
         if self.num_bytes <= LIMIT_BYTES:
             return
         sizes_bytes: Counter[str] = Counter()
-        for file, num_bytes in self._sizes_bytes().items():
-            sizes_bytes[file.parts[0] + "/" * (len(file.parts) > 1)] += num_bytes
+        for one in (self, *self.others):
+            for file, num_bytes in one._sizes_bytes().items():
+                sizes_bytes[file.parts[0] + "/" * (len(file.parts) > 1)] += num_bytes
         largest = ", ".join(f"{name} {num_bytes / 1e6:.1f} MB" for name, num_bytes in sizes_bytes.most_common(3))
+        have = " and ".join(map(str, self.roots)) + (" have" if self.others else " has")
         raise InputError(
-            f"At most {LIMIT_BYTES / 1e6:.0f} MB of sources go with a job, but {self.root} has "
-            f"{self.num_bytes / 1e6:.1f} MB: {largest}. Move large files out of it; put data on the cluster's "
-            "machines (PONDERAY_DATA)."
+            f"At most {LIMIT_BYTES / 1e6:.0f} MB of sources go with a job, but {have} {self.num_bytes / 1e6:.1f} MB: "
+            f"{largest}. Move large files out of there; put data on the cluster's machines (PONDERAY_DATA)."
         )
 
     def _sizes_bytes(self) -> dict[Path, int]:
@@ -217,13 +218,15 @@ def _add(package: zipfile.ZipFile, name: str, content: bytes, mode: int) -> None
 
 
 def _of_git(root: Path) -> list[Path]:
-    """Tracked files and new ones that are not ignored; none where git cannot tell."""
+    """Tracked files and new ones that are not ignored, of checkouts within it too; none where git cannot tell."""
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     except FileNotFoundError:
         return []
-    return [Path(os.fsdecode(name)) for name in dict.fromkeys(done.stdout.split(b"\0")) if name]
+    names = [Path(os.fsdecode(name)) for name in dict.fromkeys(done.stdout.split(b"\0")) if name]
+    within = {name: _of_git(root / name) for name in names if (root / name / ".git").exists()}
+    return [file for name in names for file in ([name / one for one in within[name]] if name in within else [name])]
 
 
 def _walk(folder: Path, root: Path) -> Iterator[Path]:

@@ -1,6 +1,7 @@
 """Exit codes and messages, as a user meets them."""
 
 import json
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -168,6 +169,16 @@ def test_a_working_folder_that_is_gone_is_one_line(tmp_path):
     )
     assert done.returncode == 2
     assert done.stderr == "ponderay: The working folder is not there any more; change to one that is.\n"
+
+
+def test_a_user_without_a_home_is_told_to_name_one(monkeypatch, capsys):
+    """As in a container that runs under a number of nobody's."""
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    assert call(monkeypatch, "sweeps") == 2
+    assert (
+        "has no home folder here, where MLflow and Ray keep settings; set HOME to a folder" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(("sweep", "is_pruned"), [("lm.search_pareto_laptop", True), ("lm.search_pareto", False)])

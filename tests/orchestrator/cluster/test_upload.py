@@ -74,6 +74,22 @@ def test_git_says_what_a_checkout_consists_of(project):
     assert found(project) == SENT | {".gitignore", "new.py"}
 
 
+def test_a_checkout_within_a_checkout_goes_too(project):
+    """A submodule is one name to git, and so is another checkout that lies there."""
+    make_repository(project)
+    within = project / "vendored"
+    make_repository(within)
+    for name, text in ((".gitignore", "built/\n"), ("model.py", ""), ("built/x.py", ""), (".env", "")):
+        write(within / name, text)
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["add", "model.py"], [*identity, "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", "-C", str(within), *words], check=True)  # noqa: S603
+    whole = SENT | {"vendored/.gitignore", "vendored/model.py"}
+    assert found(project) == whole
+    subprocess.run(["git", "-C", str(project), "add", "vendored"], check=True, capture_output=True)  # noqa: S603
+    assert found(project) == whole
+
+
 @pytest.mark.parametrize("is_repository", [False, True])
 def test_links_that_lead_to_what_stays_are_not_followed(project, tmp_path, is_repository):
     if is_repository:
@@ -163,6 +179,19 @@ def test_too_much_is_refused_with_what_is_large(project, monkeypatch):
     with pytest.raises(InputError, match=r"At most 4 MB of sources .* has 5\.0 MB") as raised:
         find_upload(settings(project), project).check_size()
     assert "tables/ 3.0 MB, three.bin 1.9 MB, trainables/ 0.1 MB. Move large files" in str(raised.value)
+
+
+def test_too_much_in_several_folders_is_told_of_all(tmp_path, monkeypatch):
+    write(tmp_path / "lab" / "large_of_mine.py", "")
+    write(tmp_path / "lab" / "tables.bin", "x" * 900_000)
+    monkeypatch.syspath_prepend(tmp_path / "lab")
+    monkeypatch.setattr(upload, "LIMIT_BYTES", 1_000_000)
+    write(tmp_path / "project" / "ponderay" / "model.bin", "x" * 200_000)
+    sent = find_upload(settings(tmp_path / "x"), tmp_path / "project", ["large_of_mine"])
+    with pytest.raises(InputError) as raised:
+        sent.check_size()
+    have = f"{tmp_path}/project and {tmp_path}/lab have 1.1 MB: tables.bin 0.9 MB, ponderay/ 0.2 MB"
+    assert f"but {have}, large_of_mine.py 0.0 MB. Move" in str(raised.value)
 
 
 def test_this_repository_is_small_and_has_its_packages(tmp_path):
