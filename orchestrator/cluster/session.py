@@ -178,8 +178,9 @@ class Connection:
         except Exception as error:  # Ray raises bare ones where a node does not come up in time
             for pid, started in _children_since(held).items():
                 kill(pid, started)
-            why = (str(error).splitlines() or [type(error).__name__])[0]
-            raise InputError(f"Ray did not start at {address}: {why} Run the same command again.") from error
+            why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+            where = "on this machine" if self.is_local else f"at {address}"
+            raise InputError(f"Ray did not start {where}: {why}. Run the same command again.") from error
         finally:
             _set_sigterm(before)
         self._started = _children_since(held)

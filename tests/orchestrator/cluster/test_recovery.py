@@ -91,8 +91,8 @@ def test_loss_after_loss_without_a_report_stops_the_sweep_and_with_reports_it_go
 
 def test_a_ray_that_does_not_start_again_stops_the_sweep(monkeypatch):
     standing = StandIn(monkeypatch, losses=1)
-    standing.faults = ["Ray did not start at local: no port."] * 3
-    with pytest.raises(StoppedError, match=r"there is no other: Ray did not start at local: no port\.$"):
+    standing.faults = ["Ray did not start on this machine: no port."] * 3
+    with pytest.raises(StoppedError, match=r"there is no other: Ray did not start on this machine: no port\.$"):
         standing.go()
 
 

@@ -70,6 +70,6 @@ def test_a_start_that_fails_leaves_no_process_behind(monkeypatch):
     monkeypatch.setattr(session.ray, "is_initialized", lambda: False)
     monkeypatch.setattr(session.ray_token, "prepare", lambda address: None)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with pytest.raises(InputError, match="did not start"):
+    with pytest.raises(InputError, match=r"did not start on this machine: The node did not come up\. Run"):
         session.Connection(1, is_verbose=False)
     assert left[0].wait(60) == -signal.SIGKILL
