@@ -24,13 +24,15 @@ def signals_laptop(size: Size = "full") -> Sweep:
 
     With the model, text and epochs of `lm.equal_cost`, beside whose rivals its conditions may be read. `weight_decay`
     is the control of MC dropout: without a recoder, with the weight decay that comes with one of dropout.
-    `decoder_start` is that of the ensembles: without a recoder, its one decoder starts from their prior.
+    Those of the ensembles are `decoder_start`, without a recoder, whose one decoder starts from their prior, and
+    `ensemble,K=1`, whose one decoder is trained by its whole loss and not by a fifth of it.
     """
-    members = ENSEMBLE.with_value("signal.num_members", 5)
+    one, members = (ENSEMBLE.with_value("signal.num_members", number) for number in (1, 5))
     recoders = _surprisals() | {
         "surprisal,predicted": SURPRISAL.model_copy(update={"step": PredictedStep()}),
         "mc_dropout,K=5": MC_DROPOUT.with_value("signal.num_samples", 5),
         "mc_dropout,moments": MC_DROPOUT.with_value("signal.estimator", "moments"),
+        "ensemble,K=1": one,
         "ensemble,K=5": members,
         "ensemble,K=5,shared_anchor": members.with_value("signal.anchors", "shared"),
     }
