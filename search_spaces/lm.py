@@ -49,6 +49,7 @@ UNCERTAINTIES: Final[Mapping[str, McDropout | AnchoredEnsemble | Variational]] =
     "mc_dropout,printed": McDropout(num_samples=10, masks="weights", scaling="none"),
     "mc_dropout,moments": McDropout(estimator="moments"),
     "ensemble,corrected": AnchoredEnsemble(num_members=5),
+    "ensemble,own_loss": AnchoredEnsemble(num_members=5, loss="own_loss"),
     "ensemble,shared_anchor": AnchoredEnsemble(num_members=5, anchors="shared"),
     "ensemble,printed_pull": AnchoredEnsemble(num_members=5, penalty="norm"),
     "ensemble,released": AnchoredEnsemble(
@@ -279,9 +280,9 @@ SEARCHES: Final[Mapping[str, tuple[str, Recoder, Mapping[str, Distribution]]]] =
 
 The prior scale is a variance. Of an ensemble it is drawn as such; of dropout it is that of the decoder's start, whose
 standard deviation is drawn between the roots of the ends, evenly, where the table draws the variance evenly. An
-ensemble's pull is drawn as the table draws the weight decay of dropout, of which it is the counterpart. Variational
-dropout has one rate for all connections. Table B.1b also names the learning rate of surprisal, for which table B.2a has
-no range.
+ensemble's pull is drawn as the table draws the weight decay of dropout, though it is divided by the number of tokens
+and so moves nothing. Variational dropout has one rate for all connections. Table B.1b also names the learning rate of
+surprisal, for which table B.2a has no range.
 """
 
 FIRST: Final = "laptop"

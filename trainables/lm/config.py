@@ -69,7 +69,8 @@ class AnchoredEnsemble(Config):
 
     Pearce, Zaki, Brintrup and Neely 2018 (arXiv:1805.11324); thesis Eq. 4.8 to 4.11. The first weights of every member
     and its anchor are two draws from the prior (figure B.3). The penalty of a member at the distance d from its anchor
-    is lambda d^2 / N, which is what the logarithm of a normal prior gives (MAP; section 3.3.3). Eq. 3.37 prints the
+    is lambda d^2 / N, the form that the logarithm of a normal prior gives (MAP; section 3.3.3), whose lambda would be
+    1 / (2 variance). The default is the thesis's, which moves no weight by more than rounding. Eq. 3.37 prints the
     norm without its square, sqrt(lambda) d / N, whose pull is as strong near the anchor as far from it.
     """
 
@@ -81,7 +82,7 @@ class AnchoredEnsemble(Config):
     )
     pull: Annotated[float, Field(ge=0)] = Field(4.82e-5, description="lambda, the weight decay of Eq. 3.37")
     penalty: Literal["squared", "norm"] = Field(
-        "squared", description="of the distance to the anchor; norm: as Eq. 3.37 is printed, and as released"
+        "squared", description="of the distance to the anchor; norm: as Eq. 3.37 is printed"
     )
     entropy: Literal["members", "batch"] = Field(
         "members",
@@ -91,8 +92,10 @@ class AnchoredEnsemble(Config):
     anchors: Literal["own", "shared"] = Field(
         "own", description="own: one for each member (figure B.3); shared: one for all (section 4.3.4)"
     )
-    loss: Literal["mean_loss", "mean_logits"] = Field(
-        "mean_loss", description="mean_logits: cross-entropy of the members' mean logits (released)"
+    loss: Literal["mean_loss", "own_loss", "mean_logits"] = Field(
+        "mean_loss",
+        description="mean_loss: of Eq. 4.11, which gives each member a K-th of its own gradient; own_loss: each member "
+        "by its own loss, and what lies below by the mean; mean_logits: cross-entropy of the mean logits (released)",
     )
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -94,6 +95,11 @@ class Network(nn.Module):
         return Decoders(self.decoder_weight, self.decoder_bias)
 
     @property
+    def _loss_of_members(self) -> str:
+        signal = self.config.recoder.signal if self.config.recoder else None
+        return signal.loss if isinstance(signal, AnchoredEnsemble) else "mean_loss"
+
+    @property
     def own(self) -> AttachedRecoder | None:
         """The recoder that it was made with."""
         return AttachedRecoder(self.config.recoder, self.steps) if self.config.recoder and self.steps else None
@@ -180,15 +186,20 @@ class Network(nn.Module):
         if copies * num_members == 1:
             losses = linear_cross_entropy(tops, self.decoder_weight[0], self.decoder_bias[0], targets)
             return losses, losses.detach()
-        recoder = self.config.recoder
-        if recoder and isinstance(recoder.signal, AnchoredEnsemble) and recoder.signal.loss == "mean_logits":
-            losses = linear_cross_entropy(tops, self.decoder_weight.mean(0), self.decoder_bias.mean(0), targets)
+        weights, biases = self.decoder_weight, self.decoder_bias
+        if self._loss_of_members == "mean_logits":
+            losses = linear_cross_entropy(tops, weights.mean(0), biases.mean(0), targets)
             return losses, losses.detach()
+        if self._loss_of_members == "own_loss":
+            weights, biases = (
+                _GradientTimes.apply(one, num_members)  # type: ignore[no-untyped-call]
+                for one in (weights, biases)
+            )
         each = torch.stack(
             [
                 linear_cross_entropy(rows, weight, bias, targets)
                 for rows in tops.chunk(copies, 1)
-                for weight, bias in zip(self.decoder_weight, self.decoder_bias, strict=True)
+                for weight, bias in zip(weights, biases, strict=True)
             ]
         )
         nats = math.log(len(each)) - (-each.detach()).logsumexp(0)
@@ -197,17 +208,19 @@ class Network(nn.Module):
     def anchor_penalty(self, num_tokens: int) -> Float[Tensor, ""] | float:
         """The mean over members of lambda d^2 / N or sqrt(lambda) d / N (thesis Eq. 3.37, 4.11); 0 without any.
 
-        N is `num_tokens`, and d the Euclidean distance of a member's weights and biases to their anchors.
+        N is `num_tokens`, and d the Euclidean distance of a member's weights and biases to their anchors. Where each
+        member has a loss of its own, it is their sum.
         """
         signal = self.config.recoder.signal if self.config.recoder else None
         if not isinstance(signal, AnchoredEnsemble):
             return 0.0
+        num_shares = 1 if signal.loss == "own_loss" else len(self.decoder_weight)
         apart = (self.decoder_weight - self.anchor_weight).flatten(1), self.decoder_bias - self.anchor_bias
         if signal.penalty == "norm":
             distances: Tensor = torch.linalg.vector_norm(torch.cat(apart, 1), dim=1)
-            return distances.mean() * (math.sqrt(signal.pull) / num_tokens)
+            return distances.sum() * (math.sqrt(signal.pull) / num_tokens / num_shares)
         squared = apart[0].square().sum() + apart[1].square().sum()
-        return squared * (signal.pull / num_tokens / len(self.decoder_weight))
+        return squared * (signal.pull / num_tokens / num_shares)
 
     @torch.no_grad()
     def member_spread(self) -> float | None:
@@ -217,6 +230,19 @@ class Network(nn.Module):
         parts = self.decoder_weight, self.decoder_bias
         total = sum(part.double().var(0).sum().item() for part in parts)
         return math.sqrt(total / sum(part[0].numel() for part in parts))
+
+
+class _GradientTimes(torch.autograd.Function):
+    """The same value; its gradient comes back multiplied."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, factor: int) -> Tensor:
+        ctx.factor = factor
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient * ctx.factor, None
 
 
 def _weights(layer: nn.Module) -> Layer:

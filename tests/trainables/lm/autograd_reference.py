@@ -6,7 +6,7 @@ k * B + b), H hidden units, V words.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -194,6 +194,14 @@ def delta(token: Token, hidden: list[Tensor]) -> Tensor:
 
 def output(token: Token, top: Tensor) -> tuple[Tensor, Tensor]:
     """Training loss and -log predictive probability of the gold token, each [B]."""
+    if isinstance(token.signal, AnchoredEnsemble) and token.signal.loss == "own_loss":
+        of_mean = token.signal.model_copy(update={"loss": "mean_loss"})
+        shared, nats = output(
+            replace(token, signal=of_mean, weight=token.weight.detach(), bias=token.bias.detach()), top
+        )
+        of_members, _ = output(replace(token, signal=of_mean), top.detach())
+        each = len(token.weight) * of_members
+        return shared + each - each.detach(), nats
     logits = member_logits(token, top)
     if isinstance(token.signal, AnchoredEnsemble) and token.signal.loss == "mean_logits":
         logits = logits.mean(dim=0, keepdim=True)

@@ -38,6 +38,7 @@ SIGNALS = {
     "mc_printed": McDropout(num_samples=K, rate=0.4, masks="weights", scaling="none"),
     "mc_moments": McDropout(rate=0.4, estimator="moments"),
     "ensemble": AnchoredEnsemble(num_members=K),
+    "ensemble_own_loss": AnchoredEnsemble(num_members=K, loss="own_loss"),
     "ensemble_released": AnchoredEnsemble(num_members=K, entropy="batch", loss="mean_logits", anchors="shared"),
     "variational": Variational(num_samples=K, rate=0.3),
     "probe_low": WeakSupervision(layer=1),
@@ -168,6 +169,37 @@ def assert_equal(recoder, is_training=True, seed=0, measures_after=True):
     assert found.keys() == wanted_gradients.keys()
     for name, gradient in found.items():
         torch.testing.assert_close(gradient, wanted_gradients[name], rtol=1e-9, atol=1e-11, msg=name)
+
+
+def test_each_member_of_an_ensemble_is_trained_by_its_own_loss_or_by_a_share_of_it():
+    """Of Eq. 4.11 by a K-th; what lies below the members gets the gradient of the mean in both cases."""
+    found = {}
+    for loss in ("mean_loss", "own_loss"):
+        recoder = Recoder(signal=AnchoredEnsemble(num_members=K, loss=loss), step=FixedStep(size=0.3))
+        network, window, state, drawn = case(recoder)
+        run = network(window, state, drawn, network.own)
+        run.loss.mean().backward()
+        found[loss] = {name: parameter.grad for name, parameter in network.named_parameters()} | {"loss": run.loss}
+    for name, of_mean in found["mean_loss"].items():
+        factor = K if name.startswith("decoder") else 1
+        torch.testing.assert_close(found["own_loss"][name], factor * of_mean, msg=name)
+    tops, decoders = torch.randn(T, B, H, dtype=torch.float64), [network.decoder_weight, network.decoder_bias]
+    network.zero_grad()
+    network.outputs(tops, window.targets, noise.Noise(), 1)[0].mean().backward()
+    together = [one.grad for one in decoders]
+    for member in range(K):
+        alone = [one.detach()[member].requires_grad_() for one in decoders]
+        F.cross_entropy(F.linear(tops, *alone).flatten(0, 1), window.targets.flatten()).backward()
+        for whole, one in zip(together, alone, strict=True):
+            torch.testing.assert_close(whole[member], one.grad)
+
+
+@pytest.mark.parametrize("penalty", ["squared", "norm"])
+def test_a_member_with_a_loss_of_its_own_has_its_whole_anchor_penalty(penalty):
+    signals = [AnchoredEnsemble(num_members=K, penalty=penalty, loss=loss) for loss in ("mean_loss", "own_loss")]
+    mean, whole = (make(Recoder(signal=signal)).anchor_penalty(10) for signal in signals)
+    assert mean.item() > 0
+    torch.testing.assert_close(whole, K * mean)
 
 
 @pytest.mark.parametrize("name", SIGNALS)

@@ -259,6 +259,18 @@ def test_first_weights_and_anchors_are_two_draws_from_the_prior(text, anchors):
     assert Network(config_for(text), 10).anchor_penalty(10) == 0
 
 
+def test_the_pull_of_the_thesis_is_so_weak_that_own_and_shared_anchors_give_the_same_model(text, tmp_path):
+    """And a pull a million times as strong, on 200 words, does not."""
+    found = {}
+    for anchors in ("own", "shared"):
+        for pull in (4.82e-5, 48.2):
+            signal = AnchoredEnsemble(num_members=2, pull=pull, anchors=anchors)
+            trial = trained(config_for(text, Recoder(signal=signal)), tmp_path / f"{anchors}{pull}")
+            found[anchors, pull] = trial.reports[2]["valid_loss_nats"]
+    assert found["own", 4.82e-5] == pytest.approx(found["shared", 4.82e-5], rel=1e-5)
+    assert found["own", 48.2] != pytest.approx(found["shared", 48.2], rel=1e-2)
+
+
 def test_the_prior_is_the_thesis_variance_of_29_hundredths(text):
     torch.manual_seed(0)
     network = Network(config_for(text, Recoder(signal=AnchoredEnsemble(num_members=2))), 3000)
