@@ -338,6 +338,19 @@ class LmConfig(Config):
         return self
 
     @model_validator(mode="after")
+    def _differences_keep_their_digits(self) -> Self:
+        """A step bounded by curvature, and finite differences, divide the difference of two close readings."""
+        recoder = self.recoder
+        if recoder and self.training.precision == "bfloat16":
+            what = {recoder.step.kind: "step.kind", recoder.gradient.kind: "gradient.kind"}
+            for kind in what.keys() & {"lipschitz", "finite_difference"}:
+                raise ValueError(
+                    f"training.precision must be float32 where recoder.{what[kind]} is {kind}, a difference of two "
+                    "readings closer than bfloat16 tells apart, but got bfloat16"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _recoders_fit(self) -> Self:
         """Probes need a layer to read, and error signals the decoders that they are of."""
         own = self.recoder.signal if self.recoder else None

@@ -88,7 +88,7 @@ METRICS: tuple[Metric, ...] = (
         "nats/unit",
         **{
             f"recoding_norm_{kind}_{layer}": f"mean Euclidean norm of the finite recoding gradients of {kind} of layer "
-            f"{layer} since the last report"
+            f"{layer} since the last report; 0 where it is not computed, below the lowest layer that moves"
             for kind, layer in _ACTIVATIONS
         },
     ),

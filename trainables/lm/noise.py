@@ -110,7 +110,7 @@ class Noise:
             [cut(mask, 1) for mask in self.between],
             cut(self.decoder, 1),
             [cut(mask, 0) for mask in self.recurrent],
-            _Rows(self.samples, rows) if self.samples is not None else None,
+            self.samples.index_select(2, rows) if isinstance(self.samples, Tensor) else self.samples,
             cut(self.gates, 1),
             cut(self.directions, 3),
         )
@@ -130,19 +130,6 @@ class Noise:
     def mask_recurrent(self, layer: int, hidden: Tensor) -> Tensor:
         """Hidden states (... R H) as they enter `layer` again."""
         return masked(hidden, self.recurrent[layer] if self.recurrent else None)
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Masks of some rows of a batch."""
-
-    masks: Masks
-    rows: Tensor
-
-    def __getitem__(self, step: int) -> Tensor:
-        """As `Masks`."""
-        whole = self.masks[step]
-        return whole[:, self.rows] if not isinstance(self.masks, WeightMasks) else whole
 
 
 def draw(

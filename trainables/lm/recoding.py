@@ -264,13 +264,20 @@ def _finite(recoder: Recoder, gradient: Tensor) -> tuple[Tensor, Tensor]:
 def _alphas(
     recoding: Recoding, step: int, reading: Reading, inputs: Tensor, cells: list[Cell], tensors: list[Tensor]
 ) -> Float[Tensor, "A S"]:
-    """The step sizes of the rows of `cells`; `inputs` are `step_inputs`."""
+    """The step sizes of the rows of `cells`; `inputs` are `step_inputs`.
+
+    What is not finite is 0 where it may come from a distribution that is not, whose gradient is not followed either.
+    """
     config = recoding.recoder.step
     if isinstance(config, LipschitzStep):
         hidden = [one.hidden for one in cells]
         bound = lipschitz(recoding, config, step, reading, hidden).detach()
-        return (config.share / bound).repeat(recoding.num_copies).expand(len(inputs), -1)
-    return sizes(config, tensors, inputs)
+        found = (config.share / bound).repeat(recoding.num_copies).expand(len(inputs), -1)
+        return torch.where(found.isfinite(), found, 0.0)
+    found = sizes(config, tensors, inputs)
+    if isinstance(config, PredictedStep) and config.source == "output":
+        return torch.where(found.isfinite(), found, 0.0)
+    return found
 
 
 def step_inputs(config: object, activations: Tensor, probs: Tensor | None) -> Tensor:

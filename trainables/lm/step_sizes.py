@@ -50,7 +50,7 @@ def sizes(config: Step, tensors: list[Tensor], inputs: Tensor) -> Float[Tensor, 
     if isinstance(config, FixedStep):
         return inputs.new_full((len(inputs), 1), config.size)
     if isinstance(config, FixedByLayer):
-        return torch.tensor(config.sizes, dtype=inputs.dtype, device=inputs.device)[:, None]
+        return torch.cat([inputs.new_full((1, 1), size) for size in config.sizes])  # a graph of a GPU cannot copy
     if isinstance(config, LearnedStep):
         return F.softplus(tensors[0])[:, None]
     layers = list(zip(tensors[::2], tensors[1::2], strict=True))

@@ -35,7 +35,7 @@ class Streams:
     """`tokens` in `batch_size` streams of one length, each continued by the next; every token but the first is asked.
 
     The first input of a stream is the last target of the stream before it. Where the tokens do not fill all streams,
-    nothing is asked at the end of the last of them.
+    nothing is asked at the end of the last, or in several of the last.
     """
 
     def __init__(self, tokens: Int[Tensor, " N"], batch_size: int, window: int) -> None:

@@ -12,6 +12,7 @@ from trainables.lm.config import (
     MOST_POWER,
     AnchoredEnsemble,
     Evaluation,
+    FiniteDifference,
     LmConfig,
     McDropout,
     Recoder,
@@ -19,7 +20,8 @@ from trainables.lm.config import (
     Variational,
 )
 from trainables.lm.gate_config import EntropyThreshold, Threshold
-from trainables.lm.step_config import FixedByLayer
+from trainables.lm.step_config import FixedByLayer, LipschitzStep
+from trainables.lm.training_config import Optimisation
 
 
 @pytest.mark.parametrize(
@@ -161,3 +163,13 @@ def test_steps_by_layer_are_one_for_each_layer_and_not_all_0():
         FixedByLayer(h=(0, 0), c=(0, 0))
     with pytest.raises(ValidationError, match="must have num_layers = 3 sizes each, but got 2"):
         LmConfig(num_layers=3, recoder=Recoder(step=FixedByLayer()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"), [({"step": LipschitzStep()}, "step"), ({"gradient": FiniteDifference()}, "gradient")]
+)
+def test_differences_of_close_readings_are_not_taken_in_half_precision(changes, path):
+    half = Optimisation(precision="bfloat16")
+    assert LmConfig(recoder=Recoder(), training=half)
+    with pytest.raises(ValidationError, match=rf"must be float32 where recoder\.{path}\.kind is .*but got bfloat16"):
+        LmConfig(recoder=Recoder(**changes), training=half)

@@ -2,14 +2,16 @@
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.trainables.folder_trial import FolderTrial
 from tests.trainables.lm.test_network import SIGNALS, B, T, V, config_for
 from trainables.lm import noise, train
-from trainables.lm.config import LmConfig, McDropout, Recoder
+from trainables.lm.config import LmConfig, McDropout, Recoder, Surprisal
 from trainables.lm.cuda_graph import CudaGraph
 from trainables.lm.network import Network
-from trainables.lm.step_config import FixedStep
+from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, LipschitzStep, PredictedStep
 from trainables.lm.streams import Window
 from trainables.lm.text_config import Data, Vocabulary
 from trainables.lm.training_config import Dropout, Optimisation
@@ -48,10 +50,51 @@ def test_gradients_of_a_call_are_not_added_to_those_of_the_last():
     assert all(torch.equal(a, b) for a, b in zip(once, gradients(network), strict=True))
 
 
+@pytest.mark.parametrize(("masks", "is_drawn"), [("units", True), ("weights", False)])
+def test_masks_of_units_are_drawn_before_a_window_and_recorded_also_of_a_process_share(masks, is_drawn):
+    recoder = Recoder(signal=McDropout(num_samples=2, masks=masks))
+    whole = noise.draw(config_for(recoder), recoder, (T, B), V, torch.Generator(), is_training=True)
+    share = whole.streams(torch.tensor([2, 0]), B)
+    assert (whole.is_drawn, share.is_drawn) == (is_drawn, is_drawn)
+    if is_drawn:
+        assert torch.equal(share.samples[1], whole.samples[1][:, [2, 0]])
+
+
+STEPS = {
+    "fixed_by_layer": FixedByLayer(h=(0.3, 0.2), c=(0.1, 0.4)),
+    "learned": LearnedStep(),
+    "predicted": PredictedStep(),
+    "lipschitz": LipschitzStep(),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_nothing_is_copied_to_a_gpu_in_a_window(step):
+    """While a graph is recorded it is refused."""
+    config, copies = config_for(recoder := Recoder(step=STEPS[step])), []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            found = function(*args, **(kwargs or {}))
+            before = {one.device.type for one in args if isinstance(one, torch.Tensor)}
+            if isinstance(found, torch.Tensor) and before and before != {found.device.type}:
+                copies.append(str(function))
+            return found
+
+    drawn = noise.draw(config, recoder, (T, B), V, torch.Generator(), is_training=True)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        with torch.device("cuda"):
+            network, tokens = Network(config, V), torch.zeros(T, B, dtype=torch.long)
+        on_gpu = drawn.mapped(lambda one: torch.empty(one.shape, dtype=one.dtype, device="cuda"))
+        with Watch():
+            run = network(Window(tokens, tokens), network.zeros(B, recoder), on_gpu, network.own)
+    assert run.loss.is_cuda and copies == []
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", RECODABLE)
+@pytest.mark.parametrize("name", [*RECODABLE, *STEPS])
 def test_a_replayed_window_equals_an_unrecorded_one(name):
-    recoder = Recoder(signal=SIGNALS[name], step=FixedStep(size=0.3))
+    recoder = Recoder(signal=SIGNALS.get(name, Surprisal()), step=STEPS.get(name, FixedStep(size=0.3)))
     network = Network(config_for(recoder), V).cuda()
     graph, work = CudaGraph(learning(network), list(network.parameters())), learning(network)
     for seed in (1, 2, 3):

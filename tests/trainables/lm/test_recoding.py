@@ -215,6 +215,17 @@ def test_a_gradient_that_is_not_finite_leaves_its_activation_or_becomes_ones(not
     assert is_finite.tolist() == [[True, False, True]] * 4
 
 
+@pytest.mark.parametrize("step", [FixedStep(size=0.3), LipschitzStep(), PredictedStep(source="output")])
+def test_of_a_distribution_that_is_not_finite_nothing_is_followed_whatever_the_step(step):
+    network, window, state, drawn = case(Recoder(step=step), is_training=False)
+    with torch.no_grad():
+        network.decoder_weight[0, 0, 0] = math.nan
+        run = network(window, state, drawn, network.own)
+        plain = network(window, state, drawn)
+    assert not torch.stack(run.trace.norms).isfinite().any()
+    torch.testing.assert_close(run.state, plain.state)
+
+
 def test_gradients_that_are_not_finite_are_counted_once_for_each_activation_of_a_token():
     """Twenty tokens, nineteen of them asked, in two streams: the last step of the second asks nothing."""
     recoder = Recoder(signal=Surprisal(), step=FixedStep(size=0.3))
