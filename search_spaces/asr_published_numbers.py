@@ -23,7 +23,7 @@ FIXED_MARGIN: Final = 0.02, "the last digit printed, and 41 labels for 39, which
 EXACT_MARGIN: Final = 0.5, "an exact count"
 HALF_MARGIN: Final = 0.01e6, "a routing rate that is drawn within .005 of one half"
 SAVING_MARGIN: Final = 0.01, "printed as whole per cent"
-LOSS_MARGIN: Final = 0.02, "2 % of the number; the printed standard deviations over seeds are .4 to 2.1 % of theirs"
+LOSS_MARGIN: Final = 0.02, "2 % of the number; the printed standard deviations over seeds are .5 to 2.1 % of theirs"
 """A share of the number."""
 
 PADDED: Final = "The printed FLOPs of routed models count padding frames."

@@ -14,7 +14,7 @@ from trainables.asr.config import (
     Random,
     Surprisal,
 )
-from trainables.asr.data.config import LibriSpeech
+from trainables.asr.data.config import Features, HeldOutSpeakers, LibriSpeech, Timit
 from trainables.config import IN_KEY_IF_SET, Config, content_hash, flatten, key_content
 from trainables.errors import InputError
 
@@ -85,6 +85,11 @@ def test_content_hash_does_not_depend_on_order_but_on_kind():
         ({"ar.features.window_ms": 25.07}, "must give an even number of samples at 16 kHz, but gives 401"),
         ({"ar.features.hop_ms": 0.06}, "hop_ms must give a sample at 16 kHz, so be 0.0625 at least, but got 0.06"),
         ({"ar.spared": LibriSpeech()}, "ar.spared is set by the task"),
+        ({"data": Timit(), "ar.data": Timit(split=HeldOutSpeakers())}, r"ar\.data\.split must be the task's, whose"),
+        (
+            {"data": Timit(), "controller": Surprisal(data=Timit(split=HeldOutSpeakers(seed=2)))},
+            r"controller\.data\.split must be the task's, whose speakers .* but got held_out_speakers",
+        ),
         ({"controller": AlwaysBig(), "training_routing": "deterministic"}, "needs a p_big that varies"),
         ({"controller": Learned(), "training_routing": "deterministic"}, "needs a p_big that varies"),
         ({"ar.encoder": MaskedSelfAttention(num_heads=3)}, "must be a multiple of encoder.num_heads = 3"),
@@ -95,6 +100,12 @@ def test_settings_that_make_no_sense_together_are_refused(values, said):
     with pytest.raises(InputError, match=said):
         for path, value in values.items():
             config = config.with_value(path, value)
+
+
+def test_a_frame_is_as_long_as_the_samples_that_its_hop_is_cut_to():
+    """8.1 ms are 129.6 samples, of which 129 are taken."""
+    assert Features().frame_s == 0.02
+    assert Features(hop_ms=8.1, keep_every=2).frame_s == 2 * 129 / 16_000
 
 
 def test_two_evaluations_of_one_name_are_refused():

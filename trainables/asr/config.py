@@ -238,6 +238,19 @@ class AsrConfig(Config):
         return self
 
     @model_validator(mode="after")
+    def _other_data_of_timit_are_split_as_the_task(self) -> Self:
+        """Else they would be trained on speakers that the task tests."""
+        controllers = (self.controller, *(evaluation.controller for evaluation in self.evaluations))
+        others = [("ar.data", self.ar.data), *(("controller.data", getattr(one, "data", None)) for one in controllers)]
+        for path, data in others:
+            if isinstance(data, Timit) and isinstance(self.data, Timit) and data.split != self.data.split:
+                raise ValueError(
+                    f"{path}.split must be the task's, whose speakers for testing it would train on, but got "
+                    f"{data.split.kind}"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _evaluations_can_be_done(self) -> Self:
         validated = [evaluation.name for evaluation in self.evaluations if evaluation.checkpoint_of is None]
         for evaluation in self.evaluations:

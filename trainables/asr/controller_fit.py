@@ -78,8 +78,8 @@ def _fit(
     fit = solve(np.concatenate(found), mu, controller.sigma2)
     if abs(fit.mean_p - mu) > MEAN_TOLERANCE or abs(fit.var_p - controller.sigma2) > VARIANCE_TOLERANCE:
         warnings.warn(
-            f"No (w, b) gives p_big mean {mu:.3f} and variance {controller.sigma2:.3f} on these frames; "
-            f"the nearest gives {fit.mean_p:.3f} and {fit.var_p:.3f}.",
+            f"No (w, b) was found that gives p_big mean {mu:.3f} and variance {controller.sigma2:.3f} on these frames; "
+            f"the nearest that was found gives {fit.mean_p:.3f} and {fit.var_p:.3f}.",
             DataWarning,
             stacklevel=3,
         )

@@ -17,7 +17,7 @@ Uses = list[tuple[Tensor, Tensor]]
 
 
 def defer_weight_gradient(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
-    """The map (R I) -> (R O) of `linear`, for one forward pass."""
+    """The map (R I) -> (R O) of `linear`, for one forward pass, in its own precision: outside of `torch.autocast`."""
     uses: Uses = []
     weight, bias = _Shared.apply(linear.weight, linear.bias, uses)  # type: ignore[no-untyped-call]
 

@@ -45,6 +45,8 @@ def ponder(
         done = ponder(cell, inputs(torch.randn(5, 4)), [2, 2, 1], flag, state, halting, Limits(0.01, 20))
         (done.states[0].square().sum() + 1e-3 * (done.num_updates + done.remainder).sum()).backward()
 
+    All is of one precision: call it outside of `torch.autocast`, or within `torch.autocast(device, enabled=False)`.
+
     Args:
         projected: the inputs of all steps, projected, one step behind the other.
         sizes: how many rows each step has, no more than the step before; the first ones go on.

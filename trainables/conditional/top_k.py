@@ -53,6 +53,8 @@ class TopKChoice:
 class TopKRouter(nn.Module):
     """Scores the rows of a sequence; chooses the highest in training, by its predictor in evaluation.
 
+    All sequences of a batch are of one length: padding would be scored, and chosen, as any other row.
+
     Args:
         width: of a row.
         predictor_width: of the hidden layer of the predictor (the paper's "small auxiliary MLP predictor").

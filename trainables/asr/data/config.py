@@ -117,4 +117,4 @@ class Features(Config):
     @property
     def frame_s(self) -> float:
         """From the start of one kept frame to that of the next, in seconds."""
-        return self.keep_every * self.hop_ms / 1000
+        return self.keep_every * int(16_000 * self.hop_ms * 0.001) / 16_000  # a hop is cut to whole samples

@@ -62,4 +62,6 @@ def fold_timit(phone: str) -> str | None:
 
 def class_of(label: str) -> str | None:
     """The class of a phone of the label sets above, in any case and with or without stress; others have none."""
-    return _CLASS_OF.get(label.lower().rstrip("012"))
+    phone = label.lower()
+    bare = _CLASS_OF.get(phone.rstrip("012"))
+    return bare if bare == "vowel" else _CLASS_OF.get(phone)  # stress is a vowel's alone

@@ -48,6 +48,7 @@ def test_61_phones_fold_to_39():
     assert {fold_timit(phone) for phone in TIMIT_61} == {*TIMIT_PHONES, None}
     assert all(class_of(phone) for phone in TIMIT_PHONES)
     assert (class_of("AH0"), class_of("dx"), class_of("spn")) == ("vowel", "stop", None)
+    assert (class_of("b1"), class_of("B")) == (None, "stop")  # a label of the control with onsets
     with pytest.raises(KeyError):
         fold_timit("xx")
 
