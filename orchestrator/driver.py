@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 
 from orchestrator.console.errors import RefusedError
-from orchestrator.environment.redaction import redacted_uri
+from orchestrator.environment.redaction import redacted_text, redacted_uri
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.outcome import Outcome
 from orchestrator.results.study import Study
@@ -121,8 +121,12 @@ def _run_in_process(scheduler: Scheduler) -> None:
         if work is None:
             time.sleep(POLL_S)
             continue
-        execute(work, partial(scheduler.reported, work.key))
-        scheduler.ended(work.key)
+        lost = ""
+        try:
+            execute(work, partial(scheduler.reported, work.key))
+        except OSError as error:  # it could not take its folder, in which it would have said so
+            lost = f"its folder could not be taken ({redacted_text(str(error))})"
+        scheduler.ended(work.key, lost)
 
 
 def _everything() -> Capacity:

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final
 
 import ray
@@ -127,12 +128,19 @@ def machine_fault(work: Work) -> str:
             f"{work.folder.parent} on {here} is not the folder that the driver writes. Set PONDERAY_RUNS to one that "
             "all machines mount, or PONDERAY_STORAGE."
         )
-    if here != work.host and (version := code_version(work.trainable, work.config_type)) != work.code_version:
-        return (
-            f"{here} has version {version} of {work.trainable}, and the driver on {work.host} {work.code_version}. "
-            "Install the same sources on both."
-        )
+    if (version := _version_here(work.trainable, work.config_type)) != work.code_version:
+        remedy = "Install the same sources on both."
+        if here == work.host:
+            remedy = "They were changed while the sweep ran; run it again, with --accept-code to mix both."
+        whose = f"{here} has version {version} of {work.trainable}, and the driver on {work.host} {work.code_version}"
+        return f"{whose}. {remedy}"
     return ""
+
+
+@cache
+def _version_here(trainable: str, config_type: str) -> str:
+    """Of the sources that this process is about to import, or has imported: it may outlive a change of them."""
+    return code_version(trainable, config_type)
 
 
 def _refused(work: Work, fault: str) -> Record:

@@ -18,7 +18,7 @@ import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,10 +58,14 @@ class ReplicateFolder:
             beside them the last two are kept.
         shared: URL of the folder that all machines see; empty where that is `path` itself. It is only read, until
             `begin`.
+        must_answer: whether an OSError is raised where the journal cannot be read now; else that is warned of, and
+            nothing is known of the replicate.
     """
 
-    def __init__(self, path: Path, selection: Mapping[str, str | Best], shared: str = "") -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, selection: Mapping[str, str | Best], shared: str = "", must_answer: bool = False
+    ) -> None:
+        self.path, self._must_answer = path, must_answer
         self.selection = {name: Best(one) if isinstance(one, str) else one for name, one in selection.items()}
         self.shared = shared
         self._reader = SharedReader(shared) if shared else None
@@ -108,6 +112,8 @@ class ReplicateFolder:
         All lines where the journal is another one by now.
         """
         lines, start = self._lines(offset)
+        if lines.error and lines.is_unanswered and self._must_answer:
+            raise lines.error
         if lines.fault:
             warnings.warn(self.warning(), DataWarning, stacklevel=2)
         return lines.records, start + lines.num_bytes
@@ -201,7 +207,7 @@ class ReplicateFolder:
         finally:
             partial.unlink(missing_ok=True)
         self._send_checkpoints()
-        self._prune(NUM_LAST_KEPT)
+        self._prune()
 
     @property
     def artifacts(self) -> Path:
@@ -324,21 +330,35 @@ class ReplicateFolder:
         kept = [r["step"] for r in records if r["kind"] == "metrics" and r.get("kept", True)]
         if num_steps is None and not kept:
             return True
-        needed = set(self._best_steps(last).values()) or {max(kept, default=-1)}
+        products = {step_of(name) for name in self.products().values()}
+        needed = set(self._best_steps(last).values()) or products or {max(kept, default=-1)}
         return needed <= set(self.whole())
+
+    def products(self) -> dict[str, str]:
+        """Of its last complete session, the checkpoint that was the best of each selection, as far as it is there."""
+        complete = [r for r in self.records() if r["kind"] == "state" and r["state"] == "complete"]
+        there = {path.name for path in self.checkpoints().values()}
+        return (
+            {name: file for name, file in complete[-1].get("products", {}).items() if file in there} if complete else {}
+        )
+
+    def best_step(self, name: str) -> int | None:
+        """Of the checkpoint that `best` looks for; None where no step has a value."""
+        return self._best_steps(self.last_step()).get(name)
 
     def best(self, name: str) -> Path | None:
         """The checkpoint with the best value of the metric that selects `name`, the earliest of equals; NaN is last.
 
         None where no step has a value, or it is damaged.
         """
-        step = self._best_steps(self.last_step()).get(name)
+        step = self.best_step(name)
         path = None if step is None else self.checkpoints().get(step)
         return self._fetched(path) if path else None
 
     def keep_best(self) -> None:
-        """Removes all checkpoints but the best ones; the last one where none is the best."""
-        self._prune(0 if self._best_steps(self.last_step()) else 1)
+        """Removes all checkpoints but the best ones, and what was kept as such before; the last one where none is."""
+        best = self._best_steps(self.last_step()).values()
+        self._remove_all_but([*best, *([] if best else list(self.checkpoints())[-1:])])
 
     def _fetched(self, path: Path) -> Path | None:
         """A checkpoint that lies in the local folder, whole; None where it cannot."""
@@ -355,12 +375,15 @@ class ReplicateFolder:
                 best[name] = min(costs, key=lambda step: (costs[step], step))
         return best
 
-    def _prune(self, num_last: int) -> None:
+    def _prune(self) -> None:
         found = self.checkpoints()
-        last = list(found)[-num_last:] if num_last else []
-        needed = {*last, *self._best_steps(max(found, default=-1)).values()}
-        for step, path in found.items():
-            if step not in needed:
+        best = self._best_steps(max(found, default=-1)).values()
+        self._remove_all_but([*list(found)[-NUM_LAST_KEPT:], *best])
+
+    def _remove_all_but(self, needed: Collection[int]) -> None:
+        kept = set(self.products().values())
+        for step, path in self.checkpoints().items():
+            if step not in needed and path.name not in kept:
                 path.unlink()
         self._send_checkpoints()
 

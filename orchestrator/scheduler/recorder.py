@@ -166,7 +166,7 @@ class Recorder:
         self._queue.put(("condition", condition.name), partial(self._write_states, condition))
 
     def _bring_up(self, task: Task, state: str, traceback: str) -> None:
-        key, folder = task.work.key, folder_of(task)
+        key, folder = task.work.key, folder_of(task, must_answer=True)
         if key not in self._run_ids:
             self._run_ids[key] = self._open_run(task)
         run_id = self._run_ids[key]

@@ -177,9 +177,9 @@ class TaskList:
             self._needed.update(dict.fromkeys(task.prerequisites, sign))
 
 
-def folder_of(task: Task) -> ReplicateFolder:
+def folder_of(task: Task, must_answer: bool = False) -> ReplicateFolder:
     """Where its journal is."""
-    return ReplicateFolder(task.work.folder, {}, task.work.shared)
+    return ReplicateFolder(task.work.folder, {}, task.work.shared, must_answer)
 
 
 def folder_of_replicate(settings: Settings, sweep: str, key: str) -> ReplicateFolder:

@@ -74,7 +74,7 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
     The loss of another process is no fault of the work: it is raised, so that Ray Train starts all of them again.
     """
     trainable, config = work.loaded(), work.typed_config()
-    folder = ReplicateFolder(work.folder, trainable.selection(config), work.shared)
+    folder = ReplicateFolder(work.folder, trainable.selection(config), work.shared, must_answer=True)
     forget_peak_memory()
     lease = Lease(work.folder / "in_use")
     if is_writer:
@@ -149,7 +149,8 @@ def _execute(
                 step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
                 write({"kind": "evaluation", "id": under_test, "step": step, "metrics": metrics})
         under_test = ""
-        products = {n: path.name for n in folder.selection if (path := folder.best(n))} if is_writer else {}
+        best = {n: path.name for n in folder.selection if (path := folder.best(n))} if is_writer else {}
+        products = best | {n: name for n, name in folder.products().items() if n not in best}
         if is_writer and not work.keep_last:
             folder.keep_best()
         final = {"kind": "state", "state": "complete", "attempt": work.attempt, "products": products}
@@ -280,6 +281,8 @@ def _evaluate(
     name: str = evaluation.name
     selector = name if name in folder.selection or len(folder.selection) != 1 else next(iter(folder.selection))
     best, selecting = folder.best(selector), folder.selection.get(selector)
+    if best is None and (step := folder.best_step(selector)) is not None:
+        raise OSError(f"The checkpoint of step {step}, which is the best by {selector}, is gone or damaged")
     tried = []
     for candidate in [best] if best else _candidates(folder, is_any=selecting is not None):
         with (

@@ -27,7 +27,7 @@ class Work(BaseModel):
         shared_products: URL of each, where they have one.
         attempt: names the driver that handed it out, and which time it did.
         code_version: of the trainable's sources.
-        host: where they were read; other machines compare theirs.
+        host: where they were read; every process that does the work compares its own.
         mark: of the folder around `folder`, where that is not behind a URL; other machines must see the same.
         keep_last: keep the last checkpoints beside the best ones when it is complete.
     """

@@ -1,6 +1,8 @@
 """A tracking store that goes away, and files that are damaged: nothing is lost, nothing is done twice."""
 
+import errno
 import threading
+import traceback
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,7 +10,9 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from orchestrator.environment.settings import read_settings
+from orchestrator.journal import folder as journal_folder
 from orchestrator.journal.bucket import UnavailableError
+from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.scheduler import intake, scheduler
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking.client import Tracking
@@ -17,6 +21,7 @@ from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
 from tests.waiting import LIMIT_S
 from trainables.errors import InputError
+from trainables.metric import Best
 
 pytestmark = pytest.mark.every_store
 
@@ -209,6 +214,99 @@ def test_an_evaluation_added_where_the_best_checkpoint_is_damaged_trains_again_t
     assert {name: found[name] for name in ("error@plain", "error@double", "total")} == {
         name: wanted[name] for name in ("error@plain", "error@double", "total")
     }
+
+
+@pytest.fixture
+def best_is_first(monkeypatch) -> None:
+    """Of the tiny trainable the checkpoint with the highest error is wanted, which is that of step 1."""
+
+    def selection(config):
+        return {one.name: Best(f"valid_error@{one.name}", "maximize") for one in config.evaluations}
+
+    monkeypatch.setattr("tests.integration.tiny.selection", selection)
+    monkeypatch.setattr("orchestrator.scheduler.retry.WAITS_S", (0.0,))
+
+
+def kept() -> list[str]:
+    return sorted(path.name for path in Path("runs/replicates/tiny.sweep").rglob("step_*.pt"))
+
+
+def test_the_best_checkpoint_is_made_again_where_it_is_damaged_in_the_session_that_made_it(
+    workplace, monkeypatch, best_is_first
+):
+    """No other is tested in its place."""
+    whole = run_quietly(tiny({"a": {}}, name="tiny.whole", seeds=(1,))).replicates[0]
+    assert whole.metrics["checkpoint_step@plain"] == 1
+    struck = []
+
+    def strike(config, epoch):
+        if epoch == 4 and not struck:
+            (first,) = Path("runs/replicates/tiny.sweep").rglob("step_000001.*")
+            struck.append(first.write_bytes(b"garbage"))
+
+    monkeypatch.setattr("tests.integration.tiny._strike", strike)
+    found = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates[0]
+    assert struck and (found.state, dict(found.metrics)) == ("complete", dict(whole.metrics))
+    assert [name.partition(".")[0] for name in kept()] == ["step_000001"]
+
+
+def test_an_evaluation_of_another_name_tests_what_was_kept_and_loses_none_of_it(workplace, best_is_first):
+    """Nothing says which checkpoint is the best by it; the one of the earlier name is there, and stays."""
+    from tests.integration.tiny import TinyEvaluation
+
+    first = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates[0]
+    files = kept()
+    renamed = tiny({"a": {"evaluations": (TinyEvaluation(name="renamed"),)}}, seeds=(1,))
+    found = run_quietly(renamed).replicates[0].metrics
+    assert (found["error@renamed"], found["checkpoint_step@renamed"]) == (first.metrics["error@plain"], 1)
+    assert kept() == files
+    (journal,) = Path("runs/replicates/tiny.sweep").rglob("journal.jsonl")
+    assert f'"products": {{"plain": "{files[0]}"}}' in journal.read_text().splitlines()[-1]
+
+
+def test_a_disk_that_does_not_answer_as_a_replicate_ends_leaves_none_without_numbers(workplace, monkeypatch):
+    read, struck = journal_folder._read_from, []
+
+    def strike(journal, offset):
+        content = read(journal, offset)
+        if not struck and threading.current_thread().name == "tracking" and b'"complete"' in content:
+            struck.append(journal)
+            raise OSError(errno.EIO, "Input/output error")
+        return content
+
+    monkeypatch.setattr(journal_folder, "_read_from", strike)
+    monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.01,))
+    outcome = run_quietly(tiny({"a": {}}, seeds=(1,)))
+    assert struck and outcome.num_unwritten == 0
+    client = Tracking(read_settings())._client
+    experiment = client.get_experiment_by_name("tiny.sweep")
+    (run,) = client.search_runs([experiment.experiment_id], "tags.`ponderay.kind` = 'replicate'")
+    assert (run.info.status, len(client.get_metric_history(run.info.run_id, "total"))) == ("FINISHED", 4)
+
+
+def test_a_disk_that_does_not_answer_at_a_restart_costs_no_checkpoint(workplace, monkeypatch, best_is_first):
+    """The worker is lost and tried again: of a journal that it cannot read it does not hold that nothing is in it."""
+    read, struck = journal_folder._read_from, []
+    removed = ReplicateFolder.remove_behind
+
+    def strike_once(config, epoch):
+        if epoch == 4 and not struck:
+            struck.append("full")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def strike(journal, offset):
+        if struck == ["full"] and any(frame.name == "whole" for frame in traceback.extract_stack()):
+            struck.append("silent")
+            raise OSError(errno.EIO, "Input/output error")
+        return read(journal, offset)
+
+    behind = []
+    monkeypatch.setattr(ReplicateFolder, "remove_behind", lambda f, kept: behind.append(kept) or removed(f, kept))
+    monkeypatch.setattr("tests.integration.tiny._strike", strike_once)
+    monkeypatch.setattr(journal_folder, "_read_from", strike)
+    outcome = run_quietly(tiny({"a": {}}, seeds=(1,)))
+    assert struck == ["full", "silent"] and outcome.num_failed == 0
+    assert [one and one.name.partition(".")[0] for one in behind] == [None, "step_000003"]
 
 
 def test_only_the_best_checkpoint_is_kept_of_a_complete_replicate_unless_told_otherwise(workplace):

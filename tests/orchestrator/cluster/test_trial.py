@@ -50,9 +50,23 @@ def test_sources_of_another_machine_must_be_those_of_the_driver(work):
 
     work = work.model_copy(update={"mark": ensure_mark(work.folder.parent)})
     elsewhere = work.model_copy(update={"host": "head"})
-    assert machine_fault(elsewhere) == ""
+    assert machine_fault(elsewhere) == machine_fault(work) == ""
     assert "Install the same sources" in machine_fault(elsewhere.model_copy(update={"code_version": "other"}))
-    assert machine_fault(work.model_copy(update={"code_version": "other"})) == ""
+
+
+def test_sources_that_changed_under_a_sweep_are_not_run_as_those_it_began_with(work, tmp_path, monkeypatch):
+    """A process that imported them before goes on with what it has."""
+    from orchestrator.cluster import trial
+
+    (tmp_path / "edited_model.py").write_text("RATE = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    changes = {"mark": ensure_mark(work.folder.parent), "trainable": "edited_model", "root": str(tmp_path)}
+    work = work.model_copy(update=changes | {"code_version": code_version("edited_model"), "config_type": ""})
+    assert trial.machine_fault(work) == ""
+    (tmp_path / "edited_model.py").write_text("RATE = 2\n")
+    assert trial.machine_fault(work) == ""
+    trial._version_here.cache_clear()  # as in a new process
+    assert "They were changed while the sweep ran; run it again, with --accept-code" in trial.machine_fault(work)
 
 
 class TrainSession:
