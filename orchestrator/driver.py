@@ -196,7 +196,7 @@ class _Driver:
         try:
             with _at_hand(factory.settings.tracking_uri):
                 recorder = Recorder(self.tracking, factory, queue)
-                return recorder, Admission(recorder.known, accept_code, retry)
+                return recorder, Admission(recorder.known, factory, accept_code, retry)
         except BaseException:
             queue.close()
             raise

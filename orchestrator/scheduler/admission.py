@@ -9,7 +9,9 @@ from orchestrator.journal.folder import Record
 from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task import Task
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.worker.work import Work, evaluation_ids
+from search_spaces.sweep import Condition
 
 
 @dataclass
@@ -18,11 +20,13 @@ class Admission:
 
     Args:
         known: what they left.
+        factory: of the sweep as it is now.
         accept_code: go on beside results of another version of the trainable's sources.
         retry: conditions whose failed replicates are tried again, whatever they failed by.
     """
 
     known: Study
+    factory: TaskFactory
     accept_code: bool = False
     retry: Collection[str] = ()
 
@@ -34,6 +38,15 @@ class Admission:
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, int], Replicate]:
         return {(replicate.condition, replicate.seed): replicate for replicate in self.known.replicates}
+
+    @cached_property
+    def _any_by_name(self) -> Mapping[str, Replicate]:
+        return {replicate.condition: replicate for replicate in self.known.replicates}
+
+    @cached_property
+    def _keys_now(self) -> dict[str, str]:
+        """Of conditions that were looked at: the key that one of its known replicates would have now."""
+        return {}
 
     @cached_property
     def _by_version(self) -> Mapping[str, Replicate]:
@@ -63,15 +76,25 @@ class Admission:
         return task.condition is not None and task.condition.name in self.retry and final["state"] != "complete"
 
     def _check_name(self, task: Task) -> None:
-        """Refuses a second setting or corpus under a name that has results already."""
+        """Refuses a second setting or corpus under a name that has results already, of whatever seeds."""
         if task.condition is None:
             return
         known = self._by_name.get((task.condition.name, task.seed))
-        if known and known.key != task.work.key:
+        known = known or self._any_by_name.get(task.condition.name)
+        if known is None:
+            return
+        now = task.work.key if known.seed == task.seed else self._key_now(task.condition, known.seed)
+        if known.key != now:
             raise RefusedError(
-                f"{task.work.label} is recorded with another setting or other data (key {known.key}, now "
-                f"{task.work.key}). Rename the condition, or set PONDERAY_RUNS to another folder."
+                f"{known.condition} seed {known.seed} is recorded with another setting or other data (key {known.key}, "
+                f"now {now}). Rename the condition, or set PONDERAY_RUNS to another folder."
             )
+
+    def _key_now(self, condition: Condition, seed: int) -> str:
+        if condition.name not in self._keys_now:
+            needed = self.factory.prerequisites(condition, seed)
+            self._keys_now[condition.name] = self.factory.replicate(condition, seed, needed).work.key
+        return self._keys_now[condition.name]
 
 
 def _check_evaluations(task: Task, earlier: set[str] | frozenset[str]) -> None:

@@ -25,8 +25,9 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
     study = sqlite_reader.read_ended_study(settings.tracking_uri, sweep.name, cache_folder())
     if study is None or len(study.replicates) < sweep.num_conditions() * len(sweep.seeds):
         return ()
-    admission, found = Admission(study, accept_code), []
-    for task, journal in journals(_tasks(under_recorded_names(factory, study))):
+    factory = under_recorded_names(factory, study)
+    admission, found = Admission(study, factory, accept_code), []
+    for task, journal in journals(_tasks(factory)):
         try:
             admission.check(task, journal)
         except RefusedError:  # the driver says why

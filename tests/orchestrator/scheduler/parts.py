@@ -106,7 +106,7 @@ class Parts:
         factory = TaskFactory(sweep, Settings(folder, ""), 0, attempt="driver")
         self.recorder, self.view = Store(known), Heard()
         self.tasks, self.source = TaskList(), Source(drawn or sweep.conditions)
-        admission, outage = Admission(Study(sweep.name, tuple(known))), Outage(self.view.note)
+        admission, outage = Admission(Study(sweep.name, tuple(known)), factory), Outage(self.view.note)
         self.replication = Replication(factory, self.source)
         self.conditions = ConditionEnds(factory, self.tasks, self.replication, self.recorder, self.view)
         self.runs = TaskRuns(self.tasks, self.recorder, self.view, self.conditions)

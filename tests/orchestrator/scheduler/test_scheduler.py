@@ -78,6 +78,19 @@ def test_what_is_complete_is_not_run_again_and_what_was_touched_is_told_anew(tmp
     assert [(one.state, one.is_touched) for one in again.tasks] == [("complete", False), ("live", True)]
 
 
+@pytest.mark.parametrize("seeds", [(1,), (2, 3)])
+def test_another_setting_under_a_name_that_has_results_is_refused_whatever_the_seeds(tmp_path, seeds):
+    first = parts(tmp_path, {"a": {"x": 0.9}}, seeds=(1,), prerequisites=(FIRST,))
+    first.end(first.start())
+    first.end(first.start())
+    known = first.scheduler.replicates()
+    more = parts(tmp_path, {"a": {"x": 0.9}}, known=known, seeds=(1, 2, 3), prerequisites=(FIRST,))
+    assert more.scheduler.extend()
+    other = parts(tmp_path, {"a": {"x": 0.1}}, known=known, seeds=seeds, prerequisites=(FIRST,))
+    with pytest.raises(RefusedError, match=r"^a seed 1 is recorded with another setting or other data"):
+        other.scheduler.extend()
+
+
 def test_devices_are_counted_while_they_are_held(tmp_path):
     made = parts(tmp_path, {"a": {}}, seeds=(1,))
     task = made.start()
