@@ -161,6 +161,7 @@ class _Driver:
             source = _source(factory, now.most or now, self.view.note)
             scheduler = self._scheduler(factory, recorder, admission, source, capacity)
             scheduler.extend()
+            recorder.describe()
             yield scheduler
             write_s = WRITE_AT_END_S
             if self.stopping.reason:

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import math
 import random
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -207,10 +208,15 @@ class SearchedConditions:
             self._study.tell(frozen.number, state=TrialState.FAIL)
             return
         trial = optuna.trial.Trial(self._study, frozen._trial_id)
-        for constraint in self._search.constraints:
-            if constraint.metric not in trial.constraints:
-                trial.set_constraint(constraint.metric, self._mean(constraint.metric, metrics) - constraint.at_most)
-        self._study.tell(frozen.number, [self._mean(name, metrics) for name in self._objectives])
+        values = [self._mean(name, metrics) for name in self._objectives]
+        over = {one.metric: self._mean(one.metric, metrics) - one.at_most for one in self._search.constraints}
+        if not all(map(math.isfinite, [*values, *over.values()])):  # as Optuna itself ends one by its values
+            self._study.tell(frozen.number, state=TrialState.FAIL)
+            return
+        for metric, missed_by in over.items():
+            if metric not in trial.constraints:
+                trial.set_constraint(metric, missed_by)
+        self._study.tell(frozen.number, values)
 
     def _mean(self, name: str, metrics: Mapping[str, float]) -> float:
         found = metrics.get(name + self._evaluation, metrics.get(name))

@@ -53,15 +53,20 @@ class Recorder:
         self.unfinished_conditions = tracking.unfinished_conditions(self._experiment)
         self._run_ids: dict[str, str] = {}
         self._offsets: dict[str, int] = {}
+        self._unclosed: set[str] = set()
         self._conditions: dict[str, str] = {}
         self._live: dict[str, Task] = {}
         self._unwritten: dict[str, dict[int, Replicate]] = {}
         self._written: list[Replicate] = []
         self._lock = threading.Lock()
         queue.do_together(self._together, MOST_TOGETHER if tracking.writes_together else 1)
-        queue.put("description", self._describe_sweep)
-        diff = checkout.git_diff(checkout.source_of(factory.sweep.trainable))
-        queue.put("diff", partial(tracking.store_diff, factory.sweep.name, factory.attempt, diff))
+
+    def describe(self) -> None:
+        """Writes what is to run, once it was taken in: one that is refused changes nothing."""
+        sweep = self._factory.sweep
+        self._queue.put("description", self._describe_sweep)
+        diff = checkout.git_diff(checkout.source_of(sweep.trainable))
+        self._queue.put("diff", partial(self._tracking.store_diff, sweep.name, self._factory.attempt, diff))
 
     @cached_property
     def known(self) -> Study:
@@ -121,12 +126,13 @@ class Recorder:
     def _together(self) -> Iterator[None]:
         """A block of writes that are all in the store at its end; where they are not, each is as it was before."""
         self._written.clear()
-        before = dict(self._run_ids), dict(self._offsets), dict(self._conditions)
+        before, unclosed = (dict(self._run_ids), dict(self._offsets), dict(self._conditions)), set(self._unclosed)
         try:
             with self._tracking.together():
                 yield
         except BaseException:
             self._run_ids, self._offsets, self._conditions = before
+            self._unclosed |= unclosed
             raise
         with self._lock:
             for replicate in self._written:
@@ -167,6 +173,8 @@ class Recorder:
 
     def _bring_up(self, task: Task, state: str, traceback: str) -> None:
         key, folder = task.work.key, folder_of(task, must_answer=True)
+        if state != "running":
+            self._unclosed.add(key)
         if key not in self._run_ids:
             self._run_ids[key] = self._open_run(task)
         run_id = self._run_ids[key]
@@ -177,6 +185,7 @@ class Recorder:
             with folder.fetched_artifacts() as artifacts:
                 self._tracking.finish(run_id, state, traceback, artifacts)
             del self._run_ids[key]
+            self._unclosed.discard(key)
 
     def _open_run(self, task: Task) -> str:
         tags = self._tags(task)
@@ -195,9 +204,11 @@ class Recorder:
         return {PARENT: parent, NOTE: note}
 
     def _write_states(self, condition: Condition) -> None:
+        """But of a replicate whose run could not be closed: it is not said to have what its run lacks."""
         run_id = self._condition_run(condition)
         with self._lock:
-            replicates = dict(self._unwritten[condition.name])
+            unwritten = self._unwritten[condition.name]
+            replicates = {seed: one for seed, one in unwritten.items() if one.key not in self._unclosed}
         tags: dict[str, str] = {}
         for replicate in replicates.values():
             tags |= encode(replace(replicate, run_id=self._run_of(replicate)))

@@ -109,13 +109,15 @@ class KeyedRuns:
         return self._runs[experiment_id]
 
     def remove_unentered(self, experiment_id: str, identity: Mapping[str, str] | None = None) -> None:
-        """Removes running runs, those with the tags `identity`, that are not in the registry.
+        """Removes running runs of ours, those with the tags `identity`, that are not in the registry.
 
         For the holder of the lease, or once the registry has the run for these tags: others in the making are in vain.
+        A run that a user has made in the experiment stays.
         """
         entered = set(self._registry_of(experiment_id).entries().values())
         for run in list(matching(self._client, experiment_id, RUNNING)):
-            if run.info.run_id not in entered and (identity or {}).items() <= run.data.tags.items():
+            tags = run.data.tags
+            if run.info.run_id not in entered and names.KIND in tags and (identity or {}).items() <= tags.items():
                 self._client.delete_run(run.info.run_id)
 
     def is_new(self, run_id: str) -> bool:

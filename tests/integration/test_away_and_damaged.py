@@ -8,7 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
 
+from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal import folder as journal_folder
 from orchestrator.journal.bucket import UnavailableError
@@ -17,6 +20,7 @@ from orchestrator.scheduler import intake, scheduler
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.write_queue import WriteQueue
+from search_spaces.sweep import Objective
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
 from tests.waiting import LIMIT_S
@@ -282,6 +286,53 @@ def test_a_disk_that_does_not_answer_as_a_replicate_ends_leaves_none_without_num
     experiment = client.get_experiment_by_name("tiny.sweep")
     (run,) = client.search_runs([experiment.experiment_id], "tags.`ponderay.kind` = 'replicate'")
     assert (run.info.status, len(client.get_metric_history(run.info.run_id, "total"))) == ("FINISHED", 4)
+
+
+def test_a_run_that_is_deleted_by_hand_at_its_end_is_made_again_by_the_next_driver(workplace, monkeypatch):
+    """Its condition does not say meanwhile that it is complete."""
+    finish, open_run, deleted, struck = Tracking.finish, Tracking.open_run, set(), []
+
+    def remember(self, experiment, kind, key, name, *others):
+        run_id = open_run(self, experiment, kind, key, name, *others)
+        deleted.update([run_id] if name == "b seed 1" else [])
+        return run_id
+
+    def refuse(self, run_id, state, *others):
+        if run_id in deleted and state == "complete":
+            struck.append(run_id)
+            raise MlflowException("The run is deleted.", error_code=INVALID_PARAMETER_VALUE)
+        return finish(self, run_id, state, *others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tracking, "open_run", remember)
+        patch.setattr(Tracking, "finish", refuse)
+        with pytest.raises(InputError, match="refuses a write: The run is deleted"):
+            run_quietly(tiny(SWEEP, seeds=(1,)))
+    assert len(struck) >= 2
+    found = {one.condition: one.state for one in Tracking(read_settings()).read_study("tiny.sweep").replicates}
+    assert found["a"] == "complete" and found.get("b") != "complete"
+    outcome = run_quietly(tiny(SWEEP, seeds=(1,)))
+    assert (outcome.num_failed, outcome.num_unwritten) == (0, 0)
+    assert statuses("tiny.sweep") == dict.fromkeys(["a", "b", "a seed 1", "b seed 1"], "FINISHED")
+    assert set(starts().values()) == {1}
+
+
+def test_a_refused_sweep_leaves_what_is_recorded_of_the_one_before(workplace):
+    tracking = Tracking(read_settings())
+    run_quietly(tiny({"a": {}}, seeds=(1,)))
+    before = tracking._client.get_experiment_by_name("tiny.sweep").tags
+    other = tiny({"a": {"x": 0.25}}, seeds=(1,), objectives=(Objective("cost", "maximize"),))
+    with pytest.raises(RefusedError):
+        run_quietly(other)
+    assert tracking._client.get_experiment_by_name("tiny.sweep").tags == before
+
+
+def test_a_run_of_the_users_own_in_the_experiment_stays(workplace):
+    run_quietly(tiny({"a": {}}, seeds=(1,)))
+    client = Tracking(read_settings())._client
+    own = client.create_run(client.get_experiment_by_name("tiny.sweep").experiment_id, run_name="my notes")
+    run_quietly(tiny(SWEEP, seeds=(1,)))
+    assert client.get_run(own.info.run_id).info.lifecycle_stage == "active"
 
 
 def test_a_disk_that_does_not_answer_at_a_restart_costs_no_checkpoint(workplace, monkeypatch, best_is_first):

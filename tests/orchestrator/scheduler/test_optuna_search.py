@@ -214,6 +214,20 @@ def test_by_how_much_a_constraint_is_missed_counts_as_an_objective(workplace, to
     assert decided_anew(search, values(0.9, 0.8)).startswith(f"pruned: {dear.name} ")
 
 
+def test_a_constraint_that_is_no_number_fails_its_trial_and_the_search_goes_on(workplace, told):
+    sweep = replace(searched(4), search=replace(searched(4).search, constraints=(Constraint("rate", 0.5),)))
+
+    def again():
+        return SearchedConditions(sweep, "tiny", "@plain", STORE, Path("optuna.lock"), 4, told.append)
+
+    search = again()
+    (first,), (second,) = search.more(), search.more()
+    search.tell(first, values(0.5, 0.5) | {"rate": math.nan})
+    search.tell(second, values(0.5, 0.5) | {"rate": 0.1})
+    assert [trial.state.name for trial in search._study.trials] == ["FAIL", "COMPLETE"]
+    assert [one.name for one in again().more()] == [first.name, second.name]
+
+
 def test_a_decision_waits_while_the_database_is_away_and_stops_a_search_that_has_nothing_else(
     workplace, told, monkeypatch
 ):
