@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -49,7 +50,7 @@ from orchestrator.tracking.study_cache import cache_folder
 from orchestrator.tracking.sweep_run import REPORT
 from search_spaces.known_names import known_names
 from search_spaces.names import path_part
-from trainables.errors import InputError
+from trainables.errors import DataWarning, InputError
 
 ENDED: Final = {"complete": "FINISHED", "failed": "FAILED", "stopped": "KILLED"}
 CLIENT: Final = {
@@ -67,6 +68,9 @@ MOST_NAMED: Final = 12
 
 MOST_EXPERIMENTS: Final = 1000
 """Among which the nearest name is looked for."""
+
+NO_PLACE: Final = (PermissionError, NotADirectoryError, FileNotFoundError)
+"""Of files, which another try would not mend."""
 
 AWAY_STATUS: Final = (401, 403, 429, 499, 500, 502, 503, 504)
 
@@ -238,7 +242,20 @@ class Tracking:
         return {path: value for path, value in params.items() if path not in logged}
 
     def finish(self, run_id: str, state: str, traceback: str = "", artifacts: Path | None = None) -> None:
-        """Ends a run, complete, failed or stopped, with its files; a traceback becomes an artifact."""
+        """Ends a run, complete, failed or stopped, with its files; a traceback becomes an artifact.
+
+        Where the place of the files cannot be written, that is warned of, and the numbers are stored without them.
+        """
+        try:
+            self._store_files(run_id, traceback, artifacts)
+        except NO_PLACE as error:
+            rule = f"Files of run {run_id} cannot be stored in MLflow ({error})"
+            remedy = "They stay in the replicate's folder. Runs that were moved keep the old place of their files."
+            warnings.warn(f"{rule}. {remedy}", DataWarning, stacklevel=2)
+        self._writer.set_tag(run_id, names.STATE, state)
+        self._writer.set_terminated(run_id, ENDED[state])
+
+    def _store_files(self, run_id: str, traceback: str, artifacts: Path | None) -> None:
         has_artifacts = artifacts is not None and artifacts.is_dir()
         if traceback or has_artifacts:
             self._settle()
@@ -246,8 +263,6 @@ class Tracking:
             self._client.log_text(run_id, plain(traceback), "traceback.txt")
         if has_artifacts:
             self._client.log_artifacts(run_id, str(artifacts))
-        self._writer.set_tag(run_id, names.STATE, state)
-        self._writer.set_terminated(run_id, ENDED[state])
 
     def write_replicates(self, experiment_id: str, run_id: str, tags: Mapping[str, str]) -> None:
         """Writes states of replicates into their condition's run, and then that this was done: readers look for it."""

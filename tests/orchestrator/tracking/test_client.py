@@ -1,12 +1,15 @@
 """What is written to MLflow, in how many requests, and what is told of a store that cannot be opened."""
 
+from pathlib import Path
+from urllib.parse import urlparse
+
 import pytest
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.tracking.client import Tracking
-from trainables.errors import InputError
+from trainables.errors import DataWarning, InputError
 
 pytestmark = pytest.mark.every_store
 
@@ -125,6 +128,20 @@ def test_what_no_database_takes_is_written_with_other_characters_and_long_names_
     assert run.info.run_name == name[:250]
     assert run.data.tags["note"] == run.data.tags["tag"] == run.data.params["path"] == "a\N{REPLACEMENT CHARACTER}b?c"
     assert [file.path for file in tracking._client.list_artifacts(run_id)] == ["traceback.txt"]
+
+
+def test_a_run_whose_files_have_no_place_has_its_numbers_and_its_end(tracking, tmp_path):
+    """As where the runs were moved and a file lies where they were: nothing waits for what does not come back."""
+    experiment = tracking.open_experiment("sweep")
+    run_id = tracking.open_run(experiment, "replicate", "0123", "a seed 1", {})
+    tracking.log(run_id, [{"kind": "metrics", "step": 1, "metrics": {"error": 0.5}, "time_ms": 1}])
+    location = Path(urlparse(tracking._client.get_run(run_id).info.artifact_uri).path)
+    location.parent.parent.mkdir(parents=True, exist_ok=True)
+    location.parent.write_text("no folder")
+    with pytest.warns(DataWarning, match="cannot be stored in MLflow .* They stay in the replicate's folder"):
+        tracking.finish(run_id, "failed", "Traceback")
+    run = tracking._client.get_run(run_id)
+    assert (run.info.status, run.data.metrics["error"]) == ("FAILED", 0.5)
 
 
 def test_a_password_is_not_told(workplace):
