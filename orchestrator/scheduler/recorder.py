@@ -116,7 +116,10 @@ class Recorder:
             for task in list(self._live.values()):
                 self._close_run(task, "stopped", "")
                 if task.condition:
-                    self._write_state(task.condition, task.replicate("stopped", {}))
+                    known = self._known_by_key.get(task.work.key)
+                    if known is None or known.state != "complete":  # else it has all that it had, but this evaluation
+                        known = task.replicate("stopped", {})
+                    self._write_state(task.condition, known)
             self._queue.put("stop", partial(self._tracking.stop_running, self._experiment))
             return self._queue.drain(timeout_s)
         finally:

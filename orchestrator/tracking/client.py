@@ -348,11 +348,12 @@ class Tracking:
         return {run.data.tags[names.CONDITION] for run in matching(self._client, experiment_id, wanted)}
 
     def stop_running(self, experiment_id: str) -> None:
-        """Leaves no run of an experiment RUNNING; for the holder of the lease."""
+        """Leaves no run of ours in an experiment RUNNING; for the holder of the lease."""
         self._settle()
         self.remove_orphans(experiment_id)
         for run in list(matching(self._client, experiment_id, RUNNING)):
-            self.finish(run.info.run_id, "stopped")
+            if names.KIND in run.data.tags:
+                self.finish(run.info.run_id, "stopped")
 
     def remove_orphans(self, experiment_id: str) -> None:
         """Removes runs that were made and never entered into the registry: a driver died, or the store went away.

@@ -13,6 +13,7 @@ from mlflow.exceptions import MlflowException
 
 from orchestrator.tracking import names
 from orchestrator.tracking.names import storable
+from trainables.errors import InputError
 
 NOTE: Final = "Kept by Ponderay: names the run that lists its leases and runs. Deleting it lets work be done twice."
 
@@ -31,7 +32,12 @@ class Registry:
         except MlflowException as error:
             if error.error_code != "INVALID_PARAMETER_VALUE":
                 raise
-            return self.entries()[name]
+            entries = self.entries()
+            if name not in entries:
+                why = error.message.splitlines()[0].rstrip(".")
+                rule = f"MLflow takes no entry in run {self.run_id}, a registry of Ponderay's: {why}"
+                raise InputError(f"{rule}. Was it deleted? `MlflowClient().restore_run(ID)` brings it back.") from None
+            return entries[name]
         return value
 
     def entries(self) -> dict[str, str]:

@@ -335,6 +335,24 @@ def test_a_run_of_the_users_own_in_the_experiment_stays(workplace):
     assert client.get_run(own.info.run_id).info.lifecycle_stage == "active"
 
 
+def test_a_complete_replicate_whose_added_evaluation_is_interrupted_stays_complete(workplace, monkeypatch):
+    from tests.integration.tiny import TinyEvaluation
+
+    added = {"evaluations": (TinyEvaluation(), TinyEvaluation(name="double", factor=2.0))}
+    before = run_quietly(tiny({"a": {}})).replicates
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.integration.tiny.evaluate", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run_quietly(tiny({"a": added}))
+    found = Tracking(read_settings()).read_study("tiny.sweep").replicates
+    assert [(one.state, dict(one.metrics)) for one in found] == [(one.state, dict(one.metrics)) for one in before]
+    assert len(run_quietly(tiny({"a": added})).replicates[0].evaluations) == 2
+
+
 def test_a_disk_that_does_not_answer_at_a_restart_costs_no_checkpoint(workplace, monkeypatch, best_is_first):
     """The worker is lost and tried again: of a journal that it cannot read it does not hold that nothing is in it."""
     read, struck = journal_folder._read_from, []

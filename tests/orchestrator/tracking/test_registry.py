@@ -7,6 +7,7 @@ import pytest
 from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.registry import Registry
+from trainables.errors import InputError
 
 pytestmark = pytest.mark.every_store
 
@@ -59,9 +60,19 @@ def test_one_run_for_a_key_also_for_a_driver_that_did_not_know(tracking):
 def test_a_run_that_no_driver_lived_to_enter_is_removed(tracking):
     experiment = tracking.open_experiment("sweep")
     kept = tracking.open_run(experiment, "replicate", "0123", "a seed 1", {})
-    tracking._client.create_run(experiment, run_name="a seed 1")
+    tracking._client.create_run(experiment, run_name="a seed 1", tags={"ponderay.kind": "replicate"})
+    users = tracking._client.create_run(experiment, run_name="a run of the user's own").info.run_id
     tracking.remove_orphans(experiment)
-    assert [run.info.run_id for run in tracking._client.search_runs([experiment])] == [kept]
+    assert {run.info.run_id for run in tracking._client.search_runs([experiment])} == {kept, users}
+
+
+def test_a_registry_that_was_deleted_by_hand_is_told_in_a_sentence(tracking):
+    registry = tracking.registry("a registry")
+    registry.enter("before", "1")
+    tracking._client.delete_run(registry.run_id)
+    assert registry.enter("before", "2") == "1"
+    with pytest.raises(InputError, match=rf"takes no entry in run {registry.run_id}.* Was it deleted\? `MlflowClient"):
+        registry.enter("another", "1")
 
 
 def names(tracking, experiment: str) -> list[str]:
@@ -122,10 +133,11 @@ def test_drivers_that_make_a_prerequisites_run_at_once_leave_each_others_alone(t
 def test_where_a_driver_ends_no_run_is_running_and_none_is_left_that_is_nobodys(tracking):
     experiment = tracking.open_experiment("sweep")
     tracking.open_run(experiment, "replicate", "0123", "a seed 1", {})
-    tracking._client.create_run(experiment, run_name="a seed 1")
+    tracking._client.create_run(experiment, run_name="a seed 1", tags={"ponderay.kind": "replicate"})
+    tracking._client.create_run(experiment, run_name="the user's own")
     tracking.stop_running(experiment)
-    (run,) = tracking._client.search_runs([experiment])
-    assert run.info.status == "KILLED"
+    found = {run.info.run_name: run.info.status for run in tracking._client.search_runs([experiment])}
+    assert found == {"a seed 1": "KILLED", "the user's own": "RUNNING"}
 
 
 def test_a_name_may_be_anything(tracking):
