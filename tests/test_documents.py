@@ -16,7 +16,7 @@ from orchestrator.cli.main import app
 from orchestrator.cli.options import find
 from orchestrator.environment.settings_file import NAMES
 from ponderay import NOTEBOOK
-from search_spaces.find import sweep_functions
+from search_spaces.find import find_sweep, sweep_functions
 
 ROOT = Path(__file__).parent.parent
 README, COMMANDS, RESULTS = ROOT / "README.md", ROOT / "docs/commands.md", ROOT / "RESULTS.md"
@@ -145,6 +145,24 @@ def sweeps_of(document: Path) -> set[str]:
 def test_the_page_of_a_family_lists_all_its_sweeps(family):
     shipped = {name for name in sweep_functions() if name.startswith(f"{family}.")}
     assert shipped <= sweeps_of(ROOT / f"docs/{family}.md")
+
+
+@pytest.mark.parametrize("family", ["asr", "act", "lm"])
+def test_the_page_of_a_family_says_how_many_runs_a_sweep_has(family):
+    """In the last column of the table; a line may be of several sweeps, or of all tasks but text, which has its own."""
+    found = 0
+    for line in (ROOT / f"docs/{family}.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not cells[-1].replace(",", "").isdigit():
+            continue
+        for name in SWEEP.findall(cells[0]):
+            for task in TASKS if "TASK" in name else ("",):
+                sweep = find_sweep(name.replace("TASK", task))
+                if task != "text":
+                    num_runs = sweep.num_conditions() * len(sweep.seeds)
+                    assert int(cells[-1].replace(",", "")) == num_runs, sweep.name
+                    found += 1
+    assert found >= 5
 
 
 def test_every_command_and_setting_is_documented():
