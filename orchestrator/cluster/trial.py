@@ -23,6 +23,7 @@ from orchestrator.machine.processes import start_time
 from orchestrator.machine.shared_folder_check import read_mark
 from orchestrator.worker.code_version import code_version
 from orchestrator.worker.work import Work
+from trainables.errors import InputError
 from trainables.importing import put_first
 
 TRIAL_CPUS: Final = 0.0001
@@ -128,7 +129,11 @@ def machine_fault(work: Work) -> str:
             f"{work.folder.parent} on {here} is not the folder that the driver writes. Set PONDERAY_RUNS to one that "
             "all machines mount, or PONDERAY_STORAGE."
         )
-    if (version := _version_here(work.trainable, work.config_type)) != work.code_version:
+    try:
+        version = _version_here(work.trainable, work.config_type)
+    except InputError:  # it cannot be found: loading it says so, in the replicate's own words
+        return ""
+    if version != work.code_version:
         remedy = "Install the same sources on both."
         if here == work.host:
             remedy = "They were changed while the sweep ran; run it again, with --accept-code to mix both."

@@ -11,6 +11,7 @@ from importlib.util import resolve_name
 from pathlib import Path
 from typing import Final
 
+import trainables
 from orchestrator.worker import own_source
 from trainables.errors import InputError
 
@@ -110,6 +111,8 @@ class _Modules:
                 return None
             locations = package.submodule_search_locations
         top = name.partition(".")[0]
+        if name == SHARED:  # ours, which is imported here, also where a folder of that name comes first by now
+            return _with_listed_folders(trainables.__spec__)
         spec = None if top in NO_CODE and top not in self._own else _spec(name, locations)
         return spec if spec and (top in self._own or _is_counted(spec)) else None
 
@@ -121,10 +124,15 @@ def _spec(name: str, locations: Sequence[str] | None) -> ModuleSpec | None:
         except KeyError:  # a package without a file, of one that is not imported: where to look is known all the same
             spec = finder.find_spec(name.rpartition(".")[2], locations)
         if spec:
-            folders = spec.submodule_search_locations
-            spec.submodule_search_locations = None if folders is None else list(folders)
-            return spec
+            return _with_listed_folders(spec)
     return None
+
+
+def _with_listed_folders(spec: ModuleSpec | None) -> ModuleSpec | None:
+    """Of a package without a file they are looked for again and again."""
+    if spec and spec.submodule_search_locations is not None:
+        spec.submodule_search_locations = list(spec.submodule_search_locations)
+    return spec
 
 
 def _is_counted(spec: ModuleSpec) -> bool:

@@ -66,6 +66,7 @@ def test_sources_that_changed_under_a_sweep_are_not_run_as_those_it_began_with(w
     (tmp_path / "edited_model.py").write_text("RATE = 2\n")
     assert trial.machine_fault(work) == ""
     trial._version_here.cache_clear()  # as in a new process
+    assert trial.machine_fault(work.model_copy(update={"trainable": "gone_model"})) == ""
     assert "They were changed while the sweep ran; run it again, with --accept-code" in trial.machine_fault(work)
 
 

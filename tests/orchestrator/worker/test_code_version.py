@@ -80,6 +80,15 @@ def test_a_changed_line_of_what_is_imported_is_another_version(lab, file):
     assert code_version("mylab.speech.train") != before
 
 
+def test_a_folder_called_trainables_that_comes_first_does_not_hide_ours(tmp_path, monkeypatch):
+    """As in a worker of Ray, whose working folder comes before what is installed."""
+    before = code_version("trainables.act.train")
+    (tmp_path / "trainables").mkdir()
+    (tmp_path / "trainables" / "__init__.py").write_text("raise RuntimeError('the user's own')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert code_version("trainables.act.train") == before
+
+
 @pytest.mark.parametrize("file", ["mylab/mentioned.py", "mylab/blocks/unused.py", "mylab/text/words.py"])
 def test_what_is_not_imported_makes_no_difference(lab, file):
     before = code_version("mylab.speech.train")
@@ -229,7 +238,8 @@ def test_a_family_is_not_touched_by_another(tmp_path):
         assert "trainables.config" in sources
         assert not [name for name in sources if name.startswith(others)]
     shipped = Path(importlib.import_module("trainables").__file__).parent
-    shutil.copytree(shipped, tmp_path / "trainables", ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("trainables", "search_spaces", "orchestrator"):
+        shutil.copytree(shipped.parent / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     before = versions(tmp_path)
     with (tmp_path / "trainables/lm/network.py").open("a") as file:
         file.write("\n# another thought\n")
@@ -240,9 +250,8 @@ def test_a_family_is_not_touched_by_another(tmp_path):
 
 def versions(folder: Path) -> dict[str, str]:
     """Of the shipped families, as a process finds them that has `folder` first on its path."""
-    root = Path(__file__).parents[3]
     program = (
-        f"import sys; sys.path[:0] = [{str(folder)!r}, {str(root)!r}]\n"
+        f"import sys; sys.path[:0] = [{str(folder)!r}]\n"
         "from orchestrator.worker.code_version import code_version\n"
         "print(*[code_version(f'trainables.{name}.train') for name in ('asr', 'act', 'lm')])"
     )
