@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from search_spaces.claim import JointClaim, Place, Source, StatementClaim, sentence
 from search_spaces.lm_published_numbers import (
-    BATCH_AXIS,
     CONFOUNDED,
     EQUATION,
     NUM_SEEDS,
     OF_SHAPES,
     PAPER,
     RATES,
+    RISE_WITH_K,
     SAMPLES,
     Printed,
     perplexity,
@@ -60,7 +60,7 @@ def _variational() -> JointClaim:
         )
         for other in OTHERS
     )
-    return JointClaim(**common, parts=parts, note=f"{NO_NUMBERS} {CONFOUNDED} {BATCH_AXIS} {SHAPE}")
+    return JointClaim(**common, parts=parts, note=f"{NO_NUMBERS} {CONFOUNDED} {RISE_WITH_K} {SHAPE}")
 
 
 def _diminishing_returns() -> JointClaim:

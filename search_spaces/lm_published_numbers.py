@@ -24,7 +24,7 @@ EQUATION: Final = (
 CONFOUNDED: Final = (
     "The released model also started its decoder 24 times as wide and had other dropout; lm.confounds has that alone."
 )
-BATCH_AXIS: Final = (
+RISE_WITH_K: Final = (
     "By the mean of Eq. 4.11 each of K members learns at a K-th of the rate, and the released code took the entropy of "
     "means over the batch; either can explain the rise with K."
 )
@@ -49,7 +49,11 @@ ADDED_MEMBERS: Final = (
 )
 
 NAMES: Final[Mapping[str, str]] = {"eq44": "surprisal", "mc_dropout": "MC dropout", "ensemble": "anchored ensembling"}
-NOTES: Final[Mapping[str, str]] = {"eq44": EQUATION, "mc_dropout": CONFOUNDED, "ensemble": f"{ONE_ANCHOR} {BATCH_AXIS}"}
+NOTES: Final[Mapping[str, str]] = {
+    "eq44": EQUATION,
+    "mc_dropout": CONFOUNDED,
+    "ensemble": f"{ONE_ANCHOR} {RISE_WITH_K}",
+}
 
 BASELINE: Final[Printed] = (126.60, 4.06)
 STEP_SIZES: Final[Mapping[str, Mapping[float, Printed]]] = {
@@ -219,7 +223,7 @@ def _perplexity(identity: str, sweep: str, condition: str, printed: Printed, pla
 def _confounded(kind: str, by_size: Mapping[float, Printed]) -> Iterator[NumberClaim]:
     """Where the released model's decoder and dropout come with the recoder."""
     if kind != "eq44":
-        size, note = 1e-3, BATCH_AXIS if kind == "ensemble" else ""
+        size, note = 1e-3, RISE_WITH_K if kind == "ensemble" else ""
         place = f"Table 5.1, {NAMES[kind]}, step size {size:g}"
         yield _perplexity(f"lm.table5_1.{kind}.{size:g}.confounds", "lm.confounds", kind, by_size[size], place, note)
 
@@ -279,5 +283,5 @@ def _as_released() -> Iterator[NumberClaim]:
         ("mc_dropout,units", "lm.table5_2.mc_dropout.10.signals", SAMPLES["mc_dropout"][10], "5.2, MC dropout, K = 10"),
         ("ensemble,released", "lm.table5_2.released.5", SAMPLES["ensemble"][5], "5.2, anchored ensembling, K = 5"),
     ):
-        note = {"surprisal": EQUATION, "mc_dropout": CONFOUNDED, "ensemble": BATCH_AXIS}[condition.partition(",")[0]]
+        note = {"surprisal": EQUATION, "mc_dropout": CONFOUNDED, "ensemble": RISE_WITH_K}[condition.partition(",")[0]]
         yield _perplexity(identity, "lm.signals", condition, printed, f"Table {place}", note)

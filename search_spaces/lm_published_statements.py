@@ -9,7 +9,6 @@ from typing import Final, Literal
 from search_spaces.claim import Place, Source, StatementClaim, TrendClaim, sentence
 from search_spaces.lm_published_numbers import (
     BASELINE,
-    BATCH_AXIS,
     CONFOUNDED,
     DYNAMIC,
     EQUATION,
@@ -20,6 +19,7 @@ from search_spaces.lm_published_numbers import (
     OTHER_START,
     PAPER,
     RATES,
+    RISE_WITH_K,
     SAMPLES,
     STEP_SIZES,
     WITHOUT,
@@ -56,7 +56,7 @@ def statements() -> Iterator[StatementClaim]:
     for rate in RATES:
         yield _worse(f"MC dropout at rate {rate:g}", "mc_dropout_rate", f"rate={rate}", "Figure 5.4", CONFOUNDED)
     for kind in ("mc_dropout", "ensemble"):
-        yield _worse(NAMES[kind], "confounds", kind, "Table 5.1", BATCH_AXIS if kind == "ensemble" else "")
+        yield _worse(NAMES[kind], "confounds", kind, "Table 5.1", RISE_WITH_K if kind == "ensemble" else "")
         for step, condition in (("learned", "learned_released"), ("predicted", "predicted")):
             text = f"{NAMES[kind]} with {step} steps"
             yield _worse(text, "dynamic_step", f"{kind},{condition}", "Figure 5.5", NOTES[kind])

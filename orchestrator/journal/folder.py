@@ -336,11 +336,9 @@ class ReplicateFolder:
 
     def products(self) -> dict[str, str]:
         """Of its last complete session, the checkpoint that was the best of each selection, as far as it is there."""
-        complete = [r for r in self.records() if r["kind"] == "state" and r["state"] == "complete"]
+        states = (r for r in reversed(self.records()) if r["kind"] == "state" and r["state"] == "complete")
         there = {path.name for path in self.checkpoints().values()}
-        return (
-            {name: file for name, file in complete[-1].get("products", {}).items() if file in there} if complete else {}
-        )
+        return {name: file for name, file in next(states, {}).get("products", {}).items() if file in there}
 
     def best_step(self, name: str) -> int | None:
         """Of the checkpoint that `best` looks for; None where no step has a value."""

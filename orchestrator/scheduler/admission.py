@@ -1,7 +1,7 @@
 """What may not go on as it is beside what earlier drivers left: other code, another setting under a known name."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from orchestrator.console.errors import RefusedError
@@ -29,6 +29,7 @@ class Admission:
     factory: TaskFactory
     accept_code: bool = False
     retry: Collection[str] = ()
+    _keys_now: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def by_key(self) -> Mapping[str, Replicate]:
@@ -42,11 +43,6 @@ class Admission:
     @cached_property
     def _any_by_name(self) -> Mapping[str, Replicate]:
         return {replicate.condition: replicate for replicate in self.known.replicates}
-
-    @cached_property
-    def _keys_now(self) -> dict[str, str]:
-        """Of conditions that were looked at: the key that one of its known replicates would have now."""
-        return {}
 
     @cached_property
     def _by_version(self) -> Mapping[str, Replicate]:
@@ -91,6 +87,7 @@ class Admission:
             )
 
     def _key_now(self, condition: Condition, seed: int) -> str:
+        """Of the known replicate that its condition is compared by; asked once for each condition."""
         if condition.name not in self._keys_now:
             needed = self.factory.prerequisites(condition, seed)
             self._keys_now[condition.name] = self.factory.replicate(condition, seed, needed).work.key
