@@ -31,6 +31,7 @@ from orchestrator.scheduler.stop_request import StoppedError, Stopping, stop_on_
 from orchestrator.scheduler.task import TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.scheduler.watchdog import Watchdog
+from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.lease import LeaseKeeper
@@ -193,7 +194,7 @@ class _Driver:
 
     def _recorder(self, factory: TaskFactory, accept_code: bool, retry: Collection[str]) -> tuple[Recorder, Admission]:
         """What writes into the store, and what was found there."""
-        queue = WriteQueue(Tracking.is_unavailable, self.view.note, self.keeper.holds_all)
+        queue = WriteQueue(self.view.note, self.keeper.holds_all)
         try:
             with _at_hand(factory.settings.tracking_uri):
                 recorder = Recorder(self.tracking, factory, queue)
@@ -228,7 +229,7 @@ def _at_hand(uri: str) -> Iterator[None]:
     except Exception as error:
         if is_damage(error):
             raise InputError(unusable(uri, error)) from None
-        if not Tracking.is_unavailable(error):
+        if not is_unavailable(error):
             raise
         reason = reason_of(error, uri)
         raise InputError(f"The tracking store {redacted_uri(uri)} cannot be used: {reason}") from None

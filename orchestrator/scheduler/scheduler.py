@@ -19,7 +19,7 @@ from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.retry import TaskRuns, unwritten
 from orchestrator.scheduler.stop_request import Stopping
 from orchestrator.scheduler.task import Task, TaskList, folder_of
-from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.lease import StoreLease
 from orchestrator.worker.work import Work
 from search_spaces.resources import ResolvedResources
@@ -254,6 +254,6 @@ def _when_there(ask: Callable[[], bool | None]) -> bool:
     try:
         return bool(ask())
     except Exception as error:
-        if not Tracking.is_unavailable(error):
+        if not is_unavailable(error):
             raise
         return False

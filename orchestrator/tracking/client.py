@@ -16,14 +16,13 @@ from alembic.util import CommandError
 from mlflow import MlflowClient
 from mlflow.entities import Experiment, Metric, Run
 from mlflow.exceptions import MlflowException
-from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import Record
 from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
 from orchestrator.tracking import condition_metrics, names
-from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.empty_store import make_store
 from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX, database_of
@@ -71,8 +70,6 @@ MOST_EXPERIMENTS: Final = 1000
 
 NO_PLACE: Final = (PermissionError, NotADirectoryError, FileNotFoundError)
 """Of files, which another try would not mend."""
-
-AWAY_STATUS: Final = (401, 403, 429, 499, 500, 502, 503, 504)
 
 
 class Tracking:
@@ -133,16 +130,6 @@ class Tracking:
         """Writes what waits, before MLflow's client is to find it."""
         if self._runs.batch:
             self._runs.batch.flush()
-
-    @staticmethod
-    def is_unavailable(error: Exception) -> bool:
-        """Whether the store could not be reached or could not serve, so that the same call may succeed later."""
-        if is_damage(error):
-            return False
-        if isinstance(error, MlflowException):
-            status: int = error.get_http_status_code()  # type: ignore[no-untyped-call]
-            return status in AWAY_STATUS
-        return isinstance(error, (OSError, OperationalError, InterfaceError))  # from giving up on a broken connection
 
     def registry(self, name: str) -> Registry:
         """The one registry called `name`."""

@@ -15,6 +15,7 @@ from typing import Final
 
 from orchestrator.environment.redaction import redacted_text
 from orchestrator.machine.waiting import wait_until
+from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.damage import is_moved
 from orchestrator.tracking.lease_holder import (
@@ -207,7 +208,7 @@ class LeaseKeeper:
         try:
             is_kept = lease.heartbeat()
         except Exception as error:
-            is_kept = Tracking.is_unavailable(error) and not lease.is_lost()
+            is_kept = is_unavailable(error) and not lease.is_lost()
             why = redacted_text(str(error).partition("\n")[0])
         if not is_kept:
             self._say_lost(lease, why)

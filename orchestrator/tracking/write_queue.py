@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final
 
 from orchestrator.environment.redaction import redacted_text
-from orchestrator.journal.bucket import UnavailableError
+from orchestrator.tracking.availability import DISK, is_unavailable, what_is_away
 from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.store import telling_line
 from trainables.errors import InputError
@@ -35,19 +35,17 @@ class WriteQueue:
     """Jobs by name, each done once after the last change to it.
 
     Args:
-        is_unavailable: whether an exception says that the store cannot be reached now.
         tell: told when the store goes away, and when it is back.
         may_write: asked before each job and after it, because one that waits for a bucket can outlast `close`; where it
-            says no, all that wait are dropped. It may raise what `is_unavailable` knows.
+            says no, all that wait are dropped. It may raise what `availability.is_unavailable` knows.
     """
 
     def __init__(
         self,
-        is_unavailable: Callable[[Exception], bool],
         tell: Callable[[str], None],
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._is_unavailable, self._tell, self._may_write = is_unavailable, tell, may_write
+        self._tell, self._may_write = tell, may_write
         self._together: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
         self._most = 1
         self._jobs: Jobs = {}
@@ -56,7 +54,8 @@ class WriteQueue:
         self._changed = threading.Condition()
         self._is_awaited = self._is_closed = False
         self._error: Exception | None = None
-        self._away_since: float | None = None
+        self._away = ""
+        self._away_since_s = 0.0
         self._thread = threading.Thread(target=self._run, name="tracking", daemon=True)
         self._thread.start()
 
@@ -100,7 +99,7 @@ class WriteQueue:
     @property
     def is_unavailable(self) -> bool:
         """Whether the store could not be reached lately."""
-        return self._away_since is not None
+        return bool(self._away)
 
     def _is_idle(self) -> bool:
         return self._error is not None or not (self._jobs or self._num_in_hand)
@@ -146,7 +145,7 @@ class WriteQueue:
             try:
                 self._do_or_drop(jobs)
             except Exception as error:
-                if self._is_unavailable(error):
+                if is_unavailable(error):
                     self._say_away(error)
             else:
                 self._say_back()
@@ -164,7 +163,7 @@ class WriteQueue:
             try:
                 self._do_or_drop(job)
             except Exception as error:
-                if not self._is_unavailable(error):
+                if not is_unavailable(error):
                     refusals += 1
                     if refusals == 2:
                         self._error = error
@@ -193,24 +192,22 @@ class WriteQueue:
         except _NotHeldError:
             pass
         except Exception as error:
-            if self._is_unavailable(error) or self._may_write():
+            if is_unavailable(error) or self._may_write():
                 raise
         with self._changed:
             self._jobs.clear()
 
     def _say_away(self, error: Exception) -> None:
-        if self._away_since is None:
-            self._away_since = time.monotonic()
-            what = "The bucket" if isinstance(error, UnavailableError) else "The tracking store"
-            self._tell(f"{what} is unavailable; meanwhile the journals keep all results ({_line(error)}).")
+        if not self._away:
+            self._away, self._away_since_s = what_is_away(error), time.monotonic()
+            so = "writing is tried again" if self._away == DISK else "meanwhile the journals keep all results"
+            self._tell(f"{self._away} is unavailable; {so} ({_line(error)}).")
 
     def _say_back(self) -> None:
-        if self._away_since is not None:
-            away_s = time.monotonic() - self._away_since
-            self._away_since = None
-            self._tell(
-                f"The tracking store is available again after {away_s:.0f} s; waiting results are being written."
-            )
+        if self._away:
+            away_s = time.monotonic() - self._away_since_s
+            self._tell(f"{self._away} is available again after {away_s:.0f} s; waiting results are being written.")
+            self._away = ""
 
 
 def _line(error: Exception) -> str:

@@ -5,7 +5,6 @@ from urllib.parse import urlparse
 
 import pytest
 from mlflow.exceptions import MlflowException
-from sqlalchemy.exc import InterfaceError, OperationalError
 
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.tracking.client import Tracking
@@ -101,21 +100,6 @@ def test_sweeps_are_the_experiments_with_a_conditions_run(tracking):
     assert [sweep.name for sweep in found] == ["a", "z"]
     assert found[1].experiment_id == tracking.open_experiment("z")
     assert found[1].tags["tag"] == "value"
-
-
-@pytest.mark.parametrize(
-    ("error", "is_unavailable"),
-    [
-        (ConnectionError("refused"), True),
-        (MlflowException("down", error_code=8), True),  # TEMPORARILY_UNAVAILABLE in the protocol
-        (OperationalError("ROLLBACK", None, Exception("server closed the connection")), True),
-        (InterfaceError("ROLLBACK", None, Exception("connection already closed")), True),
-        (MlflowException.invalid_parameter_value("no such run"), False),
-        (KeyError("x"), False),
-    ],
-)
-def test_away_is_what_may_come_back(error, is_unavailable):
-    assert Tracking.is_unavailable(error) is is_unavailable
 
 
 def test_what_no_database_takes_is_written_with_other_characters_and_long_names_are_cut(tracking):

@@ -12,6 +12,7 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.results.curves import Curve
 from orchestrator.tracking import mlflow_internals as internals
 from orchestrator.tracking import names, row_batch
+from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.replicate_tags import encode
 from tests.orchestrator.recorded import replicate
@@ -144,7 +145,7 @@ def test_of_two_that_open_a_run_at_once_one_does_and_the_other_takes_it(tracking
         mine = tracking.open_run(experiment, "replicate", "0123", "a seed 1", {})
     with pytest.raises(MlflowException) as refused, other.together():
         other.open_run(experiment, "replicate", "0123", "a seed 1", {})
-    assert not other.is_unavailable(refused.value)
+    assert not is_unavailable(refused.value)
     with other.together():
         assert other.open_run(experiment, "replicate", "0123", "a seed 1", {}) == mine
     assert len(tracking._client.search_runs([experiment])) == 1

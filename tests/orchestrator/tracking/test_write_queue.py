@@ -1,17 +1,15 @@
 """The queue: order, one write for many changes, and patience while the store is away."""
 
 import contextlib
+import errno
 import threading
 
 import pytest
 
+from orchestrator.journal.bucket import UnavailableError
 from orchestrator.tracking.write_queue import WriteQueue
 from tests.waiting import until
 from trainables.errors import InputError
-
-
-class UnavailableError(Exception):
-    pass
 
 
 @pytest.fixture
@@ -22,7 +20,7 @@ def told():
 @pytest.fixture
 def queue(told, monkeypatch):
     monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.02,))
-    queue = WriteQueue(lambda error: isinstance(error, UnavailableError), told.append)
+    queue = WriteQueue(told.append)
     yield queue
     queue.close()
 
@@ -54,7 +52,7 @@ def test_while_the_store_is_away_everything_waits_and_nothing_is_lost(queue, tol
 
     def write(name):
         if not is_back.is_set():
-            raise UnavailableError("no answer of http://me:hunter2@lab:5000\nand a long story")
+            raise ConnectionError("no answer of http://me:hunter2@lab:5000\nand a long story")
         done.append(name)
 
     for name in "abc":
@@ -73,6 +71,28 @@ def test_while_the_store_is_away_everything_waits_and_nothing_is_lost(queue, tol
     assert "story" not in told[0]
 
 
+@pytest.mark.parametrize(
+    ("error", "away", "back"),
+    [
+        (UnavailableError("s3://lab"), "The bucket is unavailable; meanwhile the journals keep", "The bucket is"),
+        (OSError(errno.EIO, "Input/output error"), "A disk is unavailable; writing is tried again", "A disk is"),
+        (PermissionError(errno.EACCES, "no", "journal.jsonl"), "A disk is unavailable; writing is", "A disk is"),
+        (ConnectionError("refused"), "The tracking store is unavailable; meanwhile", "The tracking store is"),
+    ],
+)
+def test_it_is_said_what_is_away_and_what_is_back(queue, told, error, away, back):
+    tries = []
+
+    def write():
+        tries.append(1)
+        if len(tries) < 3:
+            raise error
+
+    queue.put("a", write)
+    assert queue.drain(5) == 0
+    assert told[0].startswith(away) and told[1].startswith(f"{back} available again after ")
+
+
 def test_after_an_absence_what_others_may_have_written_since_is_dropped(told, monkeypatch):
     monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.02,))
     done, is_back, asked = [], threading.Event(), []
@@ -80,15 +100,15 @@ def test_after_an_absence_what_others_may_have_written_since_is_dropped(told, mo
     def may_write() -> bool:
         asked.append(is_back.is_set())
         if len(asked) > 2 and not is_back.is_set():
-            raise UnavailableError("neither does the lease answer")
+            raise ConnectionError("neither does the lease answer")
         return not is_back.is_set()
 
     def write(name: str) -> None:
         if asked[1:]:
-            raise UnavailableError("connection refused")
+            raise ConnectionError("connection refused")
         done.append(name)
 
-    queue = WriteQueue(lambda error: isinstance(error, UnavailableError), told.append, may_write)
+    queue = WriteQueue(told.append, may_write)
     queue.put("before", lambda: write("before"))
     assert queue.drain(5) == 0
     for name in "abc":
@@ -111,7 +131,7 @@ def test_a_write_refused_because_another_writes_by_now_is_dropped(told):
         is_ours[0] = False
         raise ValueError("The run was deleted")
 
-    queue = WriteQueue(lambda error: isinstance(error, UnavailableError), told.append, lambda: is_ours[0])
+    queue = WriteQueue(told.append, lambda: is_ours[0])
     queue.put("x", refused)
     queue.put("y", lambda: done.append("y"))
     assert queue.drain(5) == 0
@@ -133,10 +153,10 @@ def test_what_is_wrong_for_good_is_raised_to_whoever_writes_next(queue):
 
 def test_closing_ends_a_wait_for_a_store_that_does_not_come_back(told, monkeypatch):
     monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (3600.0,))
-    queue = WriteQueue(lambda error: True, told.append)
+    queue = WriteQueue(told.append)
 
     def write():
-        raise UnavailableError
+        raise ConnectionError
 
     queue.put("x", write)
     assert queue.drain(0.3) == 1
@@ -153,7 +173,7 @@ def test_it_is_said_what_the_store_lacks_and_not_what_sqlalchemy_was_about(queue
 
     def write():
         if not is_back.is_set():
-            raise UnavailableError(str(full))
+            raise full
 
     queue.put("a", write)
     until(lambda: told)
@@ -196,7 +216,7 @@ def test_where_the_store_goes_away_jobs_that_were_to_be_done_together_are_done_o
     def away_once():
         tries.append(1)
         if len(tries) == 1:
-            raise UnavailableError("connection refused")
+            raise ConnectionError("connection refused")
 
     queue.put("a", lambda: queue.done.append("a"))
     queue.put("b", away_once)
@@ -212,7 +232,7 @@ def test_one_failure_in_ten_holds_up_no_other_job(queue):
     def flaky(number):
         calls.append(number)
         if len(calls) % 10 == 0:
-            raise UnavailableError("connection refused")
+            raise ConnectionError("connection refused")
         done.append(number)
 
     queue.do_together(contextlib.nullcontext, 200)
@@ -233,7 +253,7 @@ def test_what_was_done_together_is_not_kept_where_another_may_write_at_its_end(n
         yield
         kept.append("block")
 
-    queue = WriteQueue(lambda error: False, kept.append, lambda: holds.pop(0) if holds else False)
+    queue = WriteQueue(kept.append, lambda: holds.pop(0) if holds else False)
     queue.do_together(together, 3)
     with queue._changed:
         for name in names:

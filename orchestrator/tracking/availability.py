@@ -1,0 +1,38 @@
+"""Which errors of a store pass by themselves, so that the same call may succeed later, and what is away then."""
+
+import errno
+from typing import Final
+
+from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+from orchestrator.journal.bucket import UnavailableError
+from orchestrator.tracking.damage import is_damage
+
+AWAY_STATUS: Final = (401, 403, 429, 499, 500, 502, 503, 504)
+STANDBY: Final = "ReadOnlySqlTransaction"
+"""What PostgreSQL answers while another machine of it takes over, through whatever library."""
+
+DISK: Final = "A disk"
+OF_DISK: Final = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE)
+
+
+def is_unavailable(error: Exception) -> bool:
+    """Whether the store could not be reached or could not serve, so that the same call may succeed later."""
+    if is_damage(error):
+        return False
+    if STANDBY in str(error):
+        return True
+    if isinstance(error, MlflowException):
+        status: int = error.get_http_status_code()  # type: ignore[no-untyped-call]
+        return status in AWAY_STATUS
+    return isinstance(error, (OSError, OperationalError, InterfaceError))  # from giving up on a broken connection
+
+
+def what_is_away(error: Exception) -> str:
+    """What an error that `is_unavailable` knows is of, as the subject of a sentence."""
+    if isinstance(error, UnavailableError):
+        return "The bucket"
+    if isinstance(error, OSError) and (error.errno in OF_DISK or error.filename):
+        return DISK
+    return "The tracking store"
