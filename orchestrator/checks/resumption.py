@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.environment.settings import Settings
-from orchestrator.journal.folder import Record, ReplicateFolder
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.lines import Record
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.worker.work import Work
 from search_spaces.sweep import Condition, Sweep

@@ -20,7 +20,7 @@ from orchestrator.cluster import token as ray_token
 from orchestrator.cluster.address import raylet_at
 from orchestrator.cluster.worker_setup import runtime_environment
 from orchestrator.console.exit_codes import FAILED
-from orchestrator.journal.folder import Record
+from orchestrator.journal.lines import Record
 from orchestrator.machine.processes import children, is_gone, kill, start_time, with_variable
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.watchdog import end_process

@@ -18,7 +18,8 @@ from ray import tune
 from ray.tune import PlacementGroupFactory
 
 from orchestrator.cluster.ray_internals import trainer_without_process_group
-from orchestrator.journal.folder import HUNG_FILE, Record, ReplicateFolder
+from orchestrator.journal.folder import HUNG_FILE, ReplicateFolder
+from orchestrator.journal.lines import Record
 from orchestrator.machine.processes import start_time
 from orchestrator.machine.shared_folder_check import read_mark
 from orchestrator.worker.code_version import code_version

@@ -7,7 +7,8 @@ from typing import Final, Literal
 
 from orchestrator.environment.settings import Settings
 from orchestrator.forecast.model import Timing, time_journal
-from orchestrator.journal.folder import Record, ReplicateFolder, looked_at
+from orchestrator.journal.folder import ReplicateFolder, looked_at
+from orchestrator.journal.lines import Record
 from orchestrator.journal.summary import summarise
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.admission import Admission, is_known_to_fail, is_settled

@@ -20,8 +20,9 @@ import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from orchestrator.journal.artifacts import write_artifacts
 from orchestrator.journal.bucket_reader import SharedReader, fetch_checkpoint, look
 from orchestrator.journal.bucket_writer import SharedWriter, leave_behind
 from orchestrator.journal.file_names import (
@@ -30,23 +31,20 @@ from orchestrator.journal.file_names import (
     JOURNAL,
     checkpoints_in,
     digest_of,
-    is_plain,
     is_whole,
     step_of,
 )
-from orchestrator.journal.lines import ACCESS, DAMAGED, Lines, mend, parse, unreadable
+from orchestrator.journal.lines import ACCESS, DAMAGED, Lines, Record, mend, parse, unreadable
 from orchestrator.journal.packed_folder import pack
+from orchestrator.journal.steps import best_steps, last_step, products, steps
 from trainables.errors import DataWarning
 from trainables.metric import Best
 
-Record = dict[str, Any]
 NUM_LAST_KEPT: Final = 2
 ASIDE: Final = "unreadable."
 """How the name begins of a checkpoint that no longer counts."""
 HUNG_FILE: Final = "threads.txt"
 """Where a process that no longer reported says what its threads were doing."""
-ARTIFACTS_LIMIT_BYTES: Final = 64_000_000
-"""What the files for people of one replicate may take; larger things belong into checkpoints."""
 
 
 class ReplicateFolder:
@@ -149,12 +147,8 @@ class ReplicateFolder:
 
     def _uncovered(self) -> str:
         """That there are checkpoints of which the journal knows nothing."""
-        strange = sorted(set(self.checkpoints()) - self._steps())
+        strange = sorted(set(self.checkpoints()) - steps(self.records()))
         return f"The journal {self._journal} lacks step {strange[0]}, though its checkpoint is there" if strange else ""
-
-    def _steps(self) -> set[int]:
-        """Those that the journal has."""
-        return {r["step"] for r in self.records() if r["kind"] == "metrics"}
 
     def append(self, record: Record) -> Record:
         """Adds `record` with the present time and returns it; on disk before this returns.
@@ -179,7 +173,7 @@ class ReplicateFolder:
 
     def last_step(self) -> int:
         """The last step reported in training; -1 where none was."""
-        return max((r["step"] for r in self.records() if r["kind"] == "metrics"), default=-1)
+        return last_step(self.records())
 
     def state(self) -> Record:
         """The newest record of kind `state`; `{"state": "new"}` where there is none."""
@@ -225,25 +219,12 @@ class ReplicateFolder:
             yield Path(folder)
 
     def keep_artifacts(self, contents: Mapping[str, bytes]) -> None:
-        """Writes files by name, each whole or not at all; one of the same name is replaced.
+        """Writes files for people by name, each whole or not at all; one of the same name is replaced.
 
         Raises:
             ValueError: if all of them would take more than the limit, or a name leads elsewhere.
         """
-        if strange := [name for name in contents if not is_plain(name)]:
-            raise ValueError(f"An artifact's name must be that of a file alone, but got {strange[0]!r}.")
-        there = {file.name: file.stat().st_size for file in self.artifacts.glob("*")}
-        total = sum((there | {name: len(content) for name, content in contents.items()}).values())
-        if total > ARTIFACTS_LIMIT_BYTES:
-            raise ValueError(
-                f"The artifacts of a replicate may take {ARTIFACTS_LIMIT_BYTES / 1e6:.0f} MB, but these take "
-                f"{total / 1e6:.0f} MB; report fewer or smaller files."
-            )
-        for name, content in contents.items():
-            self.artifacts.mkdir(parents=True, exist_ok=True)
-            partial = self.artifacts / f".{name}.partial"
-            partial.write_bytes(content)
-            partial.rename(self.artifacts / name)
+        for name in write_artifacts(self.artifacts, contents):
             if self._writer:
                 self._writer.keep_artifact(name)
 
@@ -271,7 +252,7 @@ class ReplicateFolder:
 
     def whole(self) -> dict[int, Path]:
         """Checkpoints of steps that the journal has, fetched where that is needed, without those that are damaged."""
-        known = self._steps()
+        known = steps(self.records())
         return {step: path for step, path in self.checkpoints().items() if step in known and self._fetched(path)}
 
     def newest(self) -> Path | None:
@@ -279,9 +260,9 @@ class ReplicateFolder:
 
         A damaged one is passed over; where it was the best so far, so are all behind it, for it has to be made again.
         """
-        found = self.whole()
+        found, records = self.whole(), self.records()
         for step in reversed(found):
-            if all(best in found for best in self._best_steps(step).values()):
+            if all(best in found for best in best_steps(records, self.selection, step).values()):
                 return found[step]
         return None
 
@@ -290,7 +271,7 @@ class ReplicateFolder:
 
         Whole ones of steps that the journal lacks are set aside: it was damaged, and they are what is left.
         """
-        last, known = step_of(checkpoint.name) if checkpoint else -1, self._steps()
+        last, known = step_of(checkpoint.name) if checkpoint else -1, steps(self.records())
         for step, path in self.checkpoints().items():
             if step > last and step not in known and is_whole(path):
                 self.set_aside(path)
@@ -323,26 +304,31 @@ class ReplicateFolder:
 
     def is_trained(self, num_steps: int | None) -> bool:
         """Whether the last step was reported, or `train` returned, and the best checkpoints are there."""
-        last, records = self.last_step(), self.records()
+        records = self.records()
+        last = last_step(records)
         is_over = any(r["kind"] == "trained" for r in records) if num_steps is None else last >= num_steps
         if not is_over:
             return False
         kept = [r["step"] for r in records if r["kind"] == "metrics" and r.get("kept", True)]
         if num_steps is None and not kept:
             return True
-        products = {step_of(name) for name in self.products().values()}
-        needed = set(self._best_steps(last).values()) or products or {max(kept, default=-1)}
-        return needed <= set(self.whole())
+        needed = set(best_steps(records, self.selection, last).values()) or self._product_steps(records)
+        return (needed or {max(kept, default=-1)}) <= set(self.whole())
 
     def products(self) -> dict[str, str]:
         """Of its last complete session, the checkpoint that was the best of each selection, as far as it is there."""
-        states = (r for r in reversed(self.records()) if r["kind"] == "state" and r["state"] == "complete")
-        there = {path.name for path in self.checkpoints().values()}
-        return {name: file for name, file in next(states, {}).get("products", {}).items() if file in there}
+        return products(self.records(), self._names())
+
+    def _names(self) -> set[str]:
+        return {path.name for path in self.checkpoints().values()}
+
+    def _product_steps(self, records: Sequence[Record]) -> set[int]:
+        return {step_of(name) for name in products(records, self._names()).values()}
 
     def best_step(self, name: str) -> int | None:
         """Of the checkpoint that `best` looks for; None where no step has a value."""
-        return self._best_steps(self.last_step()).get(name)
+        records = self.records()
+        return best_steps(records, self.selection, last_step(records)).get(name)
 
     def best(self, name: str) -> Path | None:
         """The checkpoint with the best value of the metric that selects `name`, the earliest of equals; NaN is last.
@@ -355,33 +341,24 @@ class ReplicateFolder:
 
     def keep_best(self) -> None:
         """Removes all checkpoints but the best ones, and what was kept as such before; the last one where none is."""
-        best = self._best_steps(self.last_step()).values()
-        self._remove_all_but([*best, *([] if best else list(self.checkpoints())[-1:])])
+        records = self.records()
+        best = best_steps(records, self.selection, last_step(records)).values()
+        self._remove_all_but([*best, *([] if best else list(self.checkpoints())[-1:])], records)
 
     def _fetched(self, path: Path) -> Path | None:
         """A checkpoint that lies in the local folder, whole; None where it cannot."""
         is_there = fetch_checkpoint(self._reader.folder, path.name, self.path) if self._reader else is_whole(path)
         return path if is_there else None
 
-    def _best_steps(self, until: int) -> dict[str, int]:
-        """For each name of the selection the best step up to `until` among those that had a checkpoint."""
-        rows = [r for r in self.records() if r["kind"] == "metrics" and r["step"] <= until and r.get("kept", True)]
-        best = {}
-        for name, wanted in self.selection.items():
-            costs = {r["step"]: wanted.cost(r["metrics"][wanted.metric]) for r in rows if wanted.metric in r["metrics"]}
-            if costs:
-                best[name] = min(costs, key=lambda step: (costs[step], step))
-        return best
-
     def _prune(self) -> None:
-        found = self.checkpoints()
-        best = self._best_steps(max(found, default=-1)).values()
-        self._remove_all_but([*list(found)[-NUM_LAST_KEPT:], *best])
+        found, records = self.checkpoints(), self.records()
+        best = best_steps(records, self.selection, max(found, default=-1)).values()
+        self._remove_all_but([*list(found)[-NUM_LAST_KEPT:], *best], records)
 
-    def _remove_all_but(self, needed: Collection[int]) -> None:
-        kept = set(self.products().values())
+    def _remove_all_but(self, needed: Collection[int], records: Sequence[Record]) -> None:
+        kept = {*needed, *self._product_steps(records)}
         for step, path in self.checkpoints().items():
-            if step not in needed and path.name not in kept:
+            if step not in kept:
                 path.unlink()
         self._send_checkpoints()
 

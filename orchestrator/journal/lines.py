@@ -15,6 +15,9 @@ from typing import Any, Final
 
 from trainables.errors import InputError
 
+Record = dict[str, Any]
+"""What a line says: its kind, its time, and what `NEEDED` and `OPTIONAL` name."""
+
 DAMAGED: Final = "journal.damaged-{}.jsonl"
 NOT_A_FILE: Final = (errno.EISDIR, errno.ELOOP)
 """Why what stands in a journal's place can be none."""
@@ -63,7 +66,7 @@ class Lines:
         error: what the system says of a file that cannot be read.
     """
 
-    records: list[dict[str, Any]]
+    records: list[Record]
     num_bytes: int
     fault: str = ""
     error: OSError | None = None
@@ -93,7 +96,7 @@ class Lines:
 
 def parse(content: bytes) -> Lines:
     """The records that stand in `content`, which begins with a line."""
-    records: list[dict[str, Any]] = []
+    records: list[Record] = []
     end = 0
     while (stop := content.find(b"\n", end)) >= 0:
         fault, record = _record(content[end:stop])
@@ -168,7 +171,7 @@ def _name_again(journal: Path, aside: Path) -> None:
         journal.rename(aside)
 
 
-def _record(line: bytes) -> tuple[str, dict[str, Any]]:
+def _record(line: bytes) -> tuple[str, Record]:
     """What is wrong with a line, and the record in it."""
     try:
         found = json.loads(line)
@@ -181,7 +184,7 @@ def _record(line: bytes) -> tuple[str, dict[str, Any]]:
     return _fault(found), found
 
 
-def _fault(record: dict[str, Any]) -> str:
+def _fault(record: Record) -> str:
     kind = record["kind"]
     for name, type_ in (NEEDED.get(kind, {}) | {"time_ms": int}).items():
         if not _is(record.get(name), type_):
@@ -193,7 +196,7 @@ def _fault(record: dict[str, Any]) -> str:
             return f"has no right `{name}`"
     if kind == "state" and record["state"] not in STATES:
         return "has no right `state`"
-    numbers = record.get("metrics", record.get("values", {}))
+    numbers = record.get("metrics") or record.get("values") or {}
     if not all(_is(value, (int, float)) for value in numbers.values()):
         return "has a metric that is no number"
     return ""

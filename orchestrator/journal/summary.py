@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from orchestrator.journal.folder import Record
-from orchestrator.journal.lines import NEEDED
+from orchestrator.journal.lines import NEEDED, Record
 
 
 @dataclass

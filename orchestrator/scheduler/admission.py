@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from orchestrator.console.errors import RefusedError
-from orchestrator.journal.folder import Record
+from orchestrator.journal.lines import Record
 from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task import Task

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from orchestrator.journal.folder import Record
+from orchestrator.journal.lines import Record
 from orchestrator.scheduler import progress_panel as panel
 from orchestrator.scheduler.progress_panel import LiveRun, Snapshot
 

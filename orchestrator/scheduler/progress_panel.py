@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Group
 from rich.text import Text
 
-from orchestrator.journal.folder import Record
+from orchestrator.journal.lines import Record
 from orchestrator.scheduler.task import PREREQUISITES
 
 States = Mapping[str, Mapping[str, int]]

@@ -3,7 +3,7 @@
 import time
 from typing import Final
 
-from orchestrator.journal.folder import Record
+from orchestrator.journal.lines import Record
 from orchestrator.machine.shared_folder_check import ensure_mark
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.admission import is_settled

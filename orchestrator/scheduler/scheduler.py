@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from orchestrator.journal.bucket import UnavailableError
-from orchestrator.journal.folder import Record
+from orchestrator.journal.lines import Record
 from orchestrator.journal.summary import summarise
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.admission import Admission, is_settled

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from orchestrator.environment.settings import Settings
-from orchestrator.journal.folder import Record, ReplicateFolder, looked_at
+from orchestrator.journal.folder import ReplicateFolder, looked_at
+from orchestrator.journal.lines import Record
 from orchestrator.journal.summary import JournalSummary, summarise
 from orchestrator.results.study import Replicate, State
 from orchestrator.worker.work import Work

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.journal.folder import HUNG_FILE, Record
+from orchestrator.journal.folder import HUNG_FILE
+from orchestrator.journal.lines import Record
 from orchestrator.machine.processes import start_time
 from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.task import Task

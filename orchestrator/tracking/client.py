@@ -19,7 +19,7 @@ from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.environment.settings import Settings
-from orchestrator.journal.folder import Record
+from orchestrator.journal.lines import Record
 from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
 from orchestrator.tracking import condition_metrics, names

@@ -20,7 +20,8 @@ import torch
 from orchestrator.environment.redaction import redacted_text, redacted_traceback
 from orchestrator.journal import folder as journal_folder
 from orchestrator.journal.file_names import step_of
-from orchestrator.journal.folder import Record, ReplicateFolder, size_bytes
+from orchestrator.journal.folder import ReplicateFolder, size_bytes
+from orchestrator.journal.lines import Record
 from orchestrator.journal.packed_folder import opened, remove_unpacked
 from orchestrator.journal.summary import summarise
 from orchestrator.machine.process_lock import Lease

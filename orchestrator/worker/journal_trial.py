@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from orchestrator.journal.folder import Record, ReplicateFolder
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.lines import Record
 from orchestrator.journal.packed_folder import opened
 from orchestrator.worker.system_metrics import SystemMetrics
 from orchestrator.worker.work import Work

@@ -326,49 +326,6 @@ def test_many_rows_and_warnings_are_cut_and_that_is_said(stored, monkeypatch):
     assert found.count("Warning: ") == 1 and "more warnings are in the page.\n" in found
 
 
-@pytest.fixture
-def bundle(stored):
-    call("report", "asr.demo", "--bundle", "it.zip")
-    return Path("it.zip")
-
-
-def test_a_bundle_that_is_whole_exits_with_0(bundle):
-    found = call("verify", bundle)
-    assert found.exit_code == 0, found
-    digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
-    assert found.stdout.startswith(f"it.zip: asr.demo, 9 replicates; sha256 {digest}\n")
-    assert "cells of 6 tables follow from the raw values, and all " in found.stdout
-    content = json.loads(call("verify", bundle, "--format", "json").stdout)
-    assert content["is_equal"] and content["sha256"] == digest and content["differences"] == []
-
-
-def test_a_bundle_that_differs_exits_with_1_and_says_where(bundle):
-    with zipfile.ZipFile(bundle) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    members["tables/asr.demo.replicates.csv"] = members["tables/asr.demo.replicates.csv"].replace(
-        b"random/1", b"[b]\x1b/1"
-    )
-    members["MANIFEST.json"] = members["MANIFEST.json"].replace(b'"numpy": "', b'"numpy": "0.')
-    with zipfile.ZipFile(bundle, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    found = call("verify", bundle)
-    assert found.exit_code == 1
-    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in found.stdout.splitlines()]
-    assert ["tables/asr.demo.replicates.csv", "1 (random)", "key", "[b]?/1", "random/1"] in rows
-    assert "Differences: 2 in 1 of " in found.stdout and "The bundle was written with numpy 0." in found.stdout
-    listed = list(csv.DictReader(io.StringIO(call("verify", bundle, "--format", "csv").stdout)))
-    assert [(one["column"], one["written"]) for one in listed[1:]] == [("key", "[b]\x1b/1")]
-    content = json.loads(call("verify", bundle, "--format", "json").stdout)
-    assert not content["is_equal"] and list(content["versions"]) == ["numpy"]
-
-
-def test_what_is_no_bundle_is_refused(workplace):
-    Path("it.zip").write_text("no")
-    with pytest.raises(InputError, match=r"it\.zip is no bundle"):
-        verify("it.zip")
-
-
 def test_progress_goes_to_stderr(stored):
     found = call("report", "asr.demo", "--format", "json")
     assert "Reading asr.demo ...\n" in found.stderr and "..." not in found.stdout

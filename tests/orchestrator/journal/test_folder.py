@@ -99,7 +99,7 @@ def test_new_lines_of_the_journal_are_read_once_and_torn_ones_later(workplace):
 
 
 def test_artifacts_are_bounded_and_one_that_is_replaced_counts_once(workplace, monkeypatch):
-    monkeypatch.setattr("orchestrator.journal.folder.ARTIFACTS_LIMIT_BYTES", 100)
+    monkeypatch.setattr("orchestrator.journal.artifacts.LIMIT_BYTES", 100)
     folder = ReplicateFolder(Path("replicate"), {})
     folder.keep_artifacts({"a": b"x" * 60})
     folder.keep_artifacts({"a": b"y" * 90})

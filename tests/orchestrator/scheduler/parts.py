@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from orchestrator.environment.settings import Settings
-from orchestrator.journal.folder import Record
+from orchestrator.journal.lines import Record
 from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.admission import Admission

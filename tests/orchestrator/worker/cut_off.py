@@ -2,7 +2,8 @@
 
 import pytest
 
-from orchestrator.journal.folder import Record, ReplicateFolder
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.lines import Record
 from orchestrator.worker.execute import execute
 from orchestrator.worker.work import Work
 

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import distributed, multiprocessing
 
-from orchestrator.journal.folder import Record, ReplicateFolder
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.lines import Record
 from orchestrator.machine.waiting import wait_until
 from orchestrator.worker.execute import execute
 from orchestrator.worker.work import Work

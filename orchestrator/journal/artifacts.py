@@ -1,0 +1,33 @@
+"""Files for people in a replicate's folder, which no computation reads."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from orchestrator.journal.file_names import is_plain
+
+LIMIT_BYTES: Final = 64_000_000
+"""What those of one replicate may take; larger things belong into checkpoints."""
+
+
+def write_artifacts(folder: Path, contents: Mapping[str, bytes]) -> Iterator[str]:
+    """Writes files by name, each whole or not at all, and gives its name; one of the same name is replaced.
+
+    Raises:
+        ValueError: if all of them would take more than the limit, or a name leads elsewhere.
+    """
+    if strange := [name for name in contents if not is_plain(name)]:
+        raise ValueError(f"An artifact's name must be that of a file alone, but got {strange[0]!r}.")
+    there = {file.name: file.stat().st_size for file in folder.glob("*")}
+    total = sum((there | {name: len(content) for name, content in contents.items()}).values())
+    if total > LIMIT_BYTES:
+        raise ValueError(
+            f"The artifacts of a replicate may take {LIMIT_BYTES / 1e6:.0f} MB, but these take "
+            f"{total / 1e6:.0f} MB; report fewer or smaller files."
+        )
+    for name, content in contents.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = folder / f".{name}.partial"
+        partial.write_bytes(content)
+        partial.rename(folder / name)
+        yield name

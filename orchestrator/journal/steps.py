@@ -1,0 +1,37 @@
+"""What the records of a journal say of its steps: which were reported, and which of them are the best."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from orchestrator.journal.lines import Record
+from trainables.metric import Best
+
+
+def steps(records: Iterable[Record]) -> set[int]:
+    """Those that were reported."""
+    return {record["step"] for record in records if record["kind"] == "metrics"}
+
+
+def last_step(records: Iterable[Record]) -> int:
+    """The last one reported in training; -1 where none was."""
+    return max(steps(records), default=-1)
+
+
+def best_steps(records: Iterable[Record], selection: Mapping[str, Best], until: int) -> dict[str, int]:
+    """For each name of a selection the best step up to `until` with a checkpoint.
+
+    The earliest of equals; NaN is the worst. A name of which no step has a value is left out.
+    """
+    rows = [r for r in records if r["kind"] == "metrics" and r["step"] <= until and r.get("kept", True)]
+    best = {}
+    for name, wanted in selection.items():
+        costs = {r["step"]: wanted.cost(r["metrics"][wanted.metric]) for r in rows if wanted.metric in r["metrics"]}
+        if costs:
+            best[name] = min(costs, key=lambda step: (costs[step], step))
+    return best
+
+
+def products(records: Iterable[Record], there: Collection[str]) -> dict[str, str]:
+    """Of the last complete session, the checkpoint that was the best of each selection, if it is `there`."""
+    states = [r for r in records if r["kind"] == "state" and r["state"] == "complete"]
+    named = states[-1].get("products", {}) if states else {}
+    return {name: file for name, file in named.items() if file in there}
