@@ -189,7 +189,7 @@ class _Driver:
         conditions = ConditionEnds(factory, tasks, replication, recorder, self.view)
         runs = TaskRuns(tasks, recorder, self.view, conditions)
         intake = Intake(tasks, replication, admission, runs, conditions, capacity)
-        queue = StartQueue(tasks, admission, runs, capacity, self.keeper.lease, outage)
+        queue = StartQueue(tasks, admission, runs, capacity, self.keeper.lease, outage, self.view.note)
         return Scheduler(tasks, intake, queue, runs, outage, self.stopping)
 
     def _recorder(self, factory: TaskFactory, accept_code: bool, retry: Collection[str]) -> tuple[Recorder, Admission]:

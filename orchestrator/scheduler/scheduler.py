@@ -35,6 +35,7 @@ class StartQueue:
         capacity: what may be in use at once, now.
         lease: the lease of a prerequisite, which other sweeps may want at the same time.
         outage: of the buckets that hold journals.
+        tell: told once of each prerequisite that another driver is making.
     """
 
     def __init__(
@@ -45,10 +46,12 @@ class StartQueue:
         capacity: Callable[[], Capacity],
         lease: Callable[[str], StoreLease],
         outage: Outage,
+        tell: Callable[[str], None],
     ) -> None:
         self._tasks, self._admission, self._runs = tasks, admission, runs
-        self._capacity, self._lease, self._outage = capacity, lease, outage
+        self._capacity, self._lease, self._outage, self._tell = capacity, lease, outage, tell
         self._leases: dict[str, StoreLease] = {}
+        self._awaited: set[str] = set()
 
     def first(self) -> Task | None:
         """The first task that fits beside what is live and whose prerequisites are complete; None if there is none.
@@ -103,6 +106,7 @@ class StartQueue:
         if key not in self._leases:
             self._leases[key] = self._lease(f"prerequisite {key}")
         if not _when_there(self._leases[key].acquire):
+            self._say_awaited(task)
             return False
         try:
             journal = task.summary = summarise(folder_of(task).records())
@@ -119,6 +123,12 @@ class StartQueue:
             self._runs.end(task, journal.final)
             self.release(task)
         return not is_there
+
+    def _say_awaited(self, task: Task) -> None:
+        holder = self._leases[task.work.key].holder()
+        if holder and task.work.key not in self._awaited:
+            self._awaited.add(task.work.key)
+            self._tell(f"{task.work.label}: waits for {holder}, which makes it for another sweep.")
 
 
 class Scheduler:

@@ -49,7 +49,7 @@ class StoreLease:
         self._beats = 0
         self._beaten_s = -math.inf
         self._is_lost = False
-        self._holder = "nobody"
+        self._holder = ""
         self._is_alive = False
         self._noting = threading.Lock()
 
@@ -81,7 +81,7 @@ class StoreLease:
         return self.is_held()
 
     def holder(self) -> str:
-        """Who held the lease when it was last asked for."""
+        """Who held the lease when it was last asked for; empty where nobody is known to."""
         return self._holder
 
     def is_held(self) -> bool:

@@ -88,6 +88,9 @@ class Lease:
     def acquire(self) -> bool:
         return self.name not in self.taken
 
+    def holder(self) -> str:
+        return "process 7 on lab" if self.name in self.taken else ""
+
     def release(self) -> None:
         self.taken.discard(self.name)
 
@@ -111,7 +114,7 @@ class Parts:
         self.conditions = ConditionEnds(factory, self.tasks, self.replication, self.recorder, self.view)
         self.runs = TaskRuns(self.tasks, self.recorder, self.view, self.conditions)
         intake = Intake(self.tasks, self.replication, admission, self.runs, self.conditions, lambda: capacity)
-        queue = StartQueue(self.tasks, admission, self.runs, lambda: capacity, Lease, outage)
+        queue = StartQueue(self.tasks, admission, self.runs, lambda: capacity, Lease, outage, self.view.note)
         self.scheduler = Scheduler(self.tasks, intake, queue, self.runs, outage, Stopping())
 
     def start(self) -> Task:
