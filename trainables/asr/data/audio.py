@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import soundfile
 from jaxtyping import Float
 
-from trainables.asr.data.corpus import SAMPLE_RATE_HZ
+from trainables.asr.data.config import SAMPLE_RATE_HZ
 from trainables.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from trainables.asr.data import audio, librispeech, textgrids, timit
-from trainables.asr.data.corpus import SAMPLE_RATE_HZ
+from trainables.asr.data.config import SAMPLE_RATE_HZ
 from trainables.asr.data.phones import TIMIT_PHONES, pronounce
 from trainables.config import content_hash
 from trainables.data_root import find_folder

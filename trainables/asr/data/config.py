@@ -1,10 +1,13 @@
 """What can be set of a corpus and of the frames made from it."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from trainables.config import Config, Count, Place, Positive
+
+SAMPLE_RATE_HZ: Final = 16_000
+"""Of all audio that the recognisers read."""
 
 SubsetName = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
 
@@ -107,14 +110,25 @@ class Features(Config):
 
     @model_validator(mode="after")
     def _window_and_hop_have_samples(self) -> Self:
-        num_samples = int(16_000 * self.window_ms * 0.001)
-        if num_samples % 2 or num_samples < 2:
-            raise ValueError(f"window_ms must give an even number of samples at 16 kHz, but gives {num_samples}")
-        if int(16_000 * self.hop_ms * 0.001) < 1:
+        if self.window_samples % 2 or self.window_samples < 2:
+            raise ValueError(
+                f"window_ms must give an even number of samples at 16 kHz, but gives {self.window_samples}"
+            )
+        if self.hop_samples < 1:
             raise ValueError(f"hop_ms must give a sample at 16 kHz, so be 0.0625 at least, but got {self.hop_ms}")
         return self
 
     @property
+    def window_samples(self) -> int:
+        """A window is cut to whole samples."""
+        return int(SAMPLE_RATE_HZ * self.window_ms * 0.001)
+
+    @property
+    def hop_samples(self) -> int:
+        """From the start of one window to that of the next, cut to whole samples."""
+        return int(SAMPLE_RATE_HZ * self.hop_ms * 0.001)
+
+    @property
     def frame_s(self) -> float:
         """From the start of one kept frame to that of the next, in seconds."""
-        return self.keep_every * int(16_000 * self.hop_ms * 0.001) / 16_000  # a hop is cut to whole samples
+        return self.keep_every * self.hop_samples / SAMPLE_RATE_HZ

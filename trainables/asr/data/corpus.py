@@ -3,14 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from trainables import rng
-
-SAMPLE_RATE_HZ: Final = 16_000
-"""Of all audio that the recognisers read."""
 
 
 @dataclass(frozen=True)

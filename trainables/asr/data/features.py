@@ -4,8 +4,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torchaudio.compliance import kaldi
 
-from trainables.asr.data.config import Features
-from trainables.asr.data.corpus import SAMPLE_RATE_HZ
+from trainables.asr.data.config import SAMPLE_RATE_HZ, Features
 
 FIXED_SETTINGS = {
     "dither": 0.0,
@@ -34,6 +33,6 @@ def fbank(waveform: Float[Tensor, " N"], config: Features) -> Float[Tensor, "T F
 
 def num_frames(num_samples: int, config: Features) -> int:
     """How many frames `fbank` makes of so many samples; 0 for audio shorter than one window."""
-    window, hop = (int(SAMPLE_RATE_HZ * ms * 0.001) for ms in (config.window_ms, config.hop_ms))
-    dense = 1 + (num_samples - window) // hop if num_samples >= window else 0
+    window = config.window_samples
+    dense = 1 + (num_samples - window) // config.hop_samples if num_samples >= window else 0
     return -(-dense // config.keep_every)

@@ -14,8 +14,8 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from trainables import rng
-from trainables.asr.data.config import Synthetic
-from trainables.asr.data.corpus import SAMPLE_RATE_HZ, Splits, Utterance
+from trainables.asr.data.config import SAMPLE_RATE_HZ, Synthetic
+from trainables.asr.data.corpus import Splits, Utterance
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -9,8 +9,8 @@ from typing import Final
 
 from trainables import rng
 from trainables.asr.data import audio
-from trainables.asr.data.config import HeldOutSpeakers, Timit
-from trainables.asr.data.corpus import SAMPLE_RATE_HZ, Splits, Utterance, choose
+from trainables.asr.data.config import SAMPLE_RATE_HZ, HeldOutSpeakers, Timit
+from trainables.asr.data.corpus import Splits, Utterance, choose
 from trainables.asr.data.phones import TIMIT_PHONES, fold_timit
 from trainables.data_root import data_root, find_folder
 from trainables.errors import DataWarning, InputError
