@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -76,6 +77,8 @@ def compare(
     Where A and B do not cost the same (by over 2 % of the second objective), a note says by how much (share_more), and
     how likely A is better than the interpolated front of the other points at its own cost (better, line).
 
+    --where filters the conditions that are compared; A, B, the reference and the controls are not left out.
+
     --line random_20 --line random_40 asks instead whether A, or each other condition, is better than random routing of
     its own cost: within each seed, by the straight line between the controls next to it in cost.
     """
@@ -87,7 +90,8 @@ def compare(
     objectives = _objectives(sweep, metric, settings)
     _check_one_rival({"B": b, "--reference": reference, "--line": ", ".join(line or ())})
     with spinner(f"Reading {sweep.name}"):
-        study, question = ask(sweep, settings, where, reference)
+        also = partial(_named, sweep, [a, b, *(line or ())], reference)
+        study, question = ask(sweep, settings, where, reference, also=also)
     points = front(study, objectives)
     if not points:
         raise no_points(study, objectives)
@@ -109,6 +113,17 @@ def _check_one_rival(rivals: Mapping[str, str | None]) -> None:
     if len(named) > 1:
         (one, first), (other, second), *_ = named
         raise InputError(f"{one} and {other} both name what A is compared with: {first} and {second}; leave one out.")
+
+
+def _named(sweep: "Sweep", names: Sequence[str | None], reference: str | None, study: "Study") -> list[str]:
+    """The conditions that the user names, and the reference where no B does: --where hides none of these."""
+    from orchestrator.results.named import parts_of
+    from orchestrator.results.reference import find_reference
+
+    a, *rivals = names
+    if not any(rivals) and (found := find_reference(sweep, study, reference).name) in study.conditions:
+        rivals = [found]
+    return [parts_of(study, name)[0] for name in (a, *rivals) if name]
 
 
 def _line_asked(

@@ -11,7 +11,7 @@ from search_spaces.bounds import MOST_SEEDS
 from trainables.errors import InputError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from orchestrator.environment.settings import Settings
     from orchestrator.report.bundle.join import Part
@@ -185,8 +185,16 @@ def find_recorded(name: str, smoke: bool, values: list[str] | None = None) -> "S
         return recorded
 
 
-def load_shown(sweep: "Sweep", settings: "Settings", where: list[str] | None) -> "tuple[Study, str]":
+def load_shown(
+    sweep: "Sweep",
+    settings: "Settings",
+    where: list[str] | None,
+    also: "Callable[[Study], Collection[str]]" = lambda study: (),
+) -> "tuple[Study, str]":
     """All that is recorded under the sweep's name, or the conditions that `where` means; and in words which these are.
+
+    Args:
+        also: conditions of the whole study that are shown whatever `where` means.
 
     Raises:
         InputError: if the sweep has not run, or a filter has no such path or leaves nothing.
@@ -198,9 +206,10 @@ def load_shown(sweep: "Sweep", settings: "Settings", where: list[str] | None) ->
     if not where:
         return study, ""
     configs = load_configs(sweep.name, settings)
-    chosen = matching(where, {name: configs.get(name, {}) for name in study.conditions})
-    note = f"Shown: {len(chosen):,} of {len(study.conditions):,} conditions, where {' and '.join(where)}."
-    return study.of_conditions(set(chosen)), note
+    chosen = set(matching(where, {name: configs.get(name, {}) for name in study.conditions}))
+    beside = [name for name in dict.fromkeys(also(study)) if name not in chosen]
+    note = f"Shown: {len(chosen):,} of {len(study.conditions):,} conditions, where {' and '.join(where)}"
+    return study.of_conditions(chosen.union(beside)), f"{note}{''.join(f', and {name}' for name in beside)}."
 
 
 def ask(
@@ -209,10 +218,11 @@ def ask(
     where: list[str] | None,
     reference: str | None,
     parts: "Sequence[Part]" = (),
+    also: "Callable[[Study], Collection[str]]" = lambda study: (),
 ) -> "tuple[Study, Question]":
     """What is shown of the sweep's study, with what ran elsewhere, and what the sweep asks of it.
 
-    With parts, nothing of it needs to have run here.
+    With parts, nothing of it needs to have run here. For `also` see `load_shown`.
 
     Raises:
         InputError: as `load_shown`, if `reference` is no condition that is shown, or for filters of parts.
@@ -228,7 +238,7 @@ def ask(
         return Question.of_study(sweep, study, lambda: load_configs_if_run(sweep.name, settings), reference)
 
     if not parts:
-        own, note = load_shown(sweep, settings, where)
+        own, note = load_shown(sweep, settings, where, also)
         return own, replace(question_of(own), shown_note=note)
     own = load_if_run(sweep.name, settings) or Study(sweep.name, ())
     from orchestrator.report.bundle.join import join_questions, join_studies

@@ -30,7 +30,7 @@ def points_named(study: Study, points: Sequence[Point], name: str) -> tuple[Poin
     Raises:
         InputError: if there is no such condition or evaluation, or none of its replicates is complete.
     """
-    condition, evaluation = _parts(study, name)
+    condition, evaluation = parts_of(study, name)
     if evaluation and evaluation not in study.evaluations():
         raise InputError(
             f"{study.sweep} has no evaluation {evaluation!r}; it has {known_names(study.evaluations(), evaluation)}."
@@ -43,8 +43,12 @@ def points_named(study: Study, points: Sequence[Point], name: str) -> tuple[Poin
     return chosen
 
 
-def _parts(study: Study, name: str) -> tuple[str, str]:
-    """Condition and evaluation; a condition's own name may hold the sign between them."""
+def parts_of(study: Study, name: str) -> tuple[str, str]:
+    """Condition and evaluation of a point's name; a condition's own name may hold the sign between them.
+
+    Raises:
+        InputError: as `condition_named`.
+    """
     condition, _, evaluation = name.rpartition("@")
     if name in study.conditions or not condition:
         return condition_named(study, name), ""

@@ -78,6 +78,30 @@ def test_names_say_who_is_held_against_whom(study, records, names, expected):
     assert pairs(records(*names)) == expected
 
 
+@pytest.mark.parametrize(
+    ("names", "options", "expected"),
+    [
+        ([], {}, [("surprisal", "random")]),
+        ([], {"reference": "always_big"}, [("surprisal", "always_big")]),
+        (["always_big", "surprisal"], {}, [("always_big", "surprisal")]),
+        (["random"], {"reference": "always_big"}, [("random", "always_big")]),
+    ],
+)
+def test_a_filter_hides_neither_the_reference_nor_what_is_named(study, records, monkeypatch, names, options, expected):
+    configs = {name: {"controller.kind": name} for name in study.conditions}
+    monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: configs)
+    found = pairs(records(*names, where=["controller.kind=surprisal"], **options))
+    by = ("greedy", "stochastic")
+    assert sorted(found) == [tuple(f"{name}@{one}" for name in pair) for pair in expected for one in by]
+
+
+def test_it_is_said_what_a_filter_shows_and_what_stands_beside_it(study, monkeypatch, capsys):
+    configs = {name: {"controller.kind": name} for name in study.conditions}
+    monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: configs)
+    compare("asr.demo", where=["kind=surprisal"])
+    assert "Shown: 1 of 3 conditions, where kind=surprisal, and random.\n" in capsys.readouterr().out
+
+
 def test_the_family_is_what_is_printed(study, records):
     one = records("surprisal@greedy", metric=["per"])
     assert [row["metric"] for row in one] == ["per"] and one[0]["p_holm"] == one[0]["p"]
