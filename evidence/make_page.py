@@ -46,7 +46,8 @@ HEAD = """\
 Disappointing results are here too. `make results` makes this page from the bundles of raw replicates in
 [evidence/](evidence) and the notes beside them; `ponderay verify evidence/NAME.zip` makes the tables of a bundle again.
 Where conditions do not cost the same, "front there" is what the interpolated front of the others has at the condition's
-own cost, and P(better) that it is better than that front ([docs/statistics.md](docs/statistics.md#two-conditions)).
+own cost, and P(better) that it is better than that front ([docs/statistics.md](docs/statistics.md#two-conditions)). A
+point of an error rate is one hundredth: .640 is 1.0 points less than .650.
 """
 
 
