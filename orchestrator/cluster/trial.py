@@ -174,9 +174,9 @@ class Records:
         self._sent_s = time.monotonic()
 
     def send(self, record: Record) -> None:
-        """Passes `record` on, now or with the next ones."""
+        """Passes `record` on, now or with the next ones; the first at once, for the next may be an hour away."""
         self._held.append(record)
-        if time.monotonic() - self._sent_s >= self._gather_s:
+        if record["kind"] == "started" or time.monotonic() - self._sent_s >= self._gather_s:
             self.flush()
 
     def flush(self) -> None:

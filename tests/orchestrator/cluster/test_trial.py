@@ -45,6 +45,18 @@ def test_the_folder_of_the_driver_must_be_there_unless_there_is_a_bucket(work):
     assert "is not the folder that the driver writes" in machine_fault(work)
 
 
+def test_that_work_has_started_is_told_at_once_and_what_comes_thick_and_fast_together():
+    from orchestrator.cluster.trial import Records
+
+    sent = []
+    records = Records(lambda message: sent.append([one["kind"] for one in json.loads(message["records"])]), 3600.0)
+    for kind in ("started", "metrics", "evaluation"):
+        records.send({"kind": kind})
+    assert sent == [["started"]]
+    records.flush()
+    assert sent == [["started"], ["metrics", "evaluation"]]
+
+
 def test_sources_of_another_machine_must_be_those_of_the_driver(work):
     from orchestrator.cluster.trial import machine_fault
 
