@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
 from orchestrator.results.named import check_objectives
+from orchestrator.results.points import columns_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, State, Study
 from search_spaces.known_names import known_names
@@ -59,8 +60,9 @@ def study_of(
     found: dict[tuple[str, int], str] = {}
     replicates: list[Replicate] = []
     configs: dict[str, dict[str, str]] = {}
+    columns = columns_of([one.metric for one in objectives], {name for run in runs for name in run.metrics})
     for run in runs:
-        replicate = _replicate(run, objectives)
+        replicate = _replicate(run, columns)
         setting = {name: str(value) for name, value in run.setting.items()}
         if configs.setdefault(replicate.condition, setting) != setting:  # `<10` and `>10` have one name for people
             replicate = replace(replicate, condition=f"{replicate.condition} {content_hash(setting)[:4]}")
@@ -84,27 +86,25 @@ def study_of(
     return Study(sweep, study.replicates, question=question)
 
 
-def _replicate(run: Run, objectives: Sequence[Objective]) -> Replicate:
+def _replicate(run: Run, columns: Mapping[str, Sequence[str]]) -> Replicate:
     setting = run.setting
     name = str(next(iter(setting.values()))).strip() if len(setting) == 1 else condition_name(setting)
     _check_name("condition", name, run.place)
     fields = {"key": "", **run.fields}
     state = run.state
     if state is None:
-        missing = _missing(run.metrics, objectives)
+        missing = _missing(run.metrics, columns)
         state = "failed" if missing else "complete"
         fields.setdefault("error", f"{missing} has no finite value" if missing else "")
     return Replicate(condition=name, seed=_whole(run.seed, run.place), state=state, metrics=run.metrics, **fields)
 
 
-def _missing(metrics: Mapping[str, float], objectives: Sequence[Objective]) -> str:
-    """An objective without a finite value under any evaluation; empty where one evaluation has them all."""
-    ends = {name.partition("@")[2] for name in metrics if "@" in name} or {""}
-    gaps = []
-    for end in sorted(ends):
-        names = ((one.metric, f"{one.metric}@{end}" if end else one.metric) for one in objectives)
-        finite = {m: math.isfinite(metrics.get(tested, metrics.get(m, math.nan))) for m, tested in names}
-        gaps.append(next((metric for metric, is_finite in finite.items() if not is_finite), ""))
+def _missing(metrics: Mapping[str, float], columns: Mapping[str, Sequence[str]]) -> str:
+    """A column of objectives without a finite value; empty where one evaluation has all of its `columns`."""
+    gaps = [
+        next((name for name in names if not math.isfinite(metrics.get(name, math.nan))), "")
+        for names in columns.values()
+    ]
     return gaps[0] if all(gaps) else ""
 
 

@@ -42,30 +42,42 @@ def counterpart(evaluation: str, own: Collection[str]) -> str:
     return max(begun, key=len) if begun else min(own)
 
 
+def columns_of(metrics: Sequence[str], reported: Collection[str]) -> dict[str, list[str]]:
+    """By evaluation, under which of the `reported` names each of the objectives' metrics stands; "" is without one.
+
+    A metric that an evaluation reports of no replicate at all is the replicate's own, such as a cost of training. An
+    evaluation that reports none of the metrics is not asked for them.
+    """
+    evaluations = sorted({name.partition("@")[2] for name in reported if "@" in name})
+    tested = [one for one in evaluations if any(f"{metric}@{one}" in reported for metric in metrics)]
+    return {
+        one: [f"{metric}@{one}" if f"{metric}@{one}" in reported else metric for metric in metrics]
+        for one in tested or [""]
+    }
+
+
 def points_of(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:
     """Every condition and evaluation that has all objectives, in the study's order; none is marked as on the front."""
-    points, evaluations = [], study.evaluations() or ("",)
+    points, reported = [], study.metrics()
+    columns = columns_of([objective.metric for objective in objectives], set(reported))
+    has_several = len(study.evaluations()) > 1
     for condition in study.conditions:
-        for evaluation in evaluations:
-            end = f"@{evaluation}" if evaluation else ""
-            seeds, values = _values(study.of(condition), [objective.metric for objective in objectives], end)
+        for evaluation, names in columns.items():
+            seeds, values = _values(study.of(condition), names)
             if seeds:
-                name = condition + end if len(evaluations) > 1 else condition
+                name = f"{condition}@{evaluation}" if evaluation and has_several else condition
                 summaries = tuple(summarise(column) for column in values)
                 points.append(Point(name, condition, evaluation, summaries, seeds=seeds, values=values))
     return tuple(points)
 
 
 def _values(
-    replicates: Sequence[Replicate], metrics: Sequence[str], end: str
+    replicates: Sequence[Replicate], columns: Sequence[str]
 ) -> tuple[tuple[int, ...], tuple[tuple[float, ...], ...]]:
-    """Seeds of the complete replicates that have a finite value of each metric, and these values, a row a metric.
-
-    A metric that the evaluation does not report is the replicate's own.
-    """
+    """Seeds of the complete replicates that have a finite value in each column, and these values, a row a column."""
     seeds, rows = [], []
     for replicate in replicates:
-        found = [replicate.metrics.get(m + end, replicate.metrics.get(m, math.nan)) for m in metrics]
+        found = [replicate.metrics.get(column, math.nan) for column in columns]
         if replicate.state == "complete" and all(map(math.isfinite, found)):
             seeds.append(replicate.seed)
             rows.append(found)

@@ -3,8 +3,10 @@
 import pytest
 
 from orchestrator.results.comparison import reference_points
-from orchestrator.results.points import Point, counterpart
+from orchestrator.results.points import Point, counterpart, points_of
+from orchestrator.results.study import Replicate, Study
 from search_spaces.find import find_sweep, sweep_functions
+from search_spaces.sweep import Objective
 
 
 @pytest.mark.parametrize(
@@ -43,3 +45,28 @@ def test_what_shipped_sweeps_compare_with_their_references_is_tested_on_the_same
                 assert data[point.condition, point.evaluation] == data[rival.condition, rival.evaluation], point.name
                 num_pairs += data[point.condition, point.evaluation] is not None
     assert num_pairs > 10
+
+
+def found(rows, metrics=("error", "cost")):
+    """Points of replicates `(condition, seed, metrics)`: name, seeds and the values of each objective."""
+    replicates = tuple(Replicate("", condition, seed, "complete", metrics=values) for condition, seed, values in rows)
+    points = points_of(Study("s", replicates), [Objective(metric) for metric in metrics])
+    return [(point.name, point.seeds, point.values) for point in points]
+
+
+def test_a_seed_that_was_not_tested_does_not_stand_in_the_test_with_its_training_error():
+    tested = [("a", seed, {"error": 0.5, "cost": 10.0, "error@test": 0.1}) for seed in (1, 2)]
+    untested = ("a", 3, {"error": 0.5, "cost": 10.0})
+    assert found([*tested, untested]) == [("a", (1, 2), ((0.1, 0.1), (10.0, 10.0)))]
+
+
+def test_a_condition_that_was_not_tested_so_has_no_point_there():
+    a = ("a", 1, {"error": 0.5, "cost": 10.0, "error@test": 0.1, "error@test_median": 0.2})
+    b = ("b", 1, {"error": 0.3, "cost": 10.0, "error@test": 0.4})
+    assert [name for name, _, _ in found([a, b])] == ["a@test", "a@test_median", "b@test"]
+
+
+def test_metrics_that_are_no_objectives_make_no_points_of_their_own():
+    rows = [("a", 1, {"error": 0.5, "cost": 10.0, "hits@1": 0.3, "hits@10": 0.6})]
+    assert found(rows) == [("a", (1,), ((0.5,), (10.0,)))]
+    assert found(rows, ("hits@1",)) == [("a", (1,), ((0.3,),))]
