@@ -25,19 +25,22 @@ def joint_test(claim: JointClaim, compare: Compare) -> CompoundTest | Verdict:
     if waits and all(one.tie for one in against):
         return replace(waits[0], claim=claim)
     ties = [one.tie for one in against if one.tie]
+    deciding = against or parts
     if against:
         p = min(1.0, len(claim.parts) * min(map(_p_of_part, against)))
         needed = _least([_at(one, len(claim.parts)) for one in against])
+        is_certain = any(map(_is_certain, against))
     else:
         p, needed = max(map(_p_of_part, parts)), _most([one.needed for one in parts])
+        is_certain = all(map(_is_certain, parts))
     return CompoundTest(
         claim=claim,
         ours=parts[0].ours,
         difference=math.nan,
         is_as_claimed=not against,
-        p=_p_or_certain(p, parts),
-        test=_text([one.test for one in parts]),
-        num_seeds=min(one.num_seeds for one in parts),
+        p=math.nan if is_certain else p,
+        test=_text(deciding),
+        num_seeds=min(one.num_seeds for one in deciding),
         needed=needed,
         tie=f"In one part {ties[0][0].lower()}{ties[0][1:]}" if ties and len(ties) == len(against) else "",
         waits=waits[0] if waits else None,
@@ -61,16 +64,16 @@ def front_test(claim: FrontClaim, compare: Compare) -> CompoundTest | Verdict:
     dominated = [row for row in rows if _is_dominated(row)]
     if waits and not dominated:
         return replace(waits[0], claim=claim)
-    p, needed = _of_off(dominated, len(claim.others)) if dominated else _of_on(rows)
+    p, needed, deciding = _of_off(dominated, len(claim.others)) if dominated else _of_on(rows)
     every = [one for row in rows for one in row]
     return CompoundTest(
         claim=claim,
         ours=every[0].ours,
         difference=math.nan,
         is_as_claimed=(not dominated) == claim.is_on,
-        p=_p_or_certain(p, every),
-        test=_text([one.test for one in every]),
-        num_seeds=min(one.num_seeds for one in every),
+        p=p if deciding else math.nan,
+        test=_text(deciding or every),
+        num_seeds=min(one.num_seeds for one in deciding or every),
         needed=needed,
         waits=waits[0] if waits else None,
     )
@@ -100,21 +103,34 @@ def _is_dominated(row: Sequence[StatementTest]) -> bool:
     return all(one.surplus <= 0 for one in row) and any(one.surplus < 0 for one in row)
 
 
-def _of_on(rows: Sequence[Sequence[StatementTest]]) -> tuple[float, Needed]:
-    """A row without spread is certainly not dominating."""
+def _of_on(rows: Sequence[Sequence[StatementTest]]) -> tuple[float, Needed, list[StatementTest]]:
+    """The p-value, the seeds that it needs, and the tests that it rests on; none where all is certain.
+
+    A row without spread is certainly not dominating, and neither is one in which the point is certainly better.
+    """
     p, needed = 0.0, []
+    tests: list[StatementTest] = []
     for row in rows:
-        if all(math.isnan(one.p) for one in row):
-            continue
         better = [one for one in row if one.surplus > 0]
-        p = max(p, min(1.0, len(row) * min(map(_p, better), default=1.0)))
+        if all(math.isnan(one.p) for one in row) or any(map(_is_certain, better)):
+            continue
+        p = max(p, min(1.0, len(row) * min((one.p for one in better), default=1.0)))
         needed.append(_least([_at(one, len(row)) for one in better]))
-    return p, _most(needed)
+        tests += better or row
+    return p, _most(needed), tests
 
 
-def _of_off(dominated: Sequence[Sequence[StatementTest]], num_others: int) -> tuple[float, Needed]:
+def _of_off(dominated: Sequence[Sequence[StatementTest]], num_others: int) -> tuple[float, Needed, list[StatementTest]]:
+    """The same where some other dominates; one row is enough."""
+    tested = [[one for one in row if not math.isnan(one.p)] for row in dominated]
     p = min(max(map(_p, row)) for row in dominated)
-    return min(1.0, num_others * p), _least([_most([_at(one, num_others) for one in row]) for row in dominated])
+    needed = _least([_most([_at(one, num_others) for one in row]) for row in dominated])
+    return min(1.0, num_others * p), needed, [one for row in tested for one in row] if all(tested) else []
+
+
+def _is_certain(one: Part) -> bool:
+    """Whether what was seen is so without a test."""
+    return math.isnan(one.p) and not one.tie
 
 
 def _p(one: Part) -> float:
@@ -125,11 +141,6 @@ def _p(one: Part) -> float:
 def _p_of_part(one: Part) -> float:
     """The same, but that of a tie shows nothing."""
     return 1.0 if one.tie else _p(one)
-
-
-def _p_or_certain(p: float, parts: Sequence[Part]) -> float:
-    """NaN for 0 where nothing varies, as `CompoundTest.p` has it."""
-    return math.nan if p == 0 and all(math.isnan(one.p) for one in parts) else p
 
 
 def _at(one: Part, num_choices: int) -> Needed:
@@ -151,5 +162,7 @@ def _least(parts: Sequence[Needed]) -> Needed:
     return needed
 
 
-def _text(tests: Sequence[str]) -> str:
-    return " and ".join(dict.fromkeys(tests))
+def _text(deciding: Sequence[Part]) -> str:
+    """The tests that decided."""
+    tested = [one for one in deciding if not math.isnan(one.p)]
+    return " and ".join(dict.fromkeys(one.test for one in tested or deciding))

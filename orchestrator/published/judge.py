@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from orchestrator.published.compound_test import CompoundTest
 from orchestrator.published.compound_verdict import front_test, joint_test
 from orchestrator.published.number_verdict import number_verdict
-from orchestrator.published.places import obstacle, values
+from orchestrator.published.places import left_out, obstacle, reported, values
 from orchestrator.published.spread_verdict import spread_test
-from orchestrator.published.statement_verdict import StatementTest, statement_test
+from orchestrator.published.statement_verdict import StatementTest, every_test, statement_test
 from orchestrator.published.trend_verdict import trend_test
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.statistics.intervals import NONE
+from orchestrator.statistics.shape import may_hide_noise
 from orchestrator.statistics.significance import holm
 from orchestrator.statistics.summary import summarise
 from search_spaces.claim import Claim, FrontClaim, JointClaim, NumberClaim, Place, StatementClaim, TrendClaim
@@ -30,7 +32,14 @@ def judge(study: Study, question: Question) -> tuple[Verdict, ...]:
     tests = [one for one in found if not isinstance(one, Verdict)]
     adjusted = iter(holm([test.p for test in tests]))
     num_tests = sum(not math.isnan(test.p) for test in tests)
-    return tuple(one if isinstance(one, Verdict) else one.verdict(next(adjusted), num_tests) for one in found)
+    verdicts = (one if isinstance(one, Verdict) else one.verdict(next(adjusted), num_tests) for one in found)
+    return tuple(_with_left_out(one, study, question) for one in verdicts)
+
+
+def _with_left_out(verdict: Verdict, study: Study, question: Question) -> Verdict:
+    is_of_every = isinstance(verdict.claim, StatementClaim) and verdict.claim.of == "every"
+    note = "" if is_of_every else left_out(verdict.claim, study, question)
+    return replace(verdict, reason=f"{verdict.reason} {note}") if note else verdict
 
 
 def _first_look(claim: Claim, study: Study, question: Question) -> Verdict | Tested:
@@ -41,7 +50,8 @@ def _first_look(claim: Claim, study: Study, question: Question) -> Verdict | Tes
         return Verdict(claim, Finding.not_comparable, ours, math.nan, NONE, math.nan, reason)
     match claim:
         case NumberClaim():
-            return number_verdict(claim, list(values(claim.place, study, question).values()))
+            own = list(values(claim.place, study, question).values())
+            return number_verdict(claim, own, len(set(own)) == 1 and _hides_noise(claim, study))
         case StatementClaim():
             return _compared(claim, study, question)
         case JointClaim():
@@ -53,10 +63,35 @@ def _first_look(claim: Claim, study: Study, question: Question) -> Verdict | Tes
 
 
 def _compared(claim: StatementClaim, study: Study, question: Question) -> Verdict | Tested:
-    left, right = values(claim.left, study, question), _right(claim, study, question)
+    right = _right(claim, study, question)
+    if claim.of == "every" and not isinstance(right, Mapping):
+        return every_test(claim, reported(claim.left, study, question), right)
+    left = values(claim.left, study, question)
     if claim.of == "spread" and isinstance(right, Mapping):
         return spread_test(claim, left, right, question.test)
-    return statement_test(claim, left, right, question.test)
+    found = statement_test(claim, left, right, question.test)
+    if isinstance(found, Verdict) or found.tie or not math.isnan(found.p) or not _hides_noise(claim, study):
+        return found
+    return found.uncertain()
+
+
+def _hides_noise(claim: Claim, study: Study) -> bool:
+    """Whether one of its metrics has equal values in conditions that vary, so that no spread may be chance."""
+    columns, parts = set(), list(claim.places)
+    while parts:
+        place = parts.pop()
+        columns.add(place.column)
+        parts += [place.over] if place.over else []
+    return any(may_hide_noise(_groups(study, column)) for column in columns)
+
+
+def _groups(study: Study, column: str) -> list[list[float]]:
+    """The finite values of a metric in each condition."""
+    found: dict[str, list[float]] = {}
+    for one in study.replicates:
+        if one.state == "complete" and math.isfinite(value := one.metrics.get(column, math.nan)):
+            found.setdefault(one.condition, []).append(value)
+    return list(found.values())
 
 
 def _right(claim: StatementClaim, study: Study, question: Question) -> Mapping[int, float] | float:

@@ -12,11 +12,18 @@ from orchestrator.statistics.summary import Summary, summarise
 from search_spaces.claim import NumberClaim, sentence
 
 LEVEL: Final = 0.05
+HIDDEN: Final = (
+    "No spread is seen over the seeds, but values of this metric repeat in other conditions too: it may be chance; "
+    "more seeds would show."
+)
 UNDECIDABLE: Final = "no number of seeds below 1,000 would decide it with power 0.8"
 
 
-def number_verdict(claim: NumberClaim, values: Sequence[float]) -> Verdict:
+def number_verdict(claim: NumberClaim, values: Sequence[float], hides_noise: bool = False) -> Verdict:
     """The verdict of `values`, one a seed, in the published unit.
+
+    Args:
+        hides_noise: whether a lack of spread may be chance, as values of the metric repeat in other conditions.
 
     Reproduced where two one-sided tests (5 %) find the difference within the margin, be it distinguishable from 0 or
     not. Else better or worse where its 95 % interval leaves 0 out; a number without a better side deviates and counts
@@ -27,6 +34,8 @@ def number_verdict(claim: NumberClaim, values: Sequence[float]) -> Verdict:
     ours, published, needed = summarise(values), claim.published, None
     difference = Difference.from_published(values, published.mean, _std(claim), published.n)
     p_equal, p, interval = difference.equivalence_p(claim.margin), difference.p(), difference.interval()
+    if difference.standard_error == 0 and hides_noise:
+        return Verdict(claim, Finding.inconclusive, ours, difference.value, NONE, math.nan, HIDDEN)
     if p_equal < LEVEL:
         finding, p = Finding.reproduced, p_equal
         reason = f"within the margin of {claim.margin:g}{_by(claim, difference, 'two one-sided t-tests', ours.n)}"
@@ -63,7 +72,8 @@ def _by(claim: NumberClaim, difference: Difference, test: str, n: int) -> str:
     """What decided, at the end of a sentence."""
     if difference.standard_error == 0:
         return ", without a spread on either side"
-    against = "a mean taken as exact" if claim.published.std is None else f"{claim.published.n}"
+    has_spread = claim.published.std is not None and (claim.published.n or 0) > 1
+    against = f"{claim.published.n}" if has_spread else "a mean taken as exact"
     return f", by {test} of {n} seeds against {against}"
 
 

@@ -11,17 +11,40 @@ from search_spaces.claim import Claim, NumberClaim, Place, Setting, sentence
 
 
 def values(place: Place, study: Study, question: Question) -> dict[int, float]:
-    """Of every seed with a complete replicate that has the number: it, in the published unit."""
+    """Of every seed with a complete replicate that has the number, and a finite one: it, in the published unit."""
+    return {seed: value for seed, value in reported(place, study, question).items() if math.isfinite(value)}
+
+
+def reported(place: Place, study: Study, question: Question) -> dict[int, float]:
+    """The same with what is not finite, as a ratio to 0 is not."""
     condition = _named(place.condition, question) or place.condition
     found = {
         replicate.seed: replicate.metrics[place.column] * place.scale
         for replicate in _complete(study, condition)
-        if math.isfinite(replicate.metrics.get(place.column, math.nan))
+        if place.column in replicate.metrics
     }
     if place.over is None:
         return found
-    below = values(place.over, study, question)
-    return {seed: value / below[seed] for seed, value in found.items() if below.get(seed)}
+    below = reported(place.over, study, question)
+    return {seed: _ratio(value, below[seed]) for seed, value in found.items() if seed in below}
+
+
+def _ratio(value: float, below: float) -> float:
+    return value / below if below else math.copysign(math.inf, value) if value else math.nan
+
+
+def left_out(claim: Claim, study: Study, question: Question) -> str:
+    """How many seeds of the claim's ratios have nothing below the line, as a sentence; empty where none has."""
+    found = []
+    for place in claim.places:
+        below = place.over
+        while below:
+            num_seeds = sum(value == 0 for value in reported(below, study, question).values())
+            if num_seeds:
+                seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds"
+                found.append(f"Left out: {seeds} whose {below.text} is 0.")
+            below = below.over
+    return " ".join(dict.fromkeys(found))
 
 
 def obstacle(claim: Claim, study: Study, question: Question) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from orchestrator.published.number_verdict import LEVEL, UNDECIDABLE, more_seeds
+from orchestrator.published.number_verdict import HIDDEN, LEVEL, UNDECIDABLE, more_seeds
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.statistics.equivalence import Difference
 from orchestrator.statistics.intervals import NONE
@@ -35,6 +35,7 @@ class StatementTest:
         design: how its standard error falls with more seeds.
         num_seeds: of the smaller group.
         test: in words; of `every` it is what the values say.
+        hides_noise: whether it is without spread, but may be so by chance.
     """
 
     claim: StatementClaim
@@ -45,6 +46,11 @@ class StatementTest:
     design: Design
     num_seeds: int
     test: str
+    hides_noise: bool = False
+
+    def uncertain(self) -> "StatementTest":
+        """The same where that no spread is seen may be chance."""
+        return replace(self, p=1.0, test="a test, for no spread is seen, which may be chance,", hides_noise=True)
 
     @property
     def is_as_claimed(self) -> bool:
@@ -65,6 +71,8 @@ class StatementTest:
         needed = None
         if self.tie:
             finding, reason = Finding.inconclusive, tied(self.tie)
+        elif self.hides_noise:
+            finding, reason = Finding.inconclusive, HIDDEN.rstrip(".")
         elif math.isnan(p):
             finding, reason = self._without_spread()
         elif p <= LEVEL:
@@ -75,7 +83,7 @@ class StatementTest:
             finding, (needed, plan) = Finding.inconclusive, self._still_needed(num_tests)
             seen = "as claimed" if self.is_as_claimed else "against the claim"
             reason = f"What was seen is {seen}, but not shown by {self._by(num_tests)}; {plan}"
-        interval = self.difference.interval()
+        interval = self.difference.interval() if math.isnan(p) or self.difference.standard_error else NONE
         return Verdict(self.claim, finding, self.ours, self.difference.value, interval, p, f"{reason}.", needed)
 
     def _without_spread(self) -> tuple[Finding, str]:
@@ -103,6 +111,8 @@ class StatementTest:
         """Seeds in all with which a test at `level` shows what was seen, if it is so; None if none below 1,000 do."""
         if self.claim.of == "every":
             return self.num_seeds
+        if self.hides_noise:
+            return None
         if self.claim.relation == "same" and self.surplus > 0:
             return equivalence_required_sample_size(self.difference.value, self.design, self.claim.margin, level)
         if self.test == PERMUTATION:
@@ -124,8 +134,6 @@ def statement_test(claim: StatementClaim, left: Values, right: Values | float, t
     one-sided t-tests to show.
     """
     if not isinstance(right, Mapping):
-        if claim.of == "every":
-            return _every(claim, left, right)
         if len(left) < 2:
             return _too_few(claim, left, right, len(left))
         values = list(left.values())
@@ -147,12 +155,16 @@ def is_paired(claim: StatementClaim, left: Values, right: Values, test: Test) ->
     return bool(shared) or (test == "paired_permutation" and left.keys() == right.keys())
 
 
-def _every(claim: StatementClaim, left: Values, right: float) -> StatementTest | Verdict:
-    """One replicate is enough to contradict what is said of every one; two at least hold it."""
+def every_test(claim: StatementClaim, left: Values, right: float) -> StatementTest | Verdict:
+    """One replicate is enough to contradict what is said of every one; two at least hold it.
+
+    Args:
+        left: of each seed the number that was reported; one that is not finite contradicts the claim.
+    """
     others = [value for value in left.values() if _is_beyond(value, right, claim.margin)]
     if len(left) < 2 and not others:
         return _too_few(claim, left, right, len(left))
-    values = list(left.values())
+    values = [value for value in left.values() if math.isfinite(value)]
     within = f" within {claim.margin:g}" if claim.margin else ""
     said = f"{claim.left.text} is {right:g}{within} in every replicate (n = {len(left)})"
     if others:
@@ -160,13 +172,17 @@ def _every(claim: StatementClaim, left: Values, right: float) -> StatementTest |
         said = (
             f"{claim.left.text} is not {right:g}{within} in {len(others)} of {len(left)} replicates, but {furthest:g}"
         )
+    if not values:
+        return Verdict(claim, Finding.worse, None, math.nan, NONE, math.nan, f"Contradicted: {said}.")
     found = _tested(claim, values, Difference.from_published(values, right), Design((summarise(values).std,)), said)
-    surplus = claim.margin - max(abs(value - right) for value in values)
+    surplus = claim.margin - max(abs(value - right) for value in left.values())
     return replace(found, surplus=surplus if others else max(0.0, surplus), p=math.nan, test=said)
 
 
 def _is_beyond(value: float, other: float, margin: float) -> bool:
-    """Whether they are further apart than the margin, by more than rounding."""
+    """Whether they are further apart than the margin, by more than rounding; what is not finite is."""
+    if not math.isfinite(value):
+        return True
     rounding = RESOLUTION * max(abs(value), abs(other))
     apart = abs(value - other)
     return apart > margin and not math.isclose(apart, margin, rel_tol=1e-9, abs_tol=rounding)
@@ -179,6 +195,8 @@ def _paired(claim: StatementClaim, left: Values, right: Values, test: Test) -> S
     a, b = ([group[seed] for seed in seeds] for group in (left, right))
     design = Design((summarise([x - y for x, y in zip(a, b, strict=True)]).std,))
     found = _tested(claim, a, Difference.paired(a, b), design, "a paired t-test")
+    if math.isnan(found.p) and found.surplus and found.difference.value and summarise(a).std > 0:
+        return replace(found, p=paired_permutation_p([found.surplus] * len(a), [0.0] * len(a)), test=PERMUTATION)
     if test != "paired_permutation" or claim.relation == "same" or math.isnan(found.p):
         return found
     shift = claim.margin if claim.relation == "below" else -claim.margin

@@ -152,9 +152,23 @@ def test_a_joint_claim_holds_where_all_its_parts_do(store, changes, finding):
     values = {"a_error": CLOSE, "a_cost": CHEAP, "b_error": WIDE, "b_cost": DEAR} | changes
     found = judged(JOINT, store, **values)
     assert found.finding is finding
+    tests = "two one-sided t-tests (Welch's t-test) and Brown and Forsythe's test"
     if not changes:  # the largest of its parts' (Berger 1982)
         assert found.p == pytest.approx(levene(CLOSE, WIDE, center="median").pvalue)
-    assert "two one-sided t-tests (Welch's t-test) and Brown and Forsythe's test" in found.reason
+        assert tests in found.reason
+    assert (tests in found.reason) is ("against the claim" not in found.reason and finding is not Finding.worse)
+
+
+def test_a_part_that_is_certain_decides_without_a_test(store):
+    """The errors differ by noise, and the costs are constant."""
+    claim = JointClaim(**COMMON, parts=(AS_GOOD, CHEAPER))
+    found = judged(claim, store, a_error=CLOSE, b_error=CLOSE[::-1], a_cost=(7.0,) * 5, b_cost=(5.0,) * 5)
+    assert found.finding is Finding.worse and math.isnan(found.p)
+    assert found.reason == "Contradicted in every replicate, without any spread."
+    front = replace(FRONT, others=FRONT.others[:1])
+    found = judged(front, store, a_error=CLOSE, b_error=CLOSE[::-1], a_cost=(5.0,) * 5, b_cost=(7.0,) * 5)
+    assert found.finding is Finding.reproduced and math.isnan(found.p)
+    assert found.reason == "So it is in every replicate, without any spread."
 
 
 def test_a_contradicted_part_is_found_among_several(store):

@@ -13,6 +13,7 @@ from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.significance import holm, welch_p
 from orchestrator.tracking import sqlite_reader
+from search_spaces.claim import Claim, NumberClaim, Place, Published, Setting, Source, StatementClaim
 from search_spaces.find import find_sweep
 from tests.orchestrator.recorded import Store, replicate
 
@@ -61,7 +62,7 @@ EXPECTED = {
     "asr.appendix_c.timit.yy.train_loss": Finding.not_comparable,
     f"{SWEEP}.train_deterministic.above.train_stochastic.per": Finding.worse,
     f"{SWEEP}.train_deterministic.below.train_stochastic.train_loss_nats": Finding.reproduced,
-    f"{SWEEP}.train_deterministic.itself.below.train_deterministic.test_loss_nats": Finding.reproduced,
+    f"{SWEEP}.train_deterministic.itself.below.train_deterministic.test_loss_nats": Finding.inconclusive,
 }
 
 
@@ -97,11 +98,54 @@ def test_statements_are_one_family() -> None:
     )
     higher = [b - a for a, b in zip(stochastic, deterministic, strict=True)]
     raw.append(float(ttest_1samp(higher, 0.5).pvalue))  # no higher, give or take half a nat
-    same_condition = "train_stochastic.itself.below.train_stochastic.test_loss_nats"
-    adjusted = [found[f"{SWEEP}.{end}"].p for end in (*ends.values(), same_condition)]
+    raw.append(2**-4)  # every difference is .5: of the 32 signs of five, two are as far from 0
+    itself = [f"train_{kind}.itself.below.train_{kind}.test_loss_nats" for kind in ("stochastic", "deterministic")]
+    adjusted = [found[f"{SWEEP}.{end}"].p for end in (*ends.values(), *itself)]
     assert adjusted == pytest.approx(holm(raw)) and raw != adjusted
-    itself = found[f"{SWEEP}.train_deterministic.itself.below.train_deterministic.test_loss_nats"]
-    assert math.isnan(itself.p)  # every difference is .5, so that it is no test of the family
+    assert f"{SWEEP}.{itself[1]}" in found and math.isnan(found[f"{SWEEP}.{itself[1]}"].interval.low)
+
+
+def tied_study(**values: Sequence[float]) -> Study:
+    runs = [
+        replicate(name, seed, metrics={"per": value})
+        for name, column in values.items()
+        for seed, value in enumerate(column, 1)
+    ]
+    return Study(SWEEP, tuple(runs))
+
+
+def of_per(claims: Sequence[Claim], found: Study) -> list[Verdict]:
+    plain = Question.of(find_sweep(SWEEP))
+    return list(judge(found, replace(plain, claims=tuple(claims), configs={name: {} for name in found.conditions})))
+
+
+SOURCE, SETTING = Source("A paper", "Table 1"), Setting("anywhere")
+BELOW = StatementClaim("x", (SWEEP,), "a is below b", Place("a", "per"), "below", Place("b", "per"), SOURCE, SETTING)
+NUMBER = NumberClaim("n", (SWEEP,), Place("a", "per"), Published(0.985), 0.001, "a thousandth", SOURCE, SETTING)
+NOISY = {"c": (0.97, 0.98, 0.98, 0.99), "d": (0.97, 0.97, 0.99, 0.98)}
+
+
+def test_no_spread_shows_nothing_where_values_repeat_in_other_conditions_too() -> None:
+    tied = tied_study(a=(0.98, 0.98), b=(0.99, 0.99), **NOISY)
+    for verdict in of_per([BELOW, NUMBER], tied):
+        assert verdict.finding is Finding.inconclusive and "it may be chance" in verdict.reason
+    alone = tied_study(a=(0.98, 0.98), b=(0.99, 0.99))
+    assert [one.finding for one in of_per([BELOW, NUMBER], alone)] == [Finding.reproduced, Finding.better]
+
+
+def test_a_value_that_is_not_finite_breaks_what_is_said_of_every_replicate() -> None:
+    never = replace(BELOW, relation="same", right=0.0, of="every")
+    (verdict,) = of_per([never], tied_study(a=(0.0, math.nan, math.inf, 0.0)))
+    assert verdict.finding is Finding.worse
+    assert verdict.reason == "Contradicted: per of a is not 0 in 2 of 4 replicates, but nan."
+    (verdict,) = of_per([never], tied_study(a=(math.nan, math.nan)))
+    assert verdict.reason == "Contradicted: per of a is not 0 in 2 of 2 replicates, but nan."
+
+
+def test_seeds_with_nothing_below_the_line_are_counted() -> None:
+    ratio = replace(BELOW, left=Place("a", "per", over=Place("b", "per")), relation="above", right=1.0)
+    (verdict,) = of_per([ratio], tied_study(a=(0.1, 0.2, 0.3, 0.4), b=(0.0, 0.1, 0.11, 0.12)))
+    assert verdict.ours.n == 3 and verdict.reason.endswith(" Left out: 1 seed whose per of b is 0.")
 
 
 def test_what_has_not_run_is_inconclusive() -> None:

@@ -24,8 +24,9 @@ def of_cells(sweep: str, cells: Cells) -> Study:
     runs = []
     for condition in conditions:
         own = {column: cell for (name, column), cell in cells.items() if name == condition}
-        for seed, offset in enumerate(OFFSETS, 1):
-            values = {column: mean + offset * step for column, (mean, step) in own.items()}
+        for seed in range(1, len(OFFSETS) + 1):
+            turned = [*OFFSETS[seed:], *OFFSETS[:seed]]  # so that no difference is the same in every seed
+            values = {name: mean + turned[i % 5] * step for i, (name, (mean, step)) in enumerate(own.items())}
             runs.append(replicate(condition, seed, metrics=values))
     return Study(sweep, tuple(runs))
 

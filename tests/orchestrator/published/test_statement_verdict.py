@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.published.statement_verdict import StatementTest, statement_test
+from orchestrator.published.statement_verdict import StatementTest, every_test, statement_test
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.statistics.significance import holm
 from search_spaces.claim import Place, Setting, Source, StatementClaim
@@ -34,7 +34,10 @@ def claim(**changes: Any) -> StatementClaim:
 
 
 def judged(statement: StatementClaim, left: Any, right: Any, test: Any = "welch", num_tests: int = 1) -> Verdict:
-    found = statement_test(statement, left, right, test)
+    if statement.of == "every":
+        found = every_test(statement, left, right)
+    else:
+        found = statement_test(statement, left, right, test)
     if not isinstance(found, StatementTest):
         return found
     return found.verdict(holm([found.p] * num_tests)[0], num_tests)
