@@ -215,18 +215,19 @@ def _comparisons(
         )
     right = points_named(study, points, b or question.reference)
     if a is None:
-        return compare_with_reference(points, right[0].condition, objectives, question.test)
+        return compare_with_reference(points, right[0].condition, objectives, question.test, tied=question.tied)
     left = points_named(study, points, a)
     left, right = _same_evaluations(left, right)
     if len(left) == 1 == len(right):
         if left == right:
             raise InputError(f"A and B must differ, but both are {left[0].name}; name another B.")
-        return compare(left[0], right[0], objectives, question.test, points)
+        return compare(left[0], right[0], objectives, question.test, points, question.tied)
     if left[0].condition == right[0].condition:
         raise InputError(
             f"A and B must differ, but both are {left[0].condition}; name another B, or their evaluations."
         )
-    return compare_with_reference([*left, *right], right[0].condition, objectives, question.test, points)
+    held = [*left, *right]
+    return compare_with_reference(held, right[0].condition, objectives, question.test, points, question.tied)
 
 
 def _same_evaluations(

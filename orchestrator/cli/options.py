@@ -185,27 +185,26 @@ def find_recorded(name: str, smoke: bool, values: list[str] | None = None) -> "S
         return recorded
 
 
-def load_shown(
-    sweep: "Sweep",
-    settings: "Settings",
-    where: list[str] | None,
-    also: "Callable[[Study], Collection[str]]" = lambda study: (),
-) -> "tuple[Study, str]":
+def load_shown(sweep: "Sweep", settings: "Settings", where: list[str] | None) -> "tuple[Study, str]":
     """All that is recorded under the sweep's name, or the conditions that `where` means; and in words which these are.
-
-    Args:
-        also: conditions of the whole study that are shown whatever `where` means.
 
     Raises:
         InputError: if the sweep has not run, or a filter has no such path or leaves nothing.
     """
-    from orchestrator.results.where import matching
-    from orchestrator.tracking.load import load_configs, load_study
+    from orchestrator.tracking.load import load_study
 
-    study = load_study(sweep.name, settings)
+    return _shown(load_study(sweep.name, settings), settings, where, lambda _: ())
+
+
+def _shown(
+    study: "Study", settings: "Settings", where: list[str] | None, also: "Callable[[Study], Collection[str]]"
+) -> "tuple[Study, str]":
+    from orchestrator.results.where import matching
+    from orchestrator.tracking.load import load_configs
+
     if not where:
         return study, ""
-    configs = load_configs(sweep.name, settings)
+    configs = load_configs(study.sweep, settings)
     chosen = set(matching(where, {name: configs.get(name, {}) for name in study.conditions}))
     beside = [name for name in dict.fromkeys(also(study)) if name not in chosen]
     note = f"Shown: {len(chosen):,} of {len(study.conditions):,} conditions, where {' and '.join(where)}"
@@ -222,14 +221,18 @@ def ask(
 ) -> "tuple[Study, Question]":
     """What is shown of the sweep's study, with what ran elsewhere, and what the sweep asks of it.
 
-    With parts, nothing of it needs to have run here. For `also` see `load_shown`.
+    With parts, nothing of it needs to have run here.
+
+    Args:
+        also: conditions of the whole study that are shown whatever `where` means.
 
     Raises:
         InputError: as `load_shown`, if `reference` is no condition that is shown, or for filters of parts.
     """
     from orchestrator.results.question import Question
     from orchestrator.results.study import Study
-    from orchestrator.tracking.load import load_configs_if_run, load_if_run
+    from orchestrator.results.tied import tied_metrics
+    from orchestrator.tracking.load import load_configs_if_run, load_if_run, load_study
 
     if parts and where:
         raise InputError("--where filters what this store holds; leave it out, or leave --with out.")
@@ -238,8 +241,10 @@ def ask(
         return Question.of_study(sweep, study, lambda: load_configs_if_run(sweep.name, settings), reference)
 
     if not parts:
-        own, note = load_shown(sweep, settings, where, also)
-        return own, replace(question_of(own), shown_note=note)
+        whole = load_study(sweep.name, settings)
+        own, note = _shown(whole, settings, where, also)
+        tied = tied_metrics(whole) if where else ()
+        return own, replace(question_of(own), shown_note=note, tied=tied)
     own = load_if_run(sweep.name, settings) or Study(sweep.name, ())
     from orchestrator.report.bundle.join import join_questions, join_studies
 

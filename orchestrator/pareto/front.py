@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from orchestrator.results.points import Point, centres, points_of
 from orchestrator.results.study import Study
+from orchestrator.statistics.student import RESOLUTION
 from search_spaces.sweep import Objective
 
 
@@ -29,6 +30,16 @@ def is_minimal(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
         return _is_minimal_with_infinities(rows)
     marks: NDArray[np.bool_] = moocore.is_nondominated(rows, keep_weakly=True)
     return marks
+
+
+def on_grid(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means as whole steps of 1e-12 of their column's largest size, so that those which differ by rounding are equal.
+
+    The mean of .1, .2 and .3 is less than .2 in binary numbers, by 3e-17.
+    """
+    steps = RESOLUTION * np.abs(means).max(axis=0, initial=0.0)
+    grid: NDArray[np.float64] = np.round(means / np.where(steps > 0, steps, 1.0))
+    return np.where(steps > 0, grid, means)
 
 
 def _is_minimal_with_infinities(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -54,7 +65,8 @@ def front(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:
     if not points:
         return ()
     rows = centres(points) * signs(objectives)
-    marked = [replace(point, is_front=bool(mark)) for point, mark in zip(points, is_minimal(rows), strict=True)]
+    marks = is_minimal(on_grid(rows))
+    marked = [replace(point, is_front=bool(mark)) for point, mark in zip(points, marks, strict=True)]
     return tuple(marked[i] for i in np.argsort(rows[:, 0], kind="stable"))
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import moocore
 import numpy as np
 
-from orchestrator.pareto.front import is_minimal, signs
+from orchestrator.pareto.front import is_minimal, on_grid, signs
 from orchestrator.pareto.seed_values import Floats, SeedValues
 from orchestrator.results.points import Point
 from orchestrator.statistics import student
@@ -83,7 +83,7 @@ def _interval(total: float, values: SeedValues, reference: Floats) -> Interval:
 def _that_matter(values: SeedValues) -> list[int]:
     """Groups of two or more seeds without one of which the front may be another; the others leave it as it is."""
     best = values.means - values.jackknife_reach()
-    front = np.flatnonzero(is_minimal(values.means))
+    front = np.flatnonzero(is_minimal(on_grid(values.means)))
     found = []
     for group in np.flatnonzero(values.sizes > 1).tolist():
         others = values.means[front[values.groups[front] != group]]

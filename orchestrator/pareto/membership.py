@@ -8,7 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 from orchestrator.pareto.attainment import MAX_FRONT, Surface, surfaces, thinned
-from orchestrator.pareto.front import front, is_minimal, signs
+from orchestrator.pareto.front import front, is_minimal, on_grid, signs
 from orchestrator.pareto.hypervolume import Volume, volume
 from orchestrator.pareto.membership_notes import CLOSE, notes
 from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
@@ -94,7 +94,7 @@ def uncertain_front(
     rivals = _rivals(points, reference)
     tally = _tally(values, rivals, num_draws, seed)
     is_paired = len(values.sizes) == 1
-    by_seed = [rows[is_minimal(rows)] for rows in values.by_seed()] if is_paired else []
+    by_seed = [rows[is_minimal(on_grid(rows))] for rows in values.by_seed()] if is_paired else []
     levels = [k / len(by_seed) for k in range(1, len(by_seed) + 1)]
     memberships, size = _memberships(points, tally), volume(points, objectives)
     is_close = size is not None and any(one.standing.endswith("within noise") for one in memberships)
@@ -145,13 +145,14 @@ def _tally(values: SeedValues, rivals: Indices | None, num_draws: int, seed: int
     fronts, weights = [], []
     for weight, counts in every_resample(sizes) if is_exact else random_resamples(sizes, num_draws, seed):
         rows = drawn.resampled(counts)
-        marks = is_minimal(rows[places])
+        grid = on_grid(rows)
+        marks = is_minimal(grid[places])
         on_front[contenders[marks]] += weight
         fronts.append(thinned(rows[places[marks]], MAX_FRONT))
         weights.append(weight)
         if rivals is not None:
-            others = rows[rivals]
-            dominates += weight * ((rows <= others).all(axis=1) & (rows < others).any(axis=1))
+            others = grid[rivals]
+            dominates += weight * ((grid <= others).all(axis=1) & (grid < others).any(axis=1))
     total = sum(weights)
     has_rival = np.zeros(num_points, bool) if rivals is None else rivals != np.arange(num_points)
     return _Tally(on_front / total, np.where(has_rival, dominates / total, math.nan), fronts, weights, is_exact)

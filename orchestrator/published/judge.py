@@ -14,8 +14,8 @@ from orchestrator.published.trend_verdict import trend_test
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
+from orchestrator.results.tied import hides_noise
 from orchestrator.statistics.intervals import NONE
-from orchestrator.statistics.shape import may_hide_noise
 from orchestrator.statistics.significance import holm
 from orchestrator.statistics.summary import summarise
 from search_spaces.claim import Claim, FrontClaim, JointClaim, NumberClaim, Place, StatementClaim, TrendClaim
@@ -51,7 +51,7 @@ def _first_look(claim: Claim, study: Study, question: Question) -> Verdict | Tes
     match claim:
         case NumberClaim():
             own = list(values(claim.place, study, question).values())
-            return number_verdict(claim, own, len(set(own)) == 1 and _hides_noise(claim, study))
+            return number_verdict(claim, own, len(set(own)) == 1 and _hides_noise(claim, study, question))
         case StatementClaim():
             return _compared(claim, study, question)
         case JointClaim():
@@ -70,28 +70,19 @@ def _compared(claim: StatementClaim, study: Study, question: Question) -> Verdic
     if claim.of == "spread" and isinstance(right, Mapping):
         return spread_test(claim, left, right, question.test)
     found = statement_test(claim, left, right, question.test)
-    if isinstance(found, Verdict) or found.tie or not math.isnan(found.p) or not _hides_noise(claim, study):
+    if isinstance(found, Verdict) or found.tie or not math.isnan(found.p) or not _hides_noise(claim, study, question):
         return found
     return found.uncertain()
 
 
-def _hides_noise(claim: Claim, study: Study) -> bool:
+def _hides_noise(claim: Claim, study: Study, question: Question) -> bool:
     """Whether one of its metrics has equal values in conditions that vary, so that no spread may be chance."""
     columns, parts = set(), list(claim.places)
     while parts:
         place = parts.pop()
         columns.add(place.column)
         parts += [place.over] if place.over else []
-    return any(may_hide_noise(_groups(study, column)) for column in columns)
-
-
-def _groups(study: Study, column: str) -> list[list[float]]:
-    """The finite values of a metric in each condition."""
-    found: dict[str, list[float]] = {}
-    for one in study.replicates:
-        if one.state == "complete" and math.isfinite(value := one.metrics.get(column, math.nan)):
-            found.setdefault(one.condition, []).append(value)
-    return list(found.values())
+    return any(column.partition("@")[0] in question.tied or hides_noise(study, [column]) for column in columns)
 
 
 def _right(claim: StatementClaim, study: Study, question: Question) -> Mapping[int, float] | float:

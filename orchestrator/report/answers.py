@@ -60,6 +60,7 @@ def answer(study: Study, question: Question) -> Answers:
     comparisons: tuple[Comparison, ...] = ()
     unequal: tuple[EqualCost, ...] = ()
     if any(point.condition == question.reference for point in points):
-        comparisons = compare_with_reference(points, question.reference, question.objectives, question.test)
+        asked = (question.reference, question.objectives, question.test)
+        comparisons = compare_with_reference(points, *asked, tied=question.tied)
         unequal = unequal_costs([(one.a, one.b) for one in comparisons], points, question.objectives)
     return Answers(question, study, found, comparisons, judge(study, question), unequal)

@@ -1,7 +1,7 @@
 """Two points of a study held against each other: difference, tests, effect, and what so many seeds can show."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +82,12 @@ class Comparison:
 
 
 def compare(
-    a: Point, b: Point, objectives: Sequence[Objective], test: Test, all_points: Sequence[Point] = ()
+    a: Point,
+    b: Point,
+    objectives: Sequence[Objective],
+    test: Test,
+    all_points: Sequence[Point] = (),
+    tied: Collection[str] = (),
 ) -> tuple[Comparison, ...]:
     """`a` against `b` in each objective; these comparisons are a family.
 
@@ -90,8 +95,9 @@ def compare(
         objectives: those that the points have values of, in their order.
         test: the one that the sweep promises.
         all_points: of the study, from which skew and ties of its noise are judged; default: the two.
+        tied: metrics whose values repeat in conditions that are not among the points.
     """
-    return _compared([(a, b)], objectives, test, all_points or (a, b))
+    return _compared([(a, b)], objectives, test, all_points or (a, b), tied)
 
 
 def compare_with_reference(
@@ -100,6 +106,7 @@ def compare_with_reference(
     objectives: Sequence[Objective],
     test: Test,
     all_points: Sequence[Point] = (),
+    tied: Collection[str] = (),
 ) -> tuple[Comparison, ...]:
     """Every point against the reference's in each objective, in the order of both; all together are a family.
 
@@ -108,10 +115,11 @@ def compare_with_reference(
     Args:
         reference: a condition.
         all_points: of the study, from which skew and ties of its noise are judged; default: `points`.
+        tied: metrics whose values repeat in conditions that are not among the points.
     """
     rivals = reference_points(points, reference)
     pairs = [(point, rivals[point.name]) for point in points if point.name in rivals]
-    return _compared(pairs, objectives, test, all_points or points)
+    return _compared(pairs, objectives, test, all_points or points, tied)
 
 
 def reference_points(points: Sequence[Point], reference: str) -> dict[str, Point]:
@@ -170,16 +178,23 @@ class _Family:
 
 
 def _compared(
-    pairs: Sequence[tuple[Point, Point]], objectives: Sequence[Objective], test: Test, points: Sequence[Point]
+    pairs: Sequence[tuple[Point, Point]],
+    objectives: Sequence[Objective],
+    test: Test,
+    points: Sequence[Point],
+    tied: Collection[str],
 ) -> tuple[Comparison, ...]:
-    batches = list(_batches(pairs, objectives, points))
+    batches = list(_batches(pairs, objectives, points, tied))
     family = _family(batches, len(pairs) * len(objectives), test)
     found = {place: one for batch in batches for place, one in _of_batch(batch, family)}
     return tuple(found[place] for place in range(len(found)))
 
 
 def _batches(
-    pairs: Sequence[tuple[Point, Point]], objectives: Sequence[Objective], points: Sequence[Point]
+    pairs: Sequence[tuple[Point, Point]],
+    objectives: Sequence[Objective],
+    points: Sequence[Point],
+    tied: Collection[str],
 ) -> Iterator[_Batch]:
     sizes: dict[tuple[int, int, bool], list[int]] = {}
     for i, (a, b) in enumerate(pairs):
@@ -187,7 +202,7 @@ def _batches(
     for j, objective in enumerate(objectives):
         noise = [point.values[j] for point in points]
         warnings = tuple(f"{objective.metric}: {sentence}" for sentence in shape.warnings(noise))
-        hides_noise = shape.may_hide_noise(noise)
+        hides_noise = objective.metric in tied or shape.may_hide_noise(noise)
         for (_, _, is_paired), members in sizes.items():
             chosen = tuple(pairs[i] for i in members)
             left, right = (np.array([pair[side].values[j] for pair in chosen], np.float64) for side in (0, 1))

@@ -26,6 +26,7 @@ class Question:
         shown_note: which part of the study is shown; empty where it is all.
         reference_note: why the reference is not the declared one, or there is none; else empty.
         claims: what was published of it.
+        tied: metrics whose values repeat under different seeds in conditions that are not shown.
     """
 
     sweep: str
@@ -39,6 +40,7 @@ class Question:
     shown_note: str = ""
     reference_note: str = ""
     claims: tuple[Claim, ...] = ()
+    tied: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:

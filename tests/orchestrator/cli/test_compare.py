@@ -95,6 +95,22 @@ def test_a_filter_hides_neither_the_reference_nor_what_is_named(study, records, 
     assert sorted(found) == [tuple(f"{name}@{one}" for name in pair) for pair in expected for one in by]
 
 
+def test_hiding_conditions_makes_nothing_certain(workplace, monkeypatch, records):
+    """Values that repeat in c and d say that a and b, which do not vary, may differ by chance."""
+    values = {"surprisal": (0.98,) * 3, "random": (0.99,) * 3, "c": (0.97, 0.98, 0.98), "d": (0.97, 0.97, 0.99)}
+    rows = [
+        replicate(name, seed, metrics={"per": value, "macs_per_frame": 1.0})
+        for name, column in values.items()
+        for seed, value in enumerate(column, 1)
+    ]
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(rows)))
+    configs = {name: {"controller.kind": name} for name in values}
+    monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: configs)
+    for where in (None, ["kind=surprisal"]):
+        (found,) = [one for one in records(where=where) if (one["a"], one["metric"]) == ("surprisal", "per")]
+        assert (found["answer"], found["is_certain"]) == ("undecided", False), where
+
+
 def test_it_is_said_what_a_filter_shows_and_what_stands_beside_it(study, monkeypatch, capsys):
     configs = {name: {"controller.kind": name} for name in study.conditions}
     monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: configs)

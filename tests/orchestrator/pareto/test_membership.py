@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -248,3 +249,34 @@ def test_complete_replicates_without_a_finite_value_are_said():
     )
     found = uncertain_front(study, ERROR_COST, None)
     assert "Complete replicates without a finite value of every objective are left out: a (2 of 3)." in found.notes
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        {"cheap": (".01", ".02", ".03"), "dear": (".03", ".01", ".02")},
+        {"cheap": (".1", ".2", ".3"), "dear": (".2", ".2", ".2")},
+        {"cheap": (".2", ".2", ".2"), "dear": (".1", ".2", ".3")},
+        {"cheap": (".3", ".1", ".2", ".2", ".2"), "dear": (".2", ".2", ".2", ".2", ".2")},
+    ],
+)
+def test_means_that_differ_by_rounding_alone_are_equal(errors):
+    """Against fractions: the drawn mean's distance from the mean may be any multiple, so ties are those without it."""
+    exact = {name: [Fraction(value) for value in column] for name, column in errors.items()}
+    num_seeds, factor = len(exact["cheap"]), Fraction(1_000_003, 700_001)
+    draws = list(product(range(num_seeds), repeat=num_seeds))
+
+    def drawn(name, draw):
+        mean = sum(exact[name]) / num_seeds
+        return mean + factor * (sum(exact[name][k] for k in draw) / num_seeds - mean)
+
+    on_front = sum(drawn("dear", draw) < drawn("cheap", draw) for draw in draws) / len(draws)
+    conditions = {
+        name: {seed: (float(value), cost) for seed, value in enumerate(column, 1)}
+        for (name, column), cost in zip(errors.items(), (100.0, 120.0), strict=True)
+    }
+    found = uncertain_front(study_of(conditions, ERROR_COST), ERROR_COST, "cheap")
+    shares = {point.name: one for point, one in zip(found.points, found.memberships, strict=True)}
+    assert shares["cheap"].on_front == pytest.approx(1) and shares["dear"].on_front == pytest.approx(on_front)
+    assert [point.name for point in found.points if point.is_front] == ["cheap"]
+    assert shares["dear"].dominates_reference == 0
