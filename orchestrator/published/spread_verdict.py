@@ -1,6 +1,9 @@
 """What a study says of a published comparison of spreads over seeds."""
 
 import math
+import statistics
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from orchestrator.published.compound_test import CompoundTest, too_few
@@ -10,6 +13,7 @@ from orchestrator.published.verdict import Verdict
 from orchestrator.statistics.spread import (
     LEAST,
     brown_forsythe_p,
+    paired_spread_required_sample_size,
     pitman_morgan_p,
     spread_required_sample_size,
 )
@@ -46,7 +50,14 @@ def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) 
         p=1.0 if is_tie or math.isnan(p) else p,
         test=f"{'Pitman and Morgan' if is_paired_test else 'Brown and Forsythe'}'s test of two standard deviations",
         num_seeds=num_seeds,
-        needed=lambda level: spread_required_sample_size(ours.std, other.std, level),
+        needed=partial(_needed, a, b, is_paired_test),
         tie="Both sides have the same spread" if is_tie else "",
         unplanned=UNDECIDABLE if min(ours.std, other.std) else UNPLANNED,
     )
+
+
+def _needed(a: Sequence[float], b: Sequence[float], is_paired_test: bool, level: float) -> int | None:
+    first, second = summarise(a).std, summarise(b).std
+    if not is_paired_test:
+        return spread_required_sample_size(first, second, level)
+    return paired_spread_required_sample_size(first, second, statistics.correlation(a, b), level)

@@ -4,9 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import levene, pearsonr
+from scipy.stats import levene, pearsonr, ttest_ind
 
-from orchestrator.statistics.spread import brown_forsythe_p, pitman_morgan_p, spread_required_sample_size
+from orchestrator.statistics.spread import (
+    brown_forsythe_p,
+    paired_spread_required_sample_size,
+    pitman_morgan_p,
+    spread_required_sample_size,
+)
 
 
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (4, 9), (3, 20)])
@@ -31,8 +36,41 @@ def test_what_shows_nothing_is_no_test():
         pitman_morgan_p([1, 2, 3], [1, 2])
 
 
-def test_so_many_values_show_a_ratio_of_spreads():
-    """By the normal law of the logarithm of s: 1 + ((1.96 + .84) / ln 2)^2 = 17.3 for twice the spread."""
-    assert spread_required_sample_size(1.0, 2.0, 0.05) == spread_required_sample_size(2.0, 1.0, 0.05) == 18
-    assert spread_required_sample_size(1.0, 1.0, 0.05) is None and spread_required_sample_size(1.0, 1.01, 0.05) is None
-    assert spread_required_sample_size(0.0, 1.0, 0.05) is None and spread_required_sample_size(1.0, 0.0, 0.05) is None
+def simulated_power(p_of_rows, n, ratio, correlation, level):
+    """Of 8,000 experiments with n normal values a side, the second `ratio` times as wide."""
+    rng = np.random.default_rng(n)
+    a, other = rng.normal(size=(2, 8000, n))
+    b = ratio * (correlation * a + math.sqrt(1 - correlation**2) * other)
+    return float((p_of_rows(a, b) <= level).mean())
+
+
+def brown_forsythe_rows(a, b):
+    deviations = [np.abs(x - np.median(x, axis=1, keepdims=True)) for x in (a, b)]
+    return ttest_ind(*deviations, axis=1).pvalue
+
+
+def pitman_morgan_rows(a, b):
+    return pearsonr(a + b, a - b, axis=1).pvalue
+
+
+@pytest.mark.parametrize("ratio", [1.5, 2.0, 3.0, 10.0])
+@pytest.mark.parametrize("level", [0.05, 0.0125])
+def test_so_many_values_show_a_ratio_of_spreads(ratio, level):
+    n = spread_required_sample_size(1.0, ratio, level)
+    assert n == spread_required_sample_size(ratio, 1.0, level)
+    assert simulated_power(brown_forsythe_rows, n, ratio, 0.0, level) > 0.78
+    assert simulated_power(brown_forsythe_rows, n - 2, ratio, 0.0, level) < 0.8
+
+
+@pytest.mark.parametrize(("ratio", "correlation"), [(1.5, 0.0), (2.0, 0.0), (3.0, 0.0), (2.0, 0.8), (1.5, 0.9)])
+@pytest.mark.parametrize("level", [0.05, 0.0125])
+def test_so_many_pairs_show_a_ratio_of_spreads(ratio, correlation, level):
+    n = paired_spread_required_sample_size(1.0, ratio, correlation, level)
+    assert n == paired_spread_required_sample_size(ratio, 1.0, correlation, level)
+    assert simulated_power(pitman_morgan_rows, n, ratio, correlation, level) > 0.77
+    assert simulated_power(pitman_morgan_rows, n - 2, ratio, correlation, level) < 0.8
+
+
+def test_no_number_shows_equal_spreads_or_one_that_is_none():
+    for size in (spread_required_sample_size, lambda a, b, level: paired_spread_required_sample_size(a, b, 0.5, level)):
+        assert [size(a, b, 0.05) for a, b in ((1.0, 1.0), (1.0, 1.01), (0.0, 1.0), (1.0, 0.0))] == [None] * 4
