@@ -10,9 +10,10 @@ import numpy as np
 from orchestrator.pareto.front import signs
 from orchestrator.results.points import Point
 from orchestrator.statistics import student
-from orchestrator.statistics.intervals import Interval, of_estimates
+from orchestrator.statistics.intervals import NONE, Interval, of_estimates
 from orchestrator.statistics.pairwise import LEVEL
 from orchestrator.statistics.significance import holm
+from orchestrator.statistics.student import RESOLUTION
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
 
@@ -27,6 +28,7 @@ class BesideLine:
         cost, error, line: means over these seeds: the point's cost and error, and the error on the line.
         difference, interval: mean of error less line within each seed, and its 95 % interval by Student's t.
         p, p_holm: two-sided, that this mean is 0; adjusted for all points that were asked.
+        is_certain: whether neither the point nor a control varies over the seeds, so that there is no test.
     """
 
     name: str
@@ -40,6 +42,7 @@ class BesideLine:
     p: float
     p_holm: float
     answer: Literal["better", "worse", "undecided"]
+    is_certain: bool = False
 
 
 def beside_line(
@@ -70,7 +73,7 @@ def beside_lines(
     sign = float(signs(objectives)[0])
     found = [_beside(point, controls, sign) for point, controls in asked]
     return tuple(
-        replace(one, p_holm=p, answer=_answer(one.difference * sign, p))
+        replace(one, p_holm=p, answer=_answer(one.difference * sign, 0.0 if one.is_certain and one.difference else p))
         for one, p in zip(found, holm([one.p for one in found]), strict=True)
     )
 
@@ -85,7 +88,7 @@ def _check(point: Point, controls: Sequence[Point]) -> None:
                 f"{_listed(one)} and {controls[0].name} {_listed(controls[0])}."
             )
     for seed, costs in zip(controls[0].seeds, zip(*(one.values[1] for one in controls), strict=True), strict=True):
-        if len(set(costs)) < 2:
+        if max(costs) - min(costs) <= RESOLUTION * max(map(abs, costs)):
             names = ", ".join(one.name for one in controls)
             raise InputError(
                 f"A line needs two controls of different cost, but {names} cost the same under seed {seed}."
@@ -103,22 +106,32 @@ def _beside(point: Point, controls: Sequence[Point], sign: float) -> BesideLine:
     errors, costs, lines = errors[inside], costs[inside], lines[inside]
     difference = student.of_paired_difference(errors, lines)
     cost, error, line = (float(values.mean()) if len(values) else math.nan for values in (costs, errors, lines))
-    better, p = int((sign * errors < sign * lines).sum()), float(student.two_sided_p(difference))
-    beside = cost, error, line, float(difference.value), of_estimates(difference, 0.95)
-    return BesideLine(point.name, len(lines), better, *beside, p, math.nan, "undecided")
+    p, gaps = float(student.two_sided_p(difference)), sign * (errors - lines)
+    better = int((gaps < -RESOLUTION * np.abs(lines)).sum())
+    is_certain = len(lines) > 1 and all(_is_constant(one) for one in (point, *controls))
+    interval = of_estimates(difference, 0.95) if difference.standard_error > 0 or is_certain else NONE
+    beside = cost, error, line, float(difference.value), interval
+    return BesideLine(point.name, len(lines), better, *beside, p, math.nan, "undecided", is_certain)
+
+
+def _is_constant(point: Point) -> bool:
+    return all(summary.std == 0 for summary in point.summaries[:2])
 
 
 def _line(controls: Sequence[Point], seed: int, cost: float) -> float:
     """The controls' error at `cost` within the seed of this number; NaN beyond their costs.
 
-    Controls of equal cost count as one, with the mean of their errors.
+    Controls of equal cost, but for rounding, count as one, with the mean of their errors.
     """
+    step = RESOLUTION * max(abs(one.values[1][seed]) for one in controls)
     by_cost: dict[float, list[float]] = {}
-    for control in controls:
-        by_cost.setdefault(control.values[1][seed], []).append(control.values[0][seed])
+    for own, error in sorted((one.values[1][seed], one.values[0][seed]) for one in controls):
+        known = next((known for known in by_cost if own - known <= step), own)
+        by_cost.setdefault(known, []).append(error)
     costs = sorted(by_cost)
     errors = [math.fsum(by_cost[one]) / len(by_cost[one]) for one in costs]
-    return float(np.interp(cost, costs, errors, left=math.nan, right=math.nan))
+    near = next((one for one in costs if abs(one - cost) <= step), cost)
+    return float(np.interp(near, costs, errors, left=math.nan, right=math.nan))
 
 
 def _answer(worse_by: float, p: float) -> Literal["better", "worse", "undecided"]:

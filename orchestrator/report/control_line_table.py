@@ -44,12 +44,18 @@ def control_line_sentence(found: BesideLine, objectives: Sequence[Objective]) ->
         remedy = "name cheaper or more costly ones"
         return f"{found.name}: in no seed does its {cost} lie between those of the controls; {remedy}."
     digits = decimals([with_interval(found.difference, found.interval)])
-    interval = f", 95 % interval {between(found.interval, digits)}" if found.num_seeds > 1 else ""
+    said = between(found.interval, digits) if found.num_seeds > 1 else ""
+    interval = f", 95 % interval {said}" if said else ""
+    p = "nothing varies over the seeds, so it is certain" if found.is_certain else f"p (Holm) {_p(found)}"
     return (
         f"{found.name} against the controls at its {cost} of {found.cost:,.6g}: {found.answer}. Its {error} is "
         f"{found.error:.4g} and theirs {found.line:.4g}; difference {signed(found.difference, digits)}{interval}, "
-        f"p (Holm) {p_value(found.p_holm) or 'none'}, better in {found.num_better} of {found.num_seeds} seeds."
+        f"{p}, better in {found.num_better} of {found.num_seeds} seeds."
     )
+
+
+def _p(found: BesideLine) -> str:
+    return p_value(found.p_holm) or "none"
 
 
 def _row(one: BesideLine, error: str, cost: str) -> tuple[str | float | int, ...]:

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from orchestrator.statistics.intervals import Interval
@@ -76,17 +76,25 @@ def between(interval: Interval, num_decimals: int) -> str:
 
 
 def probability(share: float) -> str:
-    """Two digits after the point; what is not quite 0 or 1 is not printed so."""
+    """Two digits after the point; what is not quite 0 or 1 is not printed so.
+
+    More where two would bring it to the other side of .05 or .95, which decide its mark.
+    """
     if 0 < share < 0.005:
         return "<0.01"
     if 0.995 <= share < 1:
         return ">0.99"
-    return fixed(share, 2)
+    return fixed(share, _digits(share, 2, lambda value: (value > 0.05, value >= 0.95)))
 
 
 def p_value(p: float) -> str:
-    """Three digits after the point."""
-    return "<0.001" if p < 0.001 else fixed(p, 3)
+    """Three digits after the point; more where three would bring it to the other side of .05."""
+    return "<0.001" if p < 0.001 else fixed(p, _digits(p, 3, lambda value: value <= 0.05))
+
+
+def _digits(value: float, least: int, side: Callable[[float], object]) -> int:
+    """How many digits after the point leave a value on its side."""
+    return next((n for n in range(least, least + 9) if side(round(value, n)) == side(value)), least)
 
 
 def written_decimals(value: float) -> int:

@@ -78,3 +78,40 @@ def test_what_can_make_no_line_is_refused():
         beside(RANDOM, ["high"], ["low"])
     with pytest.raises(InputError, match="the same seeds, but a has 1, 2 and low 1, 2, 3"):
         beside(RANDOM | {"a": {1: (1.0, 2.0), 2: (1.0, 2.0)}}, ["a"], ["low", "high"])
+
+
+def test_where_nothing_varies_the_answer_is_certain():
+    rows = {
+        name: dict.fromkeys((1, 2, 3), value)
+        for name, value in {"a": (0.2, 2.0), "x": (0.4, 1.0), "y": (0.3, 3.0)}.items()
+    }
+    (found,) = beside(rows, ["a"], ["x", "y"])
+    assert found.is_certain and found.answer == "better" and found.difference == pytest.approx(-0.15)
+    (on_it,) = beside(rows | {"a": dict.fromkeys((1, 2, 3), (0.35, 2.0))}, ["a"], ["x", "y"])
+    assert (on_it.answer, on_it.num_better) == ("undecided", 0)
+
+
+def test_where_only_the_difference_does_not_vary_there_is_no_interval():
+    rows = {
+        "a": {1: (0.2, 2.0), 2: (0.3, 2.0)},
+        "x": {1: (0.4, 1.0), 2: (0.5, 1.0)},
+        "y": {1: (0.3, 3.0), 2: (0.4, 3.0)},
+    }
+    (found,) = beside(rows, ["a"], ["x", "y"])
+    assert not found.is_certain and found.answer == "undecided" and math.isnan(found.interval.low)
+
+
+def test_costs_and_errors_that_differ_by_rounding_are_equal():
+    third = 0.1 + 0.2  # more than .3 by rounding
+    rows = {
+        "a": {1: (0.20, third), 2: (0.25, third), 3: (0.40, third)},
+        "x": {1: (0.40, 0.1), 2: (0.50, 0.1), 3: (0.60, 0.1)},
+        "y": {1: (0.35, 0.3), 2: (0.30, 0.3), 3: (0.42, 0.3)},
+        "z": {1: (0.45, third), 2: (0.40, third), 3: (0.52, third)},
+    }
+    (found,) = beside(rows, ["a"], ["x", "y"])
+    assert found.num_seeds == 3 and found.line == pytest.approx((0.35 + 0.30 + 0.42) / 3)
+    (both,) = beside(rows, ["a"], ["x", "y", "z"])  # y and z cost the same
+    assert both.line == pytest.approx((0.40 + 0.35 + 0.47) / 3)
+    with pytest.raises(InputError, match="cost the same under seed 1"):
+        beside(rows, ["a"], ["y", "z"])

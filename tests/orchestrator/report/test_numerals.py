@@ -69,6 +69,11 @@ def test_estimate_and_interval():
     assert between(NONE, 2) == ""
 
 
+def test_no_rounding_brings_a_share_or_a_p_value_to_the_other_side_of_what_decides():
+    assert [p_value(p) for p in (0.0496, 0.05, 0.0504, 0.05004)] == ["0.050", "0.050", "0.0504", "0.05004"]
+    assert [probability(x) for x in (0.0476, 0.0524, 0.9476, 0.9512)] == ["0.05", "0.052", "0.948", "0.95"]
+
+
 def test_shares_and_p_values_are_never_rounded_to_certainty():
     assert [probability(x) for x in (0.0, 0.001, 0.5, 0.999, 1.0, math.nan)] == [
         "0.00",
