@@ -27,7 +27,8 @@ def importance_table(found: Importance) -> Table:
             columns.append(Column(WITHOUT, tuple(_range(ranges[i]) for *_, ranges in rows), f"{metric}_low"))
     about = (
         f"How much of an objective's variance over {counted(found.num_trials, 'trial')} each parameter explains by "
-        "itself (functional ANOVA of a random forest; Hutter et al. 2014); scaled to add up to 1."
+        "itself (functional ANOVA of a random forest; Hutter et al. 2014); scaled to add up to 1. Of the "
+        f"variance of trials that it has not seen a forest explains {_explained(found)}: the less, the less shares say."
     )
     if found.num_groups:
         about += f" {WITHOUT.capitalize()}: the lowest and the highest share when {_left_out(found)} is left out."
@@ -53,6 +54,11 @@ def _rows(found: Importance) -> list[Row]:
     return sorted(zip(found.parameters, found.shares, found.ranges, strict=True), key=lambda row: -(row[1][0] or 0.0))
 
 
+def _explained(found: Importance) -> str:
+    pairs = zip(found.objectives, found.explained, strict=bool(found.parameters))
+    return ", ".join(f"{probability(share)} of {metric}" for metric, share in pairs if share is not None)
+
+
 def _left_out(found: Importance) -> str:
     return "one trial" if found.num_trials <= found.num_groups else f"each {found.num_groups}th part of the trials"
 
@@ -75,7 +81,8 @@ def importance_sentences(found: Importance) -> tuple[str, ...]:
             if shares[i] is not None
         ]
         if parts:
-            sentences.append(f"Importance for {metric}: {', '.join(parts)} ({found.num_trials} trials).")
+            unseen = f"R² of unseen trials {probability(found.explained[i] or 0.0)}"
+            sentences.append(f"Importance for {metric}: {', '.join(parts)} ({found.num_trials} trials; {unseen}).")
     if found.num_groups and sentences:
         sentences.append(f"In brackets: the lowest and the highest share when {_left_out(found)} is left out.")
     return (*sentences, *found.notes)

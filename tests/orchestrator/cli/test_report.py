@@ -291,7 +291,7 @@ def test_the_report_of_a_search_says_which_parameters_matter(searched):
     found = call("report", "lm.search", "--bundle", "it.zip")
     assert found.exit_code == 0, found
     said = (
-        r"Importance for valid_perplexity: recoder.step.size 1.00 \(.* to .*\), dropout.rate 0.00 .* \(25 trials\)\.\n"
+        r"Importance for valid_perplexity: recoder.step.size 1.00 \(.* to .*\), dropout.rate 0.00 .* \(25 trials; R² of unseen trials \d\.\d\d\)\.\n"
     )
     assert re.search(said, found.stdout)
     folder = Path("runs/reports/lm.search")

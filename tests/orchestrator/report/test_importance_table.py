@@ -15,6 +15,7 @@ FOUND = Importance(
     (((0.0, 0.25), None), ((0.75, 1.0), None)),
     40,
     20,
+    (0.62, None),
     ("cost does not vary.",),
 )
 
@@ -26,9 +27,11 @@ def test_the_most_important_comes_first_and_no_share_is_empty():
     )
     texts = [("lr", "depth"), (">0.99", "<0.01"), ("0.75 to 1.00", "0.00 to 0.25"), ("", ""), ("", "")]
     assert [column.texts for column in table.printed] == texts
+    assert "of trials that it has not seen a forest explains 0.62 of error:" in table.notes[0]
     assert "when each 20th part of the trials is left out" in table.notes[0]
     assert importance_sentences(FOUND) == (
-        "Importance for error: lr >0.99 (0.75 to 1.00), depth <0.01 (0.00 to 0.25) (40 trials).",
+        "Importance for error: lr >0.99 (0.75 to 1.00), depth <0.01 (0.00 to 0.25) "
+        "(40 trials; R² of unseen trials 0.62).",
         "In brackets: the lowest and the highest share when each 20th part of the trials is left out.",
         "cost does not vary.",
     )
