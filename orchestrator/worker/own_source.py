@@ -13,6 +13,8 @@ from trainables.errors import InputError
 DECLARING: Final = frozenset({"ponderay", "search_spaces"})
 """What a module imports that declares sweeps."""
 
+SWEEP: Final = "Sweep"
+
 
 @dataclass(frozen=True)
 class OwnSource:
@@ -78,31 +80,63 @@ def _is_pattern(name: object) -> bool:
 
 
 def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The statements that the contract's functions use, directly or not; those that only act; and all classes.
+    """The statements that the contract's functions use, directly or not; those that act; and all classes.
 
-    A config's class is used by its values, not by its name.
+    A config's class is used by its values, not by its name. What acts may enter a model into a registry, by a
+    decorator, a call or an import; but not if it makes a sweep, or is used by what makes one alone.
     """
     body = [statement for statement in body if not _is_of_program(statement)]
     defined = [_defined(statement) for statement in body]
-    wanted, used = set(FUNCTIONS), set[int]()
-    while True:
-        new = {
-            i for i, names in enumerate(defined) if i not in used and (names & wanted or _counts_anyway(body[i], names))
-        }
-        if not new:
-            return [body[i] for i in sorted(used)]
+    names = [{node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} for statement in body]
+    declaring = _declaring(body, defined, names)
+    every = set().union(*(found for one, found in zip(body, names, strict=True) if not _is_import(one)))
+    used = {i for i, one in enumerate(body) if i not in declaring and _acts(one, defined[i], every)}
+    wanted = set(FUNCTIONS).union(*(names[i] for i in used))
+    while new := {i for i, own in enumerate(defined) if i not in used and own & wanted}:
         used |= new
-        wanted |= {node.id for i in new for node in ast.walk(body[i]) if isinstance(node, ast.Name)}
+        wanted |= set().union(*(names[i] for i in new))
+    return [body[i] for i in sorted(used)]
+
+
+def _declaring(body: Sequence[ast.stmt], defined: Sequence[set[str]], names: Sequence[set[str]]) -> set[int]:
+    """The statements that make a sweep, or use one, and what is used by these alone."""
+    found, sweeps = set[int](), {SWEEP}
+    kept = (ast.ClassDef, ast.Import, ast.ImportFrom)
+    numbers = [i for i, own in enumerate(defined) if own - FUNCTIONS.keys() and not isinstance(body[i], kept)]
+    while new := {i for i in numbers if i not in found and (names[i] & sweeps or _names_attribute(body[i], SWEEP))}:
+        found |= new
+        sweeps |= set().union(*(defined[i] for i in new))
+    users = [{j for j, used in enumerate(names) if j != i and used & own} for i, own in enumerate(defined)]
+    while new := {i for i in numbers if i not in found and users[i] and users[i] <= found}:
+        found |= new
+    return found
+
+
+def _names_attribute(statement: ast.stmt, name: str) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(statement))
+
+
+def _is_import(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _acts(statement: ast.stmt, own: set[str], every: set[str]) -> bool:
+    """Whether a statement does something beside giving a value to `own` names, of all that are used in the module."""
+    match statement:
+        case ast.Expr(value=ast.Constant()):  # a docstring
+            return False
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return bool(statement.decorator_list)
+        case ast.Import() | ast.ImportFrom():
+            return not own & every
+        case ast.Assign() | ast.AnnAssign():
+            return not own or any(isinstance(node, ast.Call) for node in ast.walk(statement))
+    return True
 
 
 def _is_of_program(statement: ast.stmt) -> bool:
     """Whether it is `if __name__ == "__main__":`, which an import passes over."""
     return isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'"
-
-
-def _counts_anyway(statement: ast.stmt, names: set[str]) -> bool:
-    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    return isinstance(statement, ast.ClassDef) or (not names and not is_text)
 
 
 def _defined(statement: ast.stmt) -> set[str]:

@@ -35,6 +35,55 @@ def test_a_change_of_the_model_is_noticed_and_one_of_the_sweep_is_not(tmp_path, 
     assert (first != second) is is_noticed
 
 
+REGISTRY = """
+MODELS = {}
+
+
+def register(f):
+    MODELS[f.__name__] = f
+
+
+def rate():
+    return 0.9
+
+
+def train("""
+REGISTERED = PLAIN.replace("def train(", REGISTRY, 1).replace("0.9 * loss", "MODELS['rate']() * loss")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def rate", "@register\ndef rate"),
+        ("\ndef train(", "_ = register(rate)\n\n\ndef train("),
+        ("\ndef train(", "rate = register(rate)\n\n\ndef train("),
+        ("\ndef train(", "register(rate)\n\n\ndef train("),
+    ],
+)
+def test_a_model_that_is_reached_through_a_registry_counts(tmp_path, monkeypatch, old, new):
+    source = REGISTERED.replace(old, new, 1)
+    first = version(tmp_path, monkeypatch, source, "registering")
+    assert version(tmp_path, monkeypatch, source.replace("return 0.9", "return 0.8"), "registering") != first
+    assert version(tmp_path, monkeypatch, source.replace('"A loss', '"The loss'), "registering") == first
+
+
+def test_a_module_that_is_imported_for_what_it_does_counts(tmp_path, monkeypatch):
+    (tmp_path / "made_models.py").write_text("import random\nrandom.seed(1)\n")
+    source = PLAIN.replace("import random\n", "import random\n\nimport made_models\n", 1)
+    first = version(tmp_path, monkeypatch, source, "importing")
+    (tmp_path / "made_models.py").write_text("import random\nrandom.seed(2)\n")
+    assert code_version("importing") != first
+
+
+def test_what_only_the_sweep_uses_does_not_count(tmp_path, monkeypatch):
+    source = PLAIN.replace("\ntoy =", "\nWIDTHS = list(range(4, 9, 4))\n\n\ntoy =", 1).replace("[4, 8]", "WIDTHS")
+    assert '"width": WIDTHS' in source
+    first = version(tmp_path, monkeypatch, source, "declaring")
+    assert version(tmp_path, monkeypatch, source.replace("range(4, 9, 4)", "range(4, 17, 4)"), "declaring") == first
+    more = source + "\nboth = [ponderay.run, toy]\n"
+    assert version(tmp_path, monkeypatch, more, "declaring") == first
+
+
 def test_listed_sources_alone_count(tmp_path, monkeypatch):
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "a.txt").write_text("1")
