@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import shlex
 import subprocess
 import tempfile
 import zipfile
@@ -90,7 +91,7 @@ def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[s
     root = project.resolve()
     own = tuple(_of_user(settings, *place) for place in sorted(_places(modules, root)))
     if (root / "pyproject.toml").is_file() and not own:
-        candidates: Iterable[Path] = _of_git(root) or _walk(root, root)
+        candidates: Iterable[Path] = _of_repository(root) or _walk(root, root)
     else:
         candidates = (file for package in PACKAGES for file in _walk(root / package, root))
     places = Counter(file for one in own for file in one.files)
@@ -137,7 +138,7 @@ def _of_user(settings: Settings, root: Path, package: str) -> Upload:
             _walk(root / package, root) if (root / package).is_dir() else [Path(f"{package}.py")]
         )
     else:
-        candidates = _of_git(root) or _walk_of_user(root)
+        candidates = _of_repository(root) or _walk_of_user(root)
     files = _sent(settings, root, candidates)
     for file in files:
         if file.parts[0] in PACKAGES:
@@ -151,7 +152,7 @@ def _walk_of_user(root: Path) -> list[Path]:
     Raises:
         InputError: if it is the home folder, which holds more than a model.
     """
-    if root in (Path.home(), Path(root.anchor)):
+    if Path.home().resolve().is_relative_to(root):
         raise InputError(
             f"All of the sweep's folder goes with a job, but that is {root}; put the file into one of its own."
         )
@@ -217,13 +218,32 @@ def _add(package: zipfile.ZipFile, name: str, content: bytes, mode: int) -> None
     package.writestr(entry, content)
 
 
+def _of_repository(root: Path) -> list[Path]:
+    """As `_of_git`; none where neither the folder nor one above it is a repository.
+
+    Raises:
+        InputError: if one is, and git does not read it: then nobody knows what must stay here.
+    """
+    return _of_git(root) if any((folder / ".git").exists() for folder in (root, *root.parents)) else []
+
+
 def _of_git(root: Path) -> list[Path]:
-    """Tracked files and new ones that are not ignored, of checkouts within it too; none where git cannot tell."""
+    """Tracked files and new ones that are not ignored, of checkouts within it too.
+
+    Raises:
+        InputError: if git is missing, or refuses.
+    """
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     except FileNotFoundError:
-        return []
+        raise InputError(
+            f"What .gitignore names stays here, but git is missing to read it in {root}; install git."
+        ) from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        remedy = f"`git config --global --add safe.directory {shlex.quote(str(root))}` trusts a folder of another owner"
+        raise InputError(f"What .gitignore names stays here, but git does not read {root}: {said[0]}. {remedy}.")
     names = [Path(os.fsdecode(name)) for name in dict.fromkeys(done.stdout.split(b"\0")) if name]
     within = {name: _of_git(root / name) for name in names if (root / name / ".git").exists()}
     return [file for name in names for file in ([name / one for one in within[name]] if name in within else [name])]

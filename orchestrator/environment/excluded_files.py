@@ -7,12 +7,17 @@ FOLDERS: Final = (
     ".ipynb_checkpoints", ".tox", ".nox", "*.egg-info", "mlruns", "mlartifacts",
     ".aws", ".docker", ".kube", ".ssh", ".streamlit",
 )  # fmt: skip
+ENDS: Final = ("json", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties", "txt")
+STEMS: Final = ("secret", "secrets", "credential", "credentials", "password", "passwords", "api_key", "apikey")
 FILES: Final = (
+    *(f"*{stem}.{end}" for stem in STEMS for end in ENDS),
+    ".secrets", "*.token", "*token.txt", "*token.json", ".htpasswd", ".s3cfg", ".boto", "rclone.conf", "*.tfstate",
+    "*.tfstate.*", "*.ppk", "*.jks", "*vault_pass*", "*api_key",
     "*.pyc", ".coverage", "*.db", "*.db-*", "*.sqlite", "*.sqlite3",
     ".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx",
     "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "auth_token", "token", "*_token", "secret_key",
     "authentication.ini", "credentials", "*credentials*.json", "service[-_]account*.json", "kaggle.json",
-    "secrets.toml", "secrets.yaml", "secrets.yml", ".npmrc", ".netrc", ".pgpass", ".pypirc", ".git-credentials",
+    ".npmrc", ".netrc", ".pgpass", ".pypirc", ".git-credentials",
     "ponderay.toml", "cluster*.yaml", "cluster*.yml",
 )  # fmt: skip
 """Patterns of names in lower case, at any depth."""

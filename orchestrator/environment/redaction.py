@@ -34,7 +34,9 @@ _FEW: Final = re.compile(
 """A number of tokens, or a token's number: `pad_token=3`, `token_dim=64`."""
 _PASSWORD_OPTION: Final = re.compile(r"((?:password|passwd|pwd|token)=)[^&\s]*", re.IGNORECASE)
 _LONE_USER: Final = re.compile(r"(\bhttps?://)[^\s:/@\"']+@", re.IGNORECASE)
-_LITERAL: Final = re.compile(rf"""({_SECRET}\w*["']?\s*[:=]\s*)("[^"]+"|'[^']+')""", re.IGNORECASE)
+_LITERAL: Final = re.compile(
+    rf"""({_SECRET}\w*["']?\s*[:=]\s*)(\"\"\".+?\"\"\"|'''.+?'''|"[^"]+"|'[^']+')""", re.IGNORECASE | re.DOTALL
+)
 _FORM: Final = re.compile(
     r"\b(?:gh[a-z]_\w{20,}|github_pat_\w{20,}|glpat-[\w\-]{20,}|hf_\w{20,}|AKIA[0-9A-Z]{16}|sk-[\w\-]{20,})"
 )
@@ -46,6 +48,7 @@ _NO_SECRET: Final = re.compile(r"^(?:OLD)?PWD$|(?:^|_)(?:PATH|FILE|DIR|MODE|CACH
 LEAST_LENGTH: Final = 8
 """Of a value in the environment that is looked for elsewhere; a shorter one would be found in ordinary words."""
 
+_OF_PYTHON: Final = re.compile(r"diff --git .*\.(?:py|ipynb)\"?$", re.MULTILINE)
 _QUOTES_SOURCE: Final = re.compile(r'^ +File ".*", line \d+')
 
 
@@ -86,6 +89,12 @@ def redacted_text(text: str) -> str:
 def redacted_source(text: str) -> str:
     """Source or a diff of it, with *** for secrets written into it; `token = next(tokens)` stays as it is."""
     return _LITERAL.sub(rf"\1{HIDDEN}", _redacted(text))
+
+
+def redacted_diff(text: str) -> str:
+    """A diff by git, with *** for secrets: Python as in `redacted_source`, in other files also what has no quotes."""
+    parts = re.split(r"^(?=diff --git )", text, flags=re.MULTILINE)
+    return "".join(redacted_source(one) if _OF_PYTHON.match(one) else redacted_text(one) for one in parts)
 
 
 def redacted_traceback(text: str) -> str:

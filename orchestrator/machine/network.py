@@ -30,7 +30,10 @@ def _name(host: str) -> str:
 
 def tunnel(host: str, port: int) -> str:
     """How to reach a server without TLS, as a remedy."""
-    return f"Give it TLS, or a tunnel: `ssh -N -L {port}:127.0.0.1:{port} {host}`, and name http://127.0.0.1:{port}."
+    command = (
+        f"ssh -o ExitOnForwardFailure=yes -N -L {port}:127.0.0.1:{port} {host}"  # or another's tunnel gets the token
+    )
+    return f"Give it TLS, or a tunnel: `{command}`, and name http://127.0.0.1:{port}."
 
 
 def is_loopback(host: str) -> bool:

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 
 from orchestrator.environment.excluded_files import git_excludes
-from orchestrator.environment.redaction import redacted_source, without_secrets
+from orchestrator.environment.redaction import redacted_diff, without_secrets
 from orchestrator.worker.code_version import INSTALLED
 from trainables.importing import root_of
 
@@ -17,6 +17,9 @@ PACKAGES = ("ponderay", "torch", "torchaudio", "ray", "optuna", "mlflow", "numpy
 SOURCE = Path(__file__).parents[2]
 SHARED = "trainables"
 """Goes with Ponderay itself."""
+
+AS_IT_IS = ("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+"""Whatever the user's settings make of a diff for their eyes."""
 
 BROUGHT = ".ponderay"
 """Folder of uploaded sources, which have no repository, that says what they were there."""
@@ -32,7 +35,9 @@ def git_commit(folder: Path | None = None) -> str:
 @cache
 def git_diff(folder: Path | None = None) -> str:
     """What is changed and not committed, but for files in which people write their keys, and the like."""
-    return redacted_source(_git(folder or SOURCE, "diff", "HEAD", "--", ".", *git_excludes())) or _brought("diff")
+    return redacted_diff(_git(folder or SOURCE, "diff", *AS_IT_IS, "HEAD", "--", ".", *git_excludes())) or _brought(
+        "diff"
+    )
 
 
 def source_of(trainable: str) -> Path:

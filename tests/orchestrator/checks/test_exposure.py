@@ -143,7 +143,7 @@ def test_a_token_that_goes_to_another_machine_unencrypted_is_a_warning(monkeypat
     monkeypatch.setattr(exposure, "status_of", lambda address, path: 401)
     monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
     (check,) = exposure.check_job_api("http://head:8265")
-    assert check.state == "warning" and "ssh -N -L 8265:127.0.0.1:8265 head" in check.remedy
+    assert check.state == "warning" and "ssh -o ExitOnForwardFailure=yes -N -L 8265:127.0.0.1:8265 head" in check.remedy
     assert list(exposure.check_job_api("https://head:8265")) == []
 
 

@@ -148,7 +148,10 @@ def test_a_token_goes_to_no_other_machine_unencrypted(monkeypatch):
     asked = []
     monkeypatch.setattr(job_api, "_refuse_open", asked.append)
     monkeypatch.setattr(job_api, "RayJobs", asked.append)
-    with pytest.raises(RefusedError, match=r"travel to head unencrypted\. .*`ssh -N -L 8265:127\.0\.0\.1:8265 head`"):
+    with pytest.raises(
+        RefusedError,
+        match=r"travel to head unencrypted\. .*`ssh -o ExitOnForwardFailure=yes -N -L 8265:127\.0\.0\.1:8265 head`",
+    ):
         job_api.connect("http://head:8265")
     assert not asked
     for address in ("https://head:8265", "http://localhost:8265", "http://[::1]:8265"):

@@ -13,7 +13,10 @@ from orchestrator.environment.settings import Settings
 from orchestrator.tracking import checkout
 from trainables.errors import InputError
 
-SENT = {"pyproject.toml", "orchestrator/__init__.py", "orchestrator/credentials.py", "trainables/lm/data/words.txt"}
+SENT = {
+    "pyproject.toml", "orchestrator/__init__.py", "orchestrator/credentials.py", "trainables/lm/data/words.txt",
+    "trainables/tokens.txt", "trainables/secret.py",
+}  # fmt: skip
 LEFT_OUT = (
     ".env", ".env.local", "ponderay.toml", "keys/server.pem", "keys/server.KEY", "keys/id_ed25519", "credentials",
     "auth_token", "runs/mlflow.db", "data/timit/a.wav", "elsewhere/results/checkpoint.pt", "speech/b.wav", "kept.db",
@@ -23,7 +26,9 @@ LEFT_OUT = (
     "application_default_credentials.json", "keys/gcp-credentials-lab.json", "credentials.json",
     "cluster.yaml", "cluster.local.yaml", "mine/cluster.lab.yml", "ponderay-server.env", ".npmrc", "hf_token",
     "server/authentication.ini", "server/secret_key", "server/postgres/password", "server/postgres/data/base/1",
-    ".docker/config.json", ".kube/config", ".aws/config", ".ssh/config", ".streamlit/config.toml",
+    "secrets.json", "keys/secret.yaml", "credentials.yaml", "token.txt", "api_key.txt", "my.token", "passwords.txt",
+    ".secrets", ".htpasswd", ".s3cfg", ".boto", "rclone.conf", "terraform.tfstate", "aws.ppk", "vault_pass.txt",
+    "wandb_api_key", ".docker/config.json", ".kube/config", ".aws/config", ".ssh/config", ".streamlit/config.toml",
 )  # fmt: skip
 
 
@@ -72,6 +77,16 @@ def test_git_says_what_a_checkout_consists_of(project):
     subprocess.run(["git", "-C", str(project), "add", "gone.py"], check=True)  # noqa: S603
     (project / "gone.py").unlink()
     assert found(project) == SENT | {".gitignore", "new.py"}
+
+
+def test_where_git_refuses_a_checkout_nobody_knows_what_must_stay(project, monkeypatch):
+    make_repository(project)
+    (project / ".git" / "HEAD").write_text("no reference\n")
+    with pytest.raises(InputError, match=r"git does not read .*project: fatal: .*safe\.directory"):
+        found(project)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InputError, match="git is missing to read it .*; install git"):
+        found(project)
 
 
 def test_a_checkout_within_a_checkout_goes_too(project):
