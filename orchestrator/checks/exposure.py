@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -95,7 +96,7 @@ def check_secret_files() -> Iterator[Check]:
     for file in files:
         if (rights := _rights(file)) & OTHERS:
             found = f"other users of this machine may read or change {file} ({rights:o})"
-            yield Check("secret file", "warning", found, f"`chmod 600 {file}`")
+            yield Check("secret file", "warning", found, f"`chmod 600 {shlex.quote(str(file))}`")
 
 
 def _rights(file: Path) -> int:

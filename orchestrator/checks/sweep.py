@@ -46,7 +46,7 @@ OTHER_STORE: Final = (
     "Set PONDERAY_TRACKING_URI to sqlite:///FILE or to a server: http(s)://, postgresql:// or mysql://."
 )
 
-OTHER_RUNS: Final = "Make it writable, or set PONDERAY_RUNS, or `runs` in ponderay.toml, to another folder."
+OTHER_RUNS: Final = "Make it writable, with room, or set PONDERAY_RUNS, or `runs` in ponderay.toml, to another folder."
 REPAIR: Final = "`ponderay repair` moves it away, and says how the results come back from the journals."
 
 

@@ -130,10 +130,10 @@ def submit(
         if not slurm or address or follow or is_for_kubernetes:
             rule = "--nodes and --sbatch go with --slurm, and --slurm goes with no option of another kind of cluster"
             raise InputError(f"{rule}: --address, --follow, and those of Kubernetes.")
-        here = Submission(sweep.name, entrypoint(name, options), named)  # its machines share this folder
+        here = Submission(sweep.name, entrypoint(name, options), named, name)  # its machines share this folder
         submit_to_slurm(here, settings, nodes or 1, sbatch, dry_run)
         return
-    submission = Submission(sweep.name, entrypoint(place, options), named)
+    submission = Submission(sweep.name, entrypoint(place, options), named, name)
     if dry_run and not is_for_kubernetes:
         raise InputError("--dry-run prints what --slurm or --kubernetes would send; name one of them.")
     if is_for_kubernetes:
@@ -142,6 +142,9 @@ def submit(
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
+        if place.partition(":")[0].endswith(".py"):
+            remedy = "install the sweep's package in the image, and name it by entry point or import path"
+            raise InputError(f"Nothing is sent to the pods, so they do not have {name}; {remedy}.")
         print(manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim)))
         return
     modules = [module, sweep.trainable, *(one.trainable for one in sweep.prerequisites)]
@@ -190,13 +193,14 @@ def stop(which: Which, address: Address = None) -> None:
     api.stop(job.name)
     with spinner(f"Stopping {job.name}; it first records what it has"):
         job = _wait(api, job.name)
-    again = f"`{submit_again(job.entrypoint, job.variables, address)}` continues from there"
+    again = f"`{submit_again(job.entrypoint, job.variables, address, job.named)}` continues from there"
     out.print(f"{job.name} has ended: {job.state}. Finished work is kept; {again}.", markup=False, soft_wrap=True)
 
 
 def _send(
     submission: "Submission", settings: "Settings", address: str | None, follow: bool, modules: list[str]
 ) -> None:
+    from orchestrator.cluster.submission import status_name
     from orchestrator.cluster.upload import find_upload, packed
 
     upload = find_upload(settings, modules=modules)
@@ -213,7 +217,7 @@ def _send(
         ("Job", [name]),
         ("Follow", ["ponderay", "logs", name, "--follow", *_where(address)]),
         ("Stop", ["ponderay", "stop", name, *_where(address)]),
-        ("Status", ["ponderay", "status", submission.sweep]),
+        ("Status", ["ponderay", "status", *status_name(submission)]),
     ):
         out.print(f"{word:7} {shlex.join(command)}", markup=False, soft_wrap=True)
     if follow:

@@ -1,5 +1,6 @@
 """The command `ponderay`: arguments, printing and exit codes."""
 
+import contextlib
 import errno
 import math
 import os
@@ -253,6 +254,16 @@ app.command(epilog=example("logs asr.demo --follow"))(logs)
 app.command(epilog=example("stop asr.demo"))(stop)
 
 
+def _remedy(name: str) -> str:
+    """What to do about a file or folder of this name that cannot be used: of the runs, where else they can be kept."""
+    from orchestrator.environment.settings import read_settings
+
+    with contextlib.suppress(InputError, OSError):
+        if not name or not Path(name).absolute().is_relative_to(read_settings().runs):
+            return "" if name else " The disk must be writable and have room."
+    return " Runs are kept in PONDERAY_RUNS, or `runs` in ponderay.toml, which must be writable and have room."
+
+
 def main() -> None:
     """The entry point: a user's mistake is one line and exit code 2."""
     from orchestrator.console.errors import RefusedError
@@ -275,8 +286,7 @@ def main() -> None:
             raise
         name = str(error.filename or "")
         where = f"{name if len(name) <= MOST_OF_PATH else shown(name)}: " if name else ""
-        remedy = "Runs are kept in PONDERAY_RUNS, or `runs` in ponderay.toml, which must be writable and have room."
-        _fail(f"{where}{error.strerror}. {remedy}", WRONG_INPUT)
+        _fail(f"{where}{error.strerror}.{_remedy(name)}", WRONG_INPUT)
     except Exception as error:
         if not is_damage(error):
             raise

@@ -50,7 +50,7 @@ def serve(
     """
     from orchestrator.server.folder import ServerFolder
 
-    where = ServerFolder(folder_at(_expanded(folder or _default_folder()), "--folder"))
+    where = ServerFolder(folder_at(_expanded(folder or _default_folder()), "--folder").resolve())
     if stop:
         ended = "The tracking server has ended." if where.stop() else f"No tracking server runs in {where.path}."
         out.print(ended, markup=False, soft_wrap=True)

@@ -4,6 +4,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from orchestrator.cluster.slurm import DEFAULTS, batch_file, send, slurm_options
+from orchestrator.cluster.submission import status_name
 from orchestrator.console.printing import out
 
 if TYPE_CHECKING:
@@ -26,6 +27,6 @@ def submit_to_slurm(
         ("Job", [job]),
         *log,
         ("Stop", ["scancel", "--batch", "--signal=TERM", job]),
-        ("Status", ["ponderay", "status", submission.sweep]),
+        ("Status", ["ponderay", "status", *status_name(submission)]),
     ):
         out.print(f"{word:7} {shlex.join(command)}", markup=False, soft_wrap=True)

@@ -3,15 +3,20 @@
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit, urlunsplit
 
 import typer
 
-from orchestrator.console.printing import out
-from orchestrator.machine.network import check_free, link
+from orchestrator.console.printing import err, out
+from orchestrator.machine.network import allowed_hosts, allowed_origins, check_free, is_loopback, link
 from orchestrator.server.environment import ONLY_TRACKING
 from orchestrator.tracking.store import address
+
+OPEN: Final = (
+    "Warning: whoever reaches {} can read, change and delete everything recorded here: MLflow asks for no password. "
+    "`ponderay serve` asks for one; a tunnel (`ssh -L`) needs no --host."
+)
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
@@ -45,6 +50,10 @@ def ui(
     sys.stdout.flush()
     store = {"MLFLOW_BACKEND_STORE_URI": address(settings.tracking_uri)} | ONLY_TRACKING
     arguments = ["--host", host, "--port", str(port), "--workers", "1"]
+    if not is_loopback(host):
+        err.print(OPEN.format(host), markup=False, soft_wrap=True)
+        arguments += ["--allowed-hosts", ",".join(allowed_hosts(host, port))]
+        arguments += ["--cors-allowed-origins", ",".join(allowed_origins(host, port))]
     artifacts = ["--artifacts-destination", str(settings.artifacts)]
     program = [sys.executable, "-m", "mlflow", "server", "--app-name", "ponderay-ui", *arguments, *artifacts]
     os.execve(sys.executable, program, os.environ | store)  # a password is not for the arguments, which all can see

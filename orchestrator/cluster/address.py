@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,6 +69,12 @@ def _refuse_unfound() -> None:
     address = os.environ.get("RAY_ADDRESS") or "local"
     if address == "local" or not PROCESSES.is_dir():  # where no processes can be seen, Ray itself looks
         return
+    if ray_token.shown() and (strange := set(other_instances()) - set(other_instances(owners=_trusted()))):
+        listed = ", ".join(sorted(strange))
+        raise InputError(
+            f"RAY_ADDRESS={address!r} may take a cluster of another user of this machine ({listed}), who would get "
+            "your token. Set it to HOST:PORT of the cluster that you mean."
+        )
     found = {one: ray_token.ask(one, ray_token.shown()) for one in other_instances()}
     if "let in" not in found.values():
         listed = "; ".join(f"{one}: {answer}" for one, answer in found.items()) or "none runs"
@@ -124,11 +130,22 @@ def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
     return lines[-1][:200] if done.returncode else ""
 
 
-def other_instances(processes: Path = PROCESSES) -> list[str]:
-    """Addresses of the clusters that have a process on this host; found by looking at the processes only."""
+def _trusted() -> tuple[int, ...]:
+    """Who may have our token: this user, and root, who has it anyway."""
+    return (0, os.geteuid())
+
+
+def other_instances(processes: Path = PROCESSES, owners: Collection[int] = ()) -> list[str]:
+    """Addresses of the clusters that have a process on this host; found by looking at the processes only.
+
+    Args:
+        owners: user ids; only their processes are looked at, if any are named.
+    """
     found = set()
     for file in processes.glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
+            if owners and file.stat().st_uid not in owners:
+                continue
             arguments = file.read_bytes().decode(errors="replace").split("\0")
             if Path(arguments[0]).name in ("raylet", "gcs_server"):
                 found.add(_address(arguments))

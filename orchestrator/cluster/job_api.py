@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from orchestrator.cluster.jobs import ClusterAwayError, Job, already_running
-from orchestrator.cluster.submission import OF_JOBS, Submission
+from orchestrator.cluster.submission import NAMED, OF_JOBS, Submission
 from orchestrator.cluster.token import REMEDY, token, token_file
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.redaction import redacted_text
@@ -152,7 +152,7 @@ class RayJobs:
                 entrypoint=submission.entrypoint,
                 submission_id=name,
                 runtime_env={"working_dir": str(package), "env_vars": dict(submission.variables) | dict(OF_JOBS)},
-                metadata={names.SWEEP: submission.sweep},
+                metadata={names.SWEEP: submission.sweep, NAMED: submission.named},
             )
 
     def stop(self, name: str) -> None:
@@ -227,4 +227,5 @@ def _job(details: Any) -> Job:
         ended_ms=details.end_time or None,
         message=_last_line(details.message or ""),
         variables={name: value for name, value in variables.items() if name not in OF_JOBS},
+        named=(details.metadata or {}).get(NAMED, ""),
     )

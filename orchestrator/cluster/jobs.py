@@ -27,6 +27,7 @@ class Job:
         started_ms: when it was submitted, since 1970; likewise `ended_ms`.
         message: one line, without secrets.
         variables: of its environment, as they were given to `ponderay submit`.
+        named: its sweep as it was named there; empty where that is not known.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Job:
     ended_ms: int | None = None
     message: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
+    named: str = ""
 
     @property
     def has_ended(self) -> bool:

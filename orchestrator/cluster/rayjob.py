@@ -7,8 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import urlsplit
 
 from orchestrator.cluster.submission import OF_JOBS, STOP_S, Submission
+from orchestrator.machine.network import is_loopback
 from trainables.config import content_hash
 from trainables.errors import InputError
 
@@ -100,8 +102,9 @@ def _check(variables: Mapping[str, str], pods: Pods) -> None:
 
 
 def _outlives(address: str) -> bool:
-    """Whether what is kept at an address is still there after the pods and their disks."""
-    return "://" in address and not address.startswith(("sqlite:", "file:"))
+    """Whether what is kept at an address is still there after the pods and their disks; loopback is a pod's own."""
+    host = urlsplit(address).hostname or ""
+    return "://" in address and not address.startswith(("sqlite:", "file:")) and not is_loopback(host)
 
 
 def _of_storage(variables: Mapping[str, str]) -> tuple[str, ...]:

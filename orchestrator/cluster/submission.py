@@ -24,6 +24,9 @@ OF_JOBS: Final = MappingProxyType(
         "RAY_OVERRIDE_JOB_RUNTIME_ENV": "1",  # the driver sets variables for its workers that the job may have set too
     }
 )
+NAMED: Final = "ponderay.named"
+"""Of a job's metadata: the sweep as the user named it, for a file lies elsewhere in what is sent."""
+
 RUN: Final = ("python", "-m", "orchestrator", "run")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -36,11 +39,19 @@ class Submission:
         sweep: its full name, such as asr.demo.smoke.
         entrypoint: the shell command that runs it.
         variables: of the environment of its driver and workers; none is a secret.
+        named: the sweep as the user named it, from the folder that was sent or any other.
     """
 
     sweep: str
     entrypoint: str
     variables: Mapping[str, str]
+    named: str = ""
+
+
+def status_name(submission: Submission) -> list[str]:
+    """What `ponderay status` is to be given: before anything is recorded it finds no sweep of one's own by its name."""
+    words = shlex.split(submission.entrypoint)
+    return [submission.named, *(["--smoke"] if "--smoke" in words else [])] if submission.named else [submission.sweep]
 
 
 def run_options(
@@ -76,16 +87,18 @@ def entrypoint(name: str, options: list[str]) -> str:
     return shlex.join([*RUN, name, *options])
 
 
-def submit_again(command: str, variables: Mapping[str, str], address: str | None) -> str:
+def submit_again(command: str, variables: Mapping[str, str], address: str | None, typed: str = "") -> str:
     """The `ponderay submit` that goes on with what the job of the entrypoint `command` has begun.
 
     Args:
         variables: of the job's environment.
         address: of its cluster, as it was given.
+        typed: the sweep as the user named it; default: as the job names it.
     """
+    name, *options = shlex.split(command)[len(RUN) :]
     named = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
     where = ["--address", address] if address else []
-    return shlex.join(["ponderay", "submit", *shlex.split(command)[len(RUN) :], *named, *where])
+    return shlex.join(["ponderay", "submit", typed or name, *options, *named, *where])
 
 
 def continued_by(options: Sequence[str]) -> str:
@@ -99,9 +112,11 @@ def continued_by(options: Sequence[str]) -> str:
         nodes = environ.get("SLURM_JOB_NUM_NODES", "1")
         return shlex.join(["ponderay", "submit", *options, "--slurm", "--nodes", nodes])
     if JOB_VARIABLE in environ:
-        variables = (json.loads(environ[JOB_VARIABLE]).get("runtime_env") or {}).get("env_vars") or {}
+        job = json.loads(environ[JOB_VARIABLE])
+        variables = (job.get("runtime_env") or {}).get("env_vars") or {}
         given = {name: value for name, value in variables.items() if name not in OF_JOBS}
-        return submit_again(shlex.join([*RUN, *options]), given, None)
+        typed = (job.get("metadata") or {}).get(NAMED, "")
+        return submit_again(shlex.join([*RUN, *options]), given, None, typed)
     return shlex.join(["ponderay", "run", *options])
 
 

@@ -106,8 +106,9 @@ def _print_paragraphs(rows: list[dict[str, Any]], title: str) -> None:
     out.print(title, markup=False)
     for row in rows:
         first, *others = row.items()
-        out.print(str(first[1]), markup=False)
-        facts = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in others if value not in ("", None))
+        out.print(harmless(str(first[1])), markup=False)
+        said = ((name.replace("_", " "), harmless(str(value))) for name, value in others if value not in ("", None))
+        facts = ", ".join(f"{name} {value}" for name, value in said)
         out.print(Padding(Text(facts), (0, 0, 0, 2)))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.machine.atomic_create import create_atomically
+from trainables.errors import InputError
 
 USER: Final = "ponderay"
 SECTION: Final = "mlflow"
@@ -49,7 +50,11 @@ def administrator(folder: Path) -> Credentials:
     if not file.exists():
         password = secrets.token_urlsafe(24)
         create_atomically(file, f"[{SECTION}]\n{NAME_KEY} = {USER}\n{PASSWORD_KEY} = {password}\n", OWNER_ALONE)
-    return _read(file) or Credentials(USER, "")
+    found = _read(file)
+    if not (found and found.user and found.password):
+        needed = f"a user and a password ({NAME_KEY}, {PASSWORD_KEY})"
+        raise InputError(f"{file} must hold {needed}, but does not; correct it, or move it away for a new one.")
+    return found
 
 
 def credentials_file(folder: Path) -> Path:

@@ -4,6 +4,7 @@ A new folder is made with those above it, but none directly below `/`: only root
 that is not mounted would become a folder there.
 """
 
+import contextlib
 import os
 import uuid
 from pathlib import Path
@@ -23,6 +24,8 @@ def folder_at(given: str | Path, setting: str) -> Path:
     Raises:
         InputError: if no folder is there and none can be.
     """
+    if str(given).startswith("~") and os.path.expanduser(given) == str(given):  # noqa: PTH111
+        raise InputError(f"{setting} must name a folder, but {given} is below the home of nobody known.")
     place = absolute(given)
     if fault := folder_fault(place):
         raise InputError(
@@ -54,9 +57,11 @@ def refused_write(folder: Path) -> str:
     probe = folder / f".ponderay-{uuid.uuid4().hex}"
     try:
         probe.write_bytes(b"ponderay")
-        probe.unlink()
     except OSError as error:
         return error.strerror or str(error)
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)  # a full disk takes the file, and not its content
     return ""
 
 

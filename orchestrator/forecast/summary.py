@@ -55,7 +55,8 @@ def _measurements(standings: Sequence[RunStatus]) -> list[Measurement]:
         if whole_s and one.state != "failed":
             is_whole = one.state == "complete" or _is_trained(one)
             size = one.size_bytes if is_whole else one.checkpoint_bytes * max(1, len(one.task.evaluations))
-            whole_s /= 1.0 if is_whole else 1.0 - tails.get(work.trainable, 0.0)
+            tail = tails.get(work.trainable, 0.0)
+            whole_s /= 1.0 if is_whole or tail == 1 else 1.0 - tail
             found.append(Measurement(work.trainable, _group(one), work.planned_steps, whole_s, size))
     return found
 

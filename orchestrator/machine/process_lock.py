@@ -45,11 +45,21 @@ def _without_locks(path: Path, error: OSError) -> Exception:
     return InputError(f"{path} must lie where files can be locked, but: {error.strerror}; {remedy} to a bucket.")
 
 
-class Lease:
-    """An advisory lock on a file (`flock`), released by the operating system when its holder dies."""
+def _open_private(path: str, flags: int) -> int:
+    number = os.open(path, flags, 0o600)
+    os.fchmod(number, 0o600)  # one of an earlier version, too
+    return number
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+
+class Lease:
+    """An advisory lock on a file (`flock`), released by the operating system when its holder dies.
+
+    Args:
+        is_private: whether only its owner may open the file; whoever may can also hold it.
+    """
+
+    def __init__(self, path: Path, is_private: bool = False) -> None:
+        self.path, self._is_private = path, is_private
         self._file: IO[str] | None = None
 
     def acquire(self) -> bool:
@@ -58,7 +68,7 @@ class Lease:
             return True
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = self.path.open("a+")
+            file = open(self.path, "a+", opener=_open_private if self._is_private else None)  # noqa: SIM115
         except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
             raise InputError(
                 f"{self.path} must be a file in a folder, but it cannot be made ({error.strerror}); move away what is "

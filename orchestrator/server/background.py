@@ -28,7 +28,7 @@ def start(server: TrackingServer) -> tuple[Serving, bool]:
             upgrading its tables.
     """
     server.folder.make()
-    starting, deadline_s = Lease(server.folder.path / "start.lock"), time.monotonic() + ANSWER_S
+    starting, deadline_s = Lease(server.folder.path / "start.lock", is_private=True), time.monotonic() + ANSWER_S
     try:
         starting.wait(ANSWER_S)
     except TimeoutError:

@@ -102,7 +102,7 @@ class ServerFolder:
         Raises:
             InputError: if there is one already.
         """
-        lease = Lease(self._lock)
+        lease = Lease(self._lock, is_private=True)
         if not lease.acquire():
             where = f" at {serving.link}" if (serving := self.serving()) else ""
             raise InputError(
@@ -136,7 +136,7 @@ class ServerFolder:
             serving.end()
         if not is_there:
             return False
-        lease = Lease(self._lock)
+        lease = Lease(self._lock, is_private=True)
         if not lease.acquire():
             raise InputError(f"{self.path} is in use by {lease.holder()}; end it there.")
         try:

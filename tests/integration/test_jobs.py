@@ -166,7 +166,6 @@ def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits
     check_worker(head, wait_for_worker(head))
     stopped = head.run("stop", SWEEP)
     assert stopped.returncode == 0 and f"{SWEEP}-1 has ended: STOPPED" in stopped.stdout
-    options = ["search_spaces.act:SWEEPS.tau_parity_short", *options[1:]]
     assert f"`{shlex.join(['ponderay', 'submit', *options])}` continues from there" in stopped.stdout
     logs = head.run("logs", f"{SWEEP}-1")
     assert logs.returncode == 1 and "Stopping; the last records are being written." in logs.stdout

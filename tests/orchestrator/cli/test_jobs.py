@@ -92,7 +92,7 @@ def test_submit_sends_the_sources_and_says_how_to_go_on(cluster):
         "Job     asr.demo.smoke-1",
         "Follow  ponderay logs asr.demo.smoke-1 --follow",
         "Stop    ponderay stop asr.demo.smoke-1",
-        "Status  ponderay status asr.demo.smoke",
+        "Status  ponderay status asr.demo --smoke",
     ]
 
 
@@ -212,6 +212,12 @@ def test_stop_waits_for_the_end_and_says_how_to_go_on(cluster):
     again = call("stop", "asr.demo.smoke")
     assert (again.exit_code, again.stdout) == (0, "asr.demo.smoke-2 has ended already: STOPPED.\n")
     assert cluster.stopping == ["asr.demo.smoke-2"]
+
+
+def test_a_file_is_named_as_it_was_typed_though_a_job_has_it_elsewhere(cluster):
+    known = replace(job("toy-2", "RUNNING"), sweep="toy", entrypoint="python -m orchestrator run toy.py:toy --smoke")
+    cluster.known = [replace(known, named="models/toy.py:toy")]
+    assert "`ponderay submit models/toy.py:toy --smoke` continues from there" in call("stop", "toy").stdout
 
 
 def test_to_go_on_takes_the_same_cluster_and_variables(cluster):

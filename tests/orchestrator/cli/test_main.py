@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli import main as cli
+from orchestrator.environment.settings import read_settings
 from orchestrator.cli.options import find, find_recorded
 from tests.trainables.asr.data.test_examples import write_utterance
 
@@ -195,3 +196,8 @@ def test_what_an_equal_cost_was_computed_from_is_refused_where_it_would_run_and_
     assert find_recorded("lm.equal_cost", False, ["hidden_size=100"]).conditions[0].name == "baseline,hidden_size=100"
     baseline = find("lm.equal_cost", False, ["hidden_size=100"], None, conditions=["baseline"])
     assert [one.name for one in baseline.conditions] == ["baseline,hidden_size=100"]
+
+
+def test_where_runs_can_be_kept_is_said_of_what_lies_among_them(workplace):
+    assert "PONDERAY_RUNS" in cli._remedy(str(read_settings().runs / "replicates"))
+    assert cli._remedy("/dev/full") == "" and "have room" in cli._remedy("")

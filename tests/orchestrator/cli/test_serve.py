@@ -69,6 +69,14 @@ def test_a_port_that_is_taken_and_a_missing_package_are_refused(tmp_path, monkey
     assert "pip install -e '.[cluster]'" in capsys.readouterr().err
 
 
+def test_a_folder_has_one_name_whatever_links_lead_to_it(tmp_path, monkeypatch, capsys):
+    """By which the processes of its server are found again."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert call(monkeypatch, "--folder", str(tmp_path / "link"), "--stop") == 0
+    assert f"No tracking server runs in {tmp_path.resolve() / 'real'}." in capsys.readouterr().out
+
+
 def test_to_stop_what_does_not_run_is_done_at_once(tmp_path, monkeypatch, capsys):
     assert call(monkeypatch, "--folder", str(tmp_path / "f"), "--stop") == 0
     assert "runs" in capsys.readouterr().out and not (tmp_path / "f").exists()

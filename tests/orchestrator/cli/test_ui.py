@@ -49,6 +49,20 @@ def test_it_prints_the_pages_of_each_sweep_and_the_searches_then_starts(workplac
     assert study.settings.tracking_uri not in " ".join(arguments)
 
 
+def test_who_listens_beyond_this_machine_is_warned_and_reached_by_the_printed_link(
+    workplace, monkeypatch, capsys, started
+):
+    monkeypatch.setattr("orchestrator.cli.ui.check_free", lambda *_: None)
+    assert call(monkeypatch, "--host", "192.0.2.2", "--port", "5996") == 0
+    said = capsys.readouterr()
+    assert "MLflow: http://192.0.2.2:5996 " in said.out
+    assert said.err.startswith("Warning: whoever reaches 192.0.2.2 can read, change and delete everything")
+    (((_, *arguments), _),) = started
+    options = dict(zip(arguments[3::2], arguments[4::2], strict=True))
+    assert "192.0.2.2:5996" in options["--allowed-hosts"].split(",")
+    assert options["--cors-allowed-origins"] == "http://192.0.2.2:5996"
+
+
 def test_a_sweep_that_ran_before_there_were_views_has_its_conditions(workplace, monkeypatch, capsys, started):
     store = Store(workplace / "old.db", "old.sweep")
     store.write([replicate("a", 1)], revision=5)

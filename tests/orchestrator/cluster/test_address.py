@@ -88,7 +88,7 @@ def test_one_that_hangs_up_is_not_ray(workplace, monkeypatch):
 
 def test_any_cluster_of_this_machine_is_refused_only_where_none_lets_this_user_in(workplace, monkeypatch):
     answers = {"10.0.0.1:1": "turned away", "10.0.0.2:2": "unknown"}
-    monkeypatch.setattr(cluster_address, "other_instances", lambda: list(answers))
+    monkeypatch.setattr(cluster_address, "other_instances", lambda owners=(): list(answers))
     monkeypatch.setattr("orchestrator.cluster.token.ask", lambda address, *_, **__: answers[address])
     monkeypatch.setenv("RAY_ADDRESS", "auto")
     with pytest.raises(InputError, match=r"10\.0\.0\.1:1: turned away; 10\.0\.0\.2:2: unknown"):
@@ -100,6 +100,20 @@ def test_any_cluster_of_this_machine_is_refused_only_where_none_lets_this_user_i
         cluster_address.refuse_silent()
     monkeypatch.setenv("RAY_ADDRESS", "local")
     cluster_address.refuse_silent()
+
+
+def test_no_token_goes_to_another_users_process_that_says_it_is_ray(workplace, monkeypatch, tmp_path):
+    """Nobody is asked: the address is read off a process that any user can start."""
+    (tmp_path / "77").mkdir()
+    (tmp_path / "77" / "cmdline").write_bytes(b"raylet\0--gcs-address=127.0.0.1:6390\0")
+    look = cluster_address.other_instances
+    monkeypatch.setattr(cluster_address, "other_instances", lambda owners=(): look(tmp_path, owners))
+    monkeypatch.setattr(cluster_address, "_trusted", lambda: (4321,))
+    monkeypatch.setattr("orchestrator.cluster.token.ask", lambda *_, **__: pytest.fail("asked"))
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 32)
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    with pytest.raises(InputError, match=r"of another user of this machine \(127\.0\.0\.1:6390\), who would get"):
+        cluster_address.refuse_unusable()
 
 
 def test_a_job_is_refused_before_its_sweep_is_loaded(workplace, monkeypatch):

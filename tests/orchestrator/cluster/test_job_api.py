@@ -23,12 +23,12 @@ JOBS = [
     {"type": "DRIVER", "job_id": "01000000", "status": "RUNNING", "entrypoint": "", "start_time": 1},
     {
         "type": "SUBMISSION", "submission_id": "asr.demo-1", "status": "FAILED", "entrypoint": "python x",
-        "start_time": 2, "end_time": 7, "metadata": {"ponderay.sweep": "asr.demo"},
+        "start_time": 2, "end_time": 7, "metadata": {"ponderay.sweep": "asr.demo", "ponderay.named": ""},
         "message": "failed with exit code 3, last lines:\nfirst\nponderay: the password=sesame is wrong\n",
     },
     {
         "type": "SUBMISSION", "submission_id": "asr.demo-2", "status": "PENDING", "entrypoint": "python x",
-        "start_time": 3, "metadata": {"ponderay.sweep": "asr.demo"},
+        "start_time": 3, "metadata": {"ponderay.sweep": "asr.demo", "ponderay.named": ""},
         "runtime_env": {"env_vars": {"A": "b c", "RAY_JOB_STOP_WAIT_TIME_S": "60"}},
     },
 ]  # fmt: skip
@@ -191,7 +191,7 @@ def test_a_job_is_sent_whole_and_a_name_that_is_taken_meanwhile_is_refused(serve
     api.submit(submission, "asr.demo-3", tmp_path / "sources.zip")
     (sent,) = dashboard.submitted
     assert sent["entrypoint"] == submission.entrypoint
-    assert sent["metadata"] == {"ponderay.sweep": "asr.demo"}
+    assert sent["metadata"] == {"ponderay.sweep": "asr.demo", "ponderay.named": ""}
     assert sent["runtime_env"]["working_dir"].startswith("gcs://_ray_pkg_")
     variables = sent["runtime_env"]["env_vars"]
     assert variables == {"A": "b", "RAY_JOB_STOP_WAIT_TIME_S": "60", "RAY_OVERRIDE_JOB_RUNTIME_ENV": "1"}

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
 from orchestrator.cluster.submission import (
+    NAMED,
     OF_JOBS,
     continued_by,
     entrypoint,
@@ -129,6 +130,9 @@ def test_what_a_job_was_doing_is_continued_by_sending_it_again(monkeypatch):
     variables = {"PONDERAY_TRACKING_URI": "http://127.0.0.1:5000", **OF_JOBS}
     monkeypatch.setenv(JOB_VARIABLE, json.dumps({"runtime_env": {"env_vars": variables}}))
     assert continued_by(options) == f"ponderay submit {plain} --env PONDERAY_TRACKING_URI=http://127.0.0.1:5000"
+    metadata = {"ponderay.sweep": "asr.demo.smoke", NAMED: "models/demo.py:demo"}
+    monkeypatch.setenv(JOB_VARIABLE, json.dumps({"metadata": metadata}))
+    assert continued_by(options) == "ponderay submit models/demo.py:demo --smoke --set controller.mu=0.3"
     monkeypatch.setenv(JOB_VARIABLE, json.dumps({"runtime_env": {}}))
     assert continued_by(options) == f"ponderay submit {plain}"
     monkeypatch.delenv(JOB_VARIABLE)

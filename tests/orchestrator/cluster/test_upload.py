@@ -85,7 +85,7 @@ def test_where_git_refuses_a_checkout_nobody_knows_what_must_stay(project, monke
     with pytest.raises(InputError, match=r"git does not read .*project: fatal: .*safe\.directory"):
         found(project)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(InputError, match="git is missing to read it .*; install git"):
+    with pytest.raises(InputError, match=r"git is missing to read it .*; install git"):
         found(project)
 
 
@@ -267,5 +267,9 @@ def test_hidden_files_and_the_home_folder_stay_and_a_package_called_data_goes(tm
     (own,) = find_upload(Settings(tmp_path / "runs", "sqlite:///x.db"), modules=["alone_at_home"]).others
     assert [file.as_posix() for file in own.files] == ["alone_at_home.py", "data/__init__.py", "data/loader.py"]
     monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(InputError, match=r"All of the sweep's folder goes with a job, but that is"):
+        find_upload(Settings(tmp_path / "runs", "sqlite:///x.db"), modules=["alone_at_home"])
+    (tmp_path / "a_link").symlink_to(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "a_link" / "data"))  # in the folder, and named by a link
     with pytest.raises(InputError, match=r"All of the sweep's folder goes with a job, but that is"):
         find_upload(Settings(tmp_path / "runs", "sqlite:///x.db"), modules=["alone_at_home"])

@@ -1,11 +1,12 @@
 """Folders that a user names, before anything is made."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from orchestrator.environment.places import folder_at, folder_fault
+from orchestrator.environment.places import folder_at, folder_fault, refused_write
 from orchestrator.environment.settings import read_settings
 from trainables.errors import InputError
 
@@ -60,3 +61,18 @@ def test_the_cache_in_new_runs_is_no_fault(workplace, monkeypatch):
     monkeypatch.setenv("PONDERAY_RUNS", "~/lab/runs")
     assert read_settings() == read_settings()
     assert os.environ["PONDERAY_CACHE"] == str(workplace / "lab" / "runs" / "cache")
+
+
+def test_the_home_of_nobody_is_no_folder_called_by_a_tilde(workplace):
+    with pytest.raises(InputError, match="PONDERAY_RUNS must name a folder, but ~nosuchuser/runs is below the home of"):
+        folder_at("~nosuchuser/runs", "PONDERAY_RUNS")
+
+
+def test_a_full_disk_keeps_no_trace_of_the_question_whether_it_can_be_written(workplace, monkeypatch):
+    def refuse(file: Path, content: bytes) -> None:
+        file.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    assert refused_write(workplace) == "No space left on device"
+    assert list(workplace.iterdir()) == []

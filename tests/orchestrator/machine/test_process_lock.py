@@ -63,3 +63,12 @@ def test_a_file_system_without_locks_is_told_in_one_sentence(tmp_path, monkeypat
     for ask in (lease.acquire, lease.is_held):
         with pytest.raises(InputError, match=r"where files can be locked, but: .*`-o flock`.*PONDERAY_STORAGE"):
             ask()
+
+
+def test_a_private_lease_is_its_owners_alone_also_where_the_file_was_others(tmp_path):
+    """Whoever may open the file may hold it, and so keep its owner from starting."""
+    path = tmp_path / "server.lock"
+    path.touch(0o644)
+    lease = Lease(path, is_private=True)
+    assert lease.acquire() and path.stat().st_mode & 0o777 == 0o600
+    lease.release()
