@@ -137,15 +137,10 @@ def submit(
     if dry_run and not is_for_kubernetes:
         raise InputError("--dry-run prints what --slurm or --kubernetes would send; name one of them.")
     if is_for_kubernetes:
-        from orchestrator.cluster.rayjob import Pods, manifest
-
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
-        if place.partition(":")[0].endswith(".py"):
-            remedy = "install the sweep's package in the image, and name it by entry point or import path"
-            raise InputError(f"Nothing is sent to the pods, so they do not have {name}; {remedy}.")
-        print(manifest(submission, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim)))
+        _print_manifest(submission, place, image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim)
         return
     modules = [module, sweep.trainable, *(one.trainable for one in sweep.prerequisites)]
     _send(submission, settings, address, follow, modules)
@@ -195,6 +190,17 @@ def stop(which: Which, address: Address = None) -> None:
         job = _wait(api, job.name)
     again = f"`{submit_again(job.entrypoint, job.variables, address, job.named)}` continues from there"
     out.print(f"{job.name} has ended: {job.state}. Finished work is kept; {again}.", markup=False, soft_wrap=True)
+
+
+def _print_manifest(
+    submission: "Submission", place: str, image: str, num_workers: int, cpus: int, gpus: int, claim: str | None
+) -> None:
+    from orchestrator.cluster.rayjob import Pods, manifest
+
+    if place.partition(":")[0].endswith(".py"):
+        remedy = "install the sweep's package in the image, and name it by entry point or import path"
+        raise InputError(f"Nothing is sent to the pods, so they do not have {submission.named}; {remedy}.")
+    print(manifest(submission, Pods(image, num_workers, cpus, gpus, claim)))
 
 
 def _send(

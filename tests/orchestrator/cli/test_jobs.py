@@ -18,6 +18,7 @@ from orchestrator.cluster import job_api
 from orchestrator.cluster.jobs import Job
 from orchestrator.cluster.submission import Submission
 from orchestrator.console.errors import RefusedError
+from tests.door import PLAIN, write
 from trainables.errors import InputError
 
 
@@ -212,6 +213,14 @@ def test_stop_waits_for_the_end_and_says_how_to_go_on(cluster):
     again = call("stop", "asr.demo.smoke")
     assert (again.exit_code, again.stdout) == (0, "asr.demo.smoke-2 has ended already: STOPPED.\n")
     assert cluster.stopping == ["asr.demo.smoke-2"]
+
+
+def test_a_file_is_not_on_the_pods_of_kubernetes(cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, PLAIN)
+    stays = ["--env", "PONDERAY_STORAGE=s3://lab/x", "--env", "PONDERAY_TRACKING_URI=https://lab:5000"]
+    error = call("submit", "toy.py:toy", *MANIFEST[1:], *stays).exception
+    assert isinstance(error, InputError) and "so they do not have toy.py:toy; install" in str(error)
 
 
 def test_a_file_is_named_as_it_was_typed_though_a_job_has_it_elsewhere(cluster):

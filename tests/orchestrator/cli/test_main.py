@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli import main as cli
-from orchestrator.environment.settings import read_settings
 from orchestrator.cli.options import find, find_recorded
+from orchestrator.environment.settings import read_settings
 from tests.trainables.asr.data.test_examples import write_utterance
 
 
