@@ -175,7 +175,7 @@ def every_test(claim: StatementClaim, left: Values, right: float) -> StatementTe
     if not values:
         return Verdict(claim, Finding.worse, None, math.nan, NONE, math.nan, f"Contradicted: {said}.")
     found = _tested(claim, values, Difference.from_published(values, right), Design((summarise(values).std,)), said)
-    surplus = claim.margin - max(abs(value - right) for value in left.values())
+    surplus = claim.margin - max(abs(value - right) if math.isfinite(value) else math.inf for value in left.values())
     return replace(found, surplus=surplus if others else max(0.0, surplus), p=math.nan, test=said)
 
 

@@ -138,6 +138,8 @@ def test_a_value_that_is_not_finite_breaks_what_is_said_of_every_replicate() -> 
     (verdict,) = of_per([never], tied_study(a=(0.0, math.nan, math.inf, 0.0)))
     assert verdict.finding is Finding.worse
     assert verdict.reason == "Contradicted: per of a is not 0 in 2 of 4 replicates, but nan."
+    (verdict,) = of_per([never], tied_study(a=(math.nan, 0.0, 0.0)))
+    assert verdict.finding is Finding.worse
     (verdict,) = of_per([never], tied_study(a=(math.nan, math.nan)))
     assert verdict.reason == "Contradicted: per of a is not 0 in 2 of 2 replicates, but nan."
 
