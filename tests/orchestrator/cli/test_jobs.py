@@ -217,10 +217,10 @@ def test_stop_waits_for_the_end_and_says_how_to_go_on(cluster):
 
 def test_a_file_is_not_on_the_pods_of_kubernetes(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write(tmp_path, PLAIN)
+    write(tmp_path, PLAIN, "on_no_pod.py")
     stays = ["--env", "PONDERAY_STORAGE=s3://lab/x", "--env", "PONDERAY_TRACKING_URI=https://lab:5000"]
-    error = call("submit", "toy.py:toy", *MANIFEST[1:], *stays).exception
-    assert isinstance(error, InputError) and "so they do not have toy.py:toy; install" in str(error)
+    error = call("submit", "on_no_pod.py:toy", *MANIFEST[1:], *stays).exception
+    assert isinstance(error, InputError) and "so they do not have on_no_pod.py:toy; install" in str(error)
 
 
 def test_a_file_is_named_as_it_was_typed_though_a_job_has_it_elsewhere(cluster):
