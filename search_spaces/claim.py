@@ -85,9 +85,14 @@ class Place:
             raise InputError(f"The scale of a claim must be above 0, but got {self.scale!r}.")
 
     @property
+    def parts(self) -> "tuple[Place, ...]":
+        """It, and what it is divided by, if that is so."""
+        return (self, *(self.over.parts if self.over else ()))
+
+    @property
     def conditions(self) -> tuple[str, ...]:
-        """The condition, and that of what it is divided by."""
-        return (self.condition, *(self.over.conditions if self.over else ()))
+        """Of all its parts."""
+        return tuple(part.condition for part in self.parts)
 
     @property
     def column(self) -> str:

@@ -258,9 +258,11 @@ def _remedy(name: str) -> str:
     """What to do about a file or folder of this name that cannot be used: of the runs, where else they can be kept."""
     from orchestrator.environment.settings import read_settings
 
+    if not name:
+        return " The disk must be writable and have room."
     with contextlib.suppress(InputError, OSError):
-        if not name or not Path(name).absolute().is_relative_to(read_settings().runs):
-            return "" if name else " The disk must be writable and have room."
+        if not Path(name).absolute().is_relative_to(read_settings().runs):
+            return ""
     return " Runs are kept in PONDERAY_RUNS, or `runs` in ponderay.toml, which must be writable and have room."
 
 

@@ -50,7 +50,7 @@ def serve(
     """
     from orchestrator.server.folder import ServerFolder
 
-    where = ServerFolder(folder_at(_expanded(folder or _default_folder()), "--folder").resolve())
+    where = ServerFolder(folder_at(folder or _default_folder(), "--folder").resolve())
     if stop:
         ended = "The tracking server has ended." if where.stop() else f"No tracking server runs in {where.path}."
         out.print(ended, markup=False, soft_wrap=True)
@@ -64,13 +64,6 @@ def serve(
 
 def _default_folder() -> Path:
     return OF_ROOT if os.geteuid() == 0 else Path("~/.ponderay/server")
-
-
-def _expanded(folder: Path) -> Path:
-    try:
-        return folder.expanduser()
-    except RuntimeError:
-        raise InputError(f"--folder must be a folder, but {folder} names the home of nobody known.") from None
 
 
 def _server(folder: Path, host: str, port: int, artifacts: str | None) -> "TrackingServer":
@@ -115,7 +108,7 @@ def _database(name: str) -> str:
 def _artifacts(given: str | None, folder: Path) -> str:
     """A folder made absolute, or a bucket's URL."""
     if given is None or "://" not in given:
-        return str(folder_at(_expanded(Path(given)), "--artifacts") if given else folder / "artifacts")
+        return str(folder_at(given, "--artifacts") if given else folder / "artifacts")
     if not given.startswith("s3://") or "@" in given:
         raise InputError("`--artifacts` must be a folder or s3://BUCKET/FOLDER; set a bucket's keys in AWS_*.")
     from importlib.util import find_spec

@@ -1,6 +1,6 @@
 """What the records of a journal say of its steps: which were reported, and which of them are the best."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from orchestrator.journal.lines import Record
 from trainables.metric import Best
@@ -30,8 +30,7 @@ def best_steps(records: Iterable[Record], selection: Mapping[str, Best], until: 
     return best
 
 
-def products(records: Iterable[Record], there: Collection[str]) -> dict[str, str]:
+def products(records: Sequence[Record], there: Collection[str]) -> dict[str, str]:
     """Of the last complete session, the checkpoint that was the best of each selection, if it is `there`."""
-    states = [r for r in records if r["kind"] == "state" and r["state"] == "complete"]
-    named = states[-1].get("products", {}) if states else {}
-    return {name: file for name, file in named.items() if file in there}
+    complete = (r for r in reversed(records) if r["kind"] == "state" and r["state"] == "complete")
+    return {name: file for name, file in next(complete, {}).get("products", {}).items() if file in there}

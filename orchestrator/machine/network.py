@@ -29,10 +29,8 @@ def _name(host: str) -> str:
 
 
 def tunnel(host: str, port: int) -> str:
-    """How to reach a server without TLS, as a remedy."""
-    command = (
-        f"ssh -o ExitOnForwardFailure=yes -N -L {port}:127.0.0.1:{port} {host}"  # or another's tunnel gets the token
-    )
+    """How to reach a server without TLS, as a remedy; where another's tunnel has the port, it must get no token."""
+    command = f"ssh -o ExitOnForwardFailure=yes -N -L {port}:127.0.0.1:{port} {host}"
     return f"Give it TLS, or a tunnel: `{command}`, and name http://127.0.0.1:{port}."
 
 

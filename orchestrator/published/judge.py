@@ -77,11 +77,7 @@ def _compared(claim: StatementClaim, study: Study, question: Question) -> Verdic
 
 def _hides_noise(claim: Claim, study: Study, question: Question) -> bool:
     """Whether one of its metrics has equal values in conditions that vary, so that no spread may be chance."""
-    columns, parts = set(), list(claim.places)
-    while parts:
-        place = parts.pop()
-        columns.add(place.column)
-        parts += [place.over] if place.over else []
+    columns = {part.column for place in claim.places for part in place.parts}
     return any(column.partition("@")[0] in question.tied or hides_noise(study, [column]) for column in columns)
 
 

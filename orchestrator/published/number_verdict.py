@@ -14,7 +14,7 @@ from search_spaces.claim import NumberClaim, sentence
 LEVEL: Final = 0.05
 HIDDEN: Final = (
     "No spread is seen over the seeds, but values of this metric repeat in other conditions too: it may be chance; "
-    "more seeds would show."
+    "more seeds would show"
 )
 UNDECIDABLE: Final = "no number of seeds below 1,000 would decide it with power 0.8"
 
@@ -35,7 +35,7 @@ def number_verdict(claim: NumberClaim, values: Sequence[float], hides_noise: boo
     difference = Difference.from_published(values, published.mean, _std(claim), published.n)
     p_equal, p, interval = difference.equivalence_p(claim.margin), difference.p(), difference.interval()
     if difference.standard_error == 0 and hides_noise:
-        return Verdict(claim, Finding.inconclusive, ours, difference.value, NONE, math.nan, HIDDEN)
+        return Verdict(claim, Finding.inconclusive, ours, difference.value, NONE, math.nan, sentence(HIDDEN))
     if p_equal < LEVEL:
         finding, p = Finding.reproduced, p_equal
         reason = f"within the margin of {claim.margin:g}{_by(claim, difference, 'two one-sided t-tests', ours.n)}"

@@ -36,14 +36,11 @@ def _ratio(value: float, below: float) -> float:
 def left_out(claim: Claim, study: Study, question: Question) -> str:
     """How many seeds of the claim's ratios have nothing below the line, as a sentence; empty where none has."""
     found = []
-    for place in claim.places:
-        below = place.over
-        while below:
-            num_seeds = sum(value == 0 for value in reported(below, study, question).values())
-            if num_seeds:
-                seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds"
-                found.append(f"Left out: {seeds} whose {below.text} is 0.")
-            below = below.over
+    for below in (part for place in claim.places for part in place.parts[1:]):
+        num_seeds = sum(value == 0 for value in reported(below, study, question).values())
+        if num_seeds:
+            seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds"
+            found.append(f"Left out: {seeds} whose {below.text} is 0.")
     return " ".join(dict.fromkeys(found))
 
 
@@ -103,14 +100,11 @@ def _written(value: float) -> str:
 def _unknown_column(claim: Claim, study: Study, question: Question) -> str:
     """What is said where a condition is complete, but no replicate of the study has the claim's metric."""
     known = {column for one in study.replicates if one.state == "complete" for column in one.metrics}
-    for place in claim.places:
-        part: Place | None = place
-        while part:
-            condition = _named(part.condition, question) or part.condition
-            if part.column not in known and any(_complete(study, condition)):
-                near = " or ".join(difflib.get_close_matches(part.column, sorted(known), n=2, cutoff=0)) or "no metric"
-                return f"No replicate has reported {part.column}, but {near}."
-            part = part.over
+    for part in (part for place in claim.places for part in place.parts):
+        condition = _named(part.condition, question) or part.condition
+        if part.column not in known and any(_complete(study, condition)):
+            near = " or ".join(difflib.get_close_matches(part.column, sorted(known), n=2, cutoff=0)) or "no metric"
+            return f"No replicate has reported {part.column}, but {near}."
     return ""
 
 

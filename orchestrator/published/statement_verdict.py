@@ -72,7 +72,7 @@ class StatementTest:
         if self.tie:
             finding, reason = Finding.inconclusive, tied(self.tie)
         elif self.hides_noise:
-            finding, reason = Finding.inconclusive, HIDDEN.rstrip(".")
+            finding, reason = Finding.inconclusive, HIDDEN
         elif math.isnan(p):
             finding, reason = self._without_spread()
         elif p <= LEVEL:

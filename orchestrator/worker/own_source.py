@@ -89,7 +89,7 @@ def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     defined = [_defined(statement) for statement in body]
     names = [{node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} for statement in body]
     declaring = _declaring(body, defined, names)
-    every = set().union(*(found for one, found in zip(body, names, strict=True) if not _is_import(one)))
+    every = set().union(*names)
     used = {i for i, one in enumerate(body) if i not in declaring and _acts(one, defined[i], every)}
     wanted = set(FUNCTIONS).union(*(names[i] for i in used))
     while new := {i for i, own in enumerate(defined) if i not in used and own & wanted}:
@@ -114,10 +114,6 @@ def _declaring(body: Sequence[ast.stmt], defined: Sequence[set[str]], names: Seq
 
 def _names_attribute(statement: ast.stmt, name: str) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(statement))
-
-
-def _is_import(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _acts(statement: ast.stmt, own: set[str], every: set[str]) -> bool:

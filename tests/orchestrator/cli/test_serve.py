@@ -69,6 +69,14 @@ def test_a_port_that_is_taken_and_a_missing_package_are_refused(tmp_path, monkey
     assert "pip install -e '.[cluster]'" in capsys.readouterr().err
 
 
+def test_artifacts_lie_in_the_servers_folder_or_in_one_that_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert serve_command._artifacts(None, tmp_path) == str(tmp_path / "artifacts")
+    assert serve_command._artifacts("~/kept", tmp_path) == str(tmp_path / "kept")
+    with pytest.raises(InputError, match=r"--artifacts must name .* ~nosuchuser/x is below the home of nobody"):
+        serve_command._artifacts("~nosuchuser/x", tmp_path)
+
+
 def test_a_folder_has_one_name_whatever_links_lead_to_it(tmp_path, monkeypatch, capsys):
     """By which the processes of its server are found again."""
     (tmp_path / "real").mkdir()
