@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, UnionType
 from typing import Any, Final
 
 from trainables.analysis import Analysis
@@ -102,7 +102,7 @@ class Trainable:
 
     def num_steps(self, config: Any) -> int | None:
         """The last step that `train` reports; None where only its return says that it is done."""
-        found: int | None = self._asked("num_steps", config, int, None)
+        found: int | None = self._asked("num_steps", config, int | None, None)
         if found is not None and found < 0:
             raise InputError(f"`num_steps` of {self.path} must be at least 0, but got {found}.")
         return found
@@ -118,7 +118,7 @@ class Trainable:
         found: Mapping[str, Analysis] = getattr(self.module, "analyses", {})
         return found
 
-    def _asked(self, name: str, config: Any, kind: type, default: Any) -> Any:
+    def _asked(self, name: str, config: Any, kind: type | UnionType, default: Any) -> Any:
         function = getattr(self.module, name, None)
         if function is None:
             return default
@@ -146,7 +146,12 @@ class Trainable:
 MOST_SAID: Final = 500
 """Characters of an error of the trainable's own."""
 
-NAMES: Final[Mapping[type, str]] = {object: "value", str: "text", Mapping: "mapping", int: "whole number"}
+NAMES: Final[Mapping[type | UnionType, str]] = {
+    object: "value",
+    str: "text",
+    Mapping: "mapping",
+    int | None: "whole number or None",
+}
 
 
 def load(path: str, root: str = "") -> Trainable:

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from trainables.config import IN_KEY_IF_SET, NOT_IN_KEY, Config, Count, Name, Place, Positive, names_differ
+from trainables.patience import Patience
 
 
 class Parity(Config):
@@ -190,8 +191,9 @@ class Optimisation(Config):
 
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 1e-4
     batch_size: Count = 128
-    num_iterations: Count = 1_000_000
+    num_iterations: Count = Field(1_000_000, description="at most, where there is `patience`")
     report_every: Count = Field(10_000, description="iterations from one validation and checkpoint to the next")
+    patience: Patience = None
     max_gradient_norm: Positive | None = Field(None, description="longer gradients are cut; default: none is")
     truncate_steps: Count | None = Field(
         None, description="gradients do not reach back over the bounds of windows of so many steps; default: they do"

@@ -36,9 +36,9 @@ def selection(config: ActConfig) -> dict[str, str]:
     return {one.name: f"valid_objective@{one.name}" if one.halts else "valid_objective" for one in config.evaluations}
 
 
-def num_steps(config: ActConfig) -> int:
-    """The last step that `train` reports."""
-    return config.training.num_iterations
+def num_steps(config: ActConfig) -> int | None:
+    """The last step that `train` reports; None with `patience`, which may end it before."""
+    return config.training.num_iterations if config.training.patience is None else None
 
 
 def train(config: ActConfig, trial: Trial) -> None:

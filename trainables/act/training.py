@@ -17,9 +17,11 @@ from trainables.act.network import Network, Run, Unrolled
 from trainables.act.tasks import data
 from trainables.act.tasks.batch import Batch
 from trainables.act.time_penalty import first_tau, next_tau
+from trainables.act.train import selection
 from trainables.conditional.early_exit import exits_loss
 from trainables.conditional.ponder_net import divergence, expected
 from trainables.errors import DivergedError
+from trainables.patience import is_exhausted
 from trainables.trial import Trial
 
 
@@ -29,7 +31,8 @@ def train(config: ActConfig, trial: Trial) -> None:
     PonderNet and early exit have their own losses (`conditional.ponder_net`, `conditional.early_exit`), and run all
     updates of every step for them.
 
-    The untrained network, every `report_every`-th iteration and the last are validated and reported.
+    The untrained network, which does not count for `patience`, every `report_every`-th iteration and the last are
+    validated and reported.
 
     Raises:
         DivergedError: when the loss is no finite number.
@@ -42,26 +45,28 @@ def train(config: ActConfig, trial: Trial) -> None:
     rng.seed_everything(config.seed)
     network = Network(config).to(device)
     optimizer = torch.optim.Adam(network.parameters(), lr=training.learning_rate, fused=True)
-    tau, iteration = first_tau(config.halting), 0
+    tau, iteration, validated = first_tau(config.halting), 0, list[dict[str, float]]()
     if restored := trial.restore():
         state = checkpoint.load(restored)
         network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
-        tau, iteration = state["tau"], state["iteration"]
+        tau, iteration, validated = state["tau"], state["iteration"], state.get("validated", [])
     else:
         trial.report(_validated(config, network, validation), step=0)
 
     wrapped = distributed.wrap(network)
-    while iteration < training.num_iterations:
+    while iteration < training.num_iterations and not is_exhausted(training.patience, validated):
         last = min(iteration + training.report_every, training.num_iterations)
         metrics, tau = _train_until(config, wrapped, optimizer, tau, iteration, last)
         iteration = last
         metrics |= _validated(config, network, validation)
+        validated.append({metric: metrics[metric] for metric in selection(config).values()})
         state = {
             "network": network.state_dict(),
             "optimizer": optimizer.state_dict(),
             "tau": tau,
             "iteration": iteration,
+            "validated": validated,
         }
         checkpoint.report(trial, metrics, iteration, state)
 

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from trainables.asr.data.config import Data, Features, LibriSpeech, Timit
 from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, names_differ
+from trainables.patience import Patience
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -20,8 +21,9 @@ class Optimisation(Config):
     learning_rate: LearningRate = 3e-4
     decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     batch_size: Count = 32
-    num_epochs: Count = 50
+    num_epochs: Count = Field(50, description="at most, where there is `patience`")
     max_gradient_norm: Positive = 5.0
+    patience: Patience = None
 
 
 class Gru(Config):

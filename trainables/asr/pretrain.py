@@ -28,9 +28,9 @@ def selection(config: Pretraining) -> dict[str, str]:
     return {"best": SELECTION}
 
 
-def num_steps(config: Pretraining) -> int:
-    """The last step that `train` reports."""
-    return config.training.num_epochs
+def num_steps(config: Pretraining) -> int | None:
+    """The last step that `train` reports; None with `patience`, which may end it before."""
+    return config.training.num_epochs if config.training.patience is None else None
 
 
 def data_of(config: Pretraining) -> Data:

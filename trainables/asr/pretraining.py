@@ -13,8 +13,9 @@ from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import Pretraining
 from trainables.asr.data.batches import bucketed, collate, valid_frames
 from trainables.asr.data.examples import Example, load_audio
-from trainables.asr.pretrain import data_of
+from trainables.asr.pretrain import SELECTION, data_of
 from trainables.errors import DivergedError
+from trainables.patience import is_exhausted
 from trainables.trial import Trial
 
 
@@ -33,26 +34,30 @@ def train(config: Pretraining, trial: Trial) -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=config.training.learning_rate)
     rng.seed_everything(rng.derive(config.seed, "dropout", distributed.rank()))
     order = rng.generator(config.seed, "order")
-    first = 1
+    first, validated = 1, list[dict[str, float]]()
     if restored := trial.restore():
         state = checkpoint.load(restored)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         rng.put_back_process(state["rng"], distributed.rank(), shared={"order": order})
-        first = state["epoch"] + 1
+        first, validated = state["epoch"] + 1, state.get("validated", [])
     else:
         trial.report({"valid_mse": mean_squared_error(model, examples.validation)}, step=0)
 
     wrapped = distributed.wrap(model)
     for epoch in range(first, config.training.num_epochs + 1):
+        if is_exhausted(config.training.patience, validated):
+            break
         for group in optimizer.param_groups:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
         metrics = _train_epoch(wrapped, optimizer, examples.train, config, order, epoch)
         metrics["valid_mse"] = mean_squared_error(model, examples.validation)
+        validated.append({SELECTION: metrics[SELECTION]})
         state = {
             "model": model.state_dict(),
             "optimizer": optimizer.state_dict(),
             "epoch": epoch,
+            "validated": validated,
             "rng": distributed.gather(rng.capture(order=order)),
         }
         checkpoint.report(trial, metrics, epoch, state)

@@ -30,9 +30,9 @@ def selection(config: AsrConfig) -> dict[str, str]:
     return {one.name: f"valid_per@{one.checkpoint_of or one.name}" for one in config.evaluations}
 
 
-def num_steps(config: AsrConfig) -> int:
-    """The last step that `train` reports."""
-    return config.training.num_epochs
+def num_steps(config: AsrConfig) -> int | None:
+    """The last step that `train` reports; None with `patience`, which may end it before."""
+    return config.training.num_epochs if config.training.patience is None else None
 
 
 def train(config: AsrConfig, trial: Trial) -> None:

@@ -25,17 +25,19 @@ from trainables.asr.evaluation import Results, score, test_metrics
 from trainables.asr.frozen import Kept
 from trainables.asr.macs import part_macs
 from trainables.asr.recogniser import Output, Recogniser, load_ar
+from trainables.asr.train import selection
 from trainables.conditional.surprisal_controller import SurprisalFit
 from trainables.config import content_hash
 from trainables.errors import DivergedError
+from trainables.patience import is_exhausted
 from trainables.trial import Trial
 
 
 def train(config: AsrConfig, trial: Trial) -> None:
     """Adam on the CTC loss; one step is one epoch, validated under every evaluation and reported with a checkpoint.
 
-    Step 0 is the untrained model. The controller's fit stays as it is, and so does the autoregressive model unless
-    `ar_loss_weight` trains it on; then the fit is made anew after every epoch.
+    Step 0 is the untrained model, which does not count for `patience`. The controller's fit stays as it is, and so does
+    the autoregressive model unless `ar_loss_weight` trains it on; then the fit is made anew after every epoch.
 
     Raises:
         DivergedError: when the loss is no finite number.
@@ -51,13 +53,14 @@ def train(config: AsrConfig, trial: Trial) -> None:
     rng.seed_everything(rng.derive(config.seed, "dropout", distributed.rank()))
     order = rng.generator(config.seed, "order")
     routing = rng.generator(config.seed, "routing", distributed.rank())
-    first = 1
+    first, validated = 1, list[dict[str, float]]()
     if restored := trial.restore():
         state = checkpoint.load(restored)
         _put_back(recogniser, state)
         optimizer.load_state_dict(state["optimizer"])
         fits, first = all_fits(config, ar, examples, _fits_of(state)), state["epoch"] + 1
         rng.put_back_process(state["rng"], distributed.rank(), shared={"order": order}, own={"routing": routing})
+        validated = state.get("validated", [])
     else:
         fits = all_fits(config, ar, examples)
         metrics = _validate(recogniser, fits, examples, kept) | _fit_metrics(config, fits)
@@ -65,6 +68,8 @@ def train(config: AsrConfig, trial: Trial) -> None:
 
     wrapped = distributed.wrap(recogniser)
     for epoch in range(first, config.training.num_epochs + 1):
+        if is_exhausted(config.training.patience, validated):
+            break
         for group in optimizer.param_groups:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
         working = control(config, fits)
@@ -73,12 +78,14 @@ def train(config: AsrConfig, trial: Trial) -> None:
             fits = all_fits(config, ar, examples)
             metrics |= _fit_metrics(config, fits)
         metrics |= _validate(recogniser, fits, examples, kept)
+        validated.append({metric: metrics[metric] for metric in selection(config).values()})
         state = {
             "recogniser": recogniser.network.state_dict(),
             "ar": ar.state_dict() if recogniser.trains_ar else {},
             "optimizer": optimizer.state_dict(),
             "fits": {name: asdict(fit) for name, fit in fits.items()},
             "epoch": epoch,
+            "validated": validated,
             "rng": distributed.gather(rng.capture(order=order, routing=routing)),
         }
         checkpoint.report(trial, metrics, epoch, state)

@@ -8,6 +8,9 @@ from trainables.lm.config import Evaluation, LmConfig
 from trainables.lm.metrics import METRICS
 from trainables.trial import Trial
 
+SELECTION = "valid_loss_nats"
+"""The metric whose lowest value marks the checkpoint to keep."""
+
 metrics = METRICS
 
 
@@ -34,11 +37,13 @@ def selection(config: LmConfig) -> dict[str, str]:
     It is the same for all: validation with the model's own recoder. With every other recoder that a baseline is tested
     with, validation would cost many times the training.
     """
-    return {one.name: "valid_loss_nats" for one in config.evaluations}
+    return {one.name: SELECTION for one in config.evaluations}
 
 
-def num_steps(config: LmConfig) -> int:
-    """The last step that `train` reports: a step is one validation."""
+def num_steps(config: LmConfig) -> int | None:
+    """The last step that `train` reports: a step is one validation; None with `patience`, which may end it before."""
+    if config.training.patience is not None:
+        return None
     return config.training.num_epochs * config.training.reports_per_epoch
 
 

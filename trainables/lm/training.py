@@ -23,7 +23,8 @@ from trainables.lm.network import AttachedRecoder, Network, Run, attach_recoder,
 from trainables.lm.noise import Noise
 from trainables.lm.peak_memory import forget_peak, peak_memory_mb
 from trainables.lm.streams import NO_TARGET, Streams, Window
-from trainables.lm.train import num_steps
+from trainables.lm.train import SELECTION
+from trainables.patience import is_exhausted
 from trainables.trial import Trial
 
 
@@ -56,7 +57,9 @@ def train(config: LmConfig, trial: Trial) -> None:
         losses, state = saved["losses"], _my_streams(saved["state"])
     else:
         _report(config, network, text, losses, state, {}, trial)
-    while len(losses) <= num_steps(config):
+    training = config.training
+    num_reports = training.num_epochs * training.reports_per_epoch
+    while len(losses) <= num_reports and not is_exhausted(training.patience, [{SELECTION: one} for one in losses]):
         metrics, state = _train_part(config, network, streams, losses, state)
         _report(config, network, text, losses, state, metrics, trial)
 

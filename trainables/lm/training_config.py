@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from trainables.config import Config, Count, Positive
+from trainables.patience import Patience
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
@@ -40,9 +41,10 @@ class Optimisation(Config):
     weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="not of step sizes")
     batch_size: Count = Field(64, description="streams")
     window: Count = Field(35, description="tokens that gradients reach back over")
-    num_epochs: Count = 8
+    num_epochs: Count = Field(8, description="at most, where there is `patience`")
     reports_per_epoch: Count = Field(1, description="validations and checkpoints; a step of the record is one of them")
     num_plain_epochs: Annotated[int, Field(ge=0)] = Field(
         0, description="so many at first without the recoder, though validated with it"
     )
+    patience: Patience = None
     precision: Literal["float32", "bfloat16"] = Field("float32", description="of products, on CUDA alone")

@@ -123,3 +123,16 @@ def test_one_selection_of_another_name_chooses_the_checkpoint_and_need_not_be_re
     _, records = run(tmp_path, PLAIN.replace(*VALID).replace("\ntoy =", source + "\ntoy ="), "one_selection")
     (evaluated,) = [record for record in records if record["kind"] == "evaluation"]
     assert evaluated["step"] == 3
+
+
+def test_training_that_ends_by_a_rule_of_its_own_is_complete_where_num_steps_is_none(tmp_path):
+    """With another config the same trainable has a last step, and must reach it."""
+    source = PLAIN.replace("range(first, config.num_steps + 1)", "range(first, 5)")
+    rule = "def num_steps(config):\n    return None if config.width == 4 else config.num_steps\n\n\ntoy ="
+    work, records = run(tmp_path, source.replace("\ntoy =", f"\n{rule}"), "ends_early")
+    assert work.num_steps is None and records[-1]["state"] == "complete"
+    assert [record["step"] for record in records if record["kind"] == "metrics"] == [1, 2, 3, 4]
+    other = find_sweep(f"{tmp_path / 'ends_early'}.py:toy")
+    factory = TaskFactory(other, Settings(tmp_path / "runs", "sqlite:///x.db"), num_gpus=0)
+    execute(factory.replicate(other.conditions[1], 1, {}).work, records.append)
+    assert "`train` returned after step 4, but its `num_steps` says 6" in records[-1]["error"]
