@@ -80,4 +80,13 @@ METRICS: tuple[Metric, ...] = (
         train_mse="autoregressive model: mean squared error per bin, training frames",
         valid_mse="the same on the validation frames; step 0 is the untrained model",
     ),
+    *lower("nats/frame", valid_surprisal_nats="autoregressive model: mean surprisal of the validation frames"),
+    *neutral(
+        "nats/frame",
+        repeated_frame_nats="`valid_surprisal_nats` of the last frame as the prediction; before an utterance the "
+        "training frames' mean",
+        linear_2_frames_nats="the same of the affine prediction from the last 2 frames with the least squared error on "
+        "the training frames",
+        linear_4_frames_nats="the same from the last 4 frames",
+    ),
 )

@@ -3,11 +3,16 @@
 torch is loaded when it trains.
 """
 
+from pathlib import Path
+
 from trainables.asr.config import Pretraining
 from trainables.asr.data.config import Data
 from trainables.asr.data.splits import audio_fingerprint
+from trainables.asr.metrics import METRICS
 from trainables.errors import InputError
 from trainables.trial import Trial
+
+metrics = METRICS
 
 SELECTION = "valid_mse"
 """The metric whose lowest value marks the checkpoint to keep."""
@@ -49,3 +54,10 @@ def train(config: Pretraining, trial: Trial) -> None:
     from trainables.asr import pretraining
 
     pretraining.train(config, trial)
+
+
+def evaluate(config: Pretraining, checkpoint_path: Path, evaluation: object, trial: Trial) -> None:
+    """As `pretraining.evaluate`; there is one way of testing."""
+    from trainables.asr import pretraining
+
+    pretraining.evaluate(config, checkpoint_path, trial)

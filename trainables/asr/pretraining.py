@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 from jaxtyping import Float, Int
@@ -12,7 +13,8 @@ from trainables import checkpoint, distributed, rng
 from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import Pretraining
 from trainables.asr.data.batches import bucketed, collate, valid_frames
-from trainables.asr.data.examples import Example, load_audio
+from trainables.asr.data.examples import AudioExamples, Example, load_audio
+from trainables.asr.floors import floors, mean_frame
 from trainables.asr.pretrain import SELECTION, data_of
 from trainables.errors import DivergedError
 from trainables.patience import is_exhausted
@@ -22,6 +24,8 @@ from trainables.trial import Trial
 def train(config: Pretraining, trial: Trial) -> None:
     """Adam on the mean squared error of the next frame; one step is one epoch, reported with a checkpoint.
 
+    Step 0 is the untrained model, reported with the floors; it does not count for `patience`.
+
     Raises:
         DivergedError: when the loss is no finite number.
         InputError: when the audio cannot be read.
@@ -30,7 +34,7 @@ def train(config: Pretraining, trial: Trial) -> None:
     rng.seed_everything(config.seed)
     model = AutoregressiveModel(config).to(device)
     if config.start == "data_mean":
-        model.start_from(_mean_frame(examples.train).to(device))
+        model.start_from(mean_frame(examples.train).to(device))
     optimizer = torch.optim.Adam(model.parameters(), lr=config.training.learning_rate)
     rng.seed_everything(rng.derive(config.seed, "dropout", distributed.rank()))
     order = rng.generator(config.seed, "order")
@@ -42,7 +46,7 @@ def train(config: Pretraining, trial: Trial) -> None:
         rng.put_back_process(state["rng"], distributed.rank(), shared={"order": order})
         first, validated = state["epoch"] + 1, state.get("validated", [])
     else:
-        trial.report({"valid_mse": mean_squared_error(model, examples.validation)}, step=0)
+        trial.report(_validated(model, examples) | floors(examples), step=0)
 
     wrapped = distributed.wrap(model)
     for epoch in range(first, config.training.num_epochs + 1):
@@ -51,7 +55,7 @@ def train(config: Pretraining, trial: Trial) -> None:
         for group in optimizer.param_groups:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
         metrics = _train_epoch(wrapped, optimizer, examples.train, config, order, epoch)
-        metrics["valid_mse"] = mean_squared_error(model, examples.validation)
+        metrics |= _validated(model, examples)
         validated.append({SELECTION: metrics[SELECTION]})
         state = {
             "model": model.state_dict(),
@@ -63,9 +67,18 @@ def train(config: Pretraining, trial: Trial) -> None:
         checkpoint.report(trial, metrics, epoch, state)
 
 
-def _mean_frame(examples: Sequence[Example]) -> Float[Tensor, " F"]:
-    total = torch.stack([example.frames.double().sum(0) for example in examples]).sum(0)
-    return (total / sum(len(example.frames) for example in examples)).float()
+def evaluate(config: Pretraining, checkpoint_path: Path, trial: Trial) -> None:
+    """Reports the error of a checkpoint on the validation audio, beside the floors."""
+    examples = load_audio(data_of(config), config.features, config.spared)
+    state, model = checkpoint.load(checkpoint_path), AutoregressiveModel(config).to(distributed.device())
+    model.load_state_dict(state["model"])
+    trial.report(_validated(model, examples) | floors(examples), step=state["epoch"])
+
+
+def _validated(model: AutoregressiveModel, examples: AudioExamples) -> dict[str, float]:
+    """The error per bin, and the same per frame as surprisal counts it."""
+    error = mean_squared_error(model, examples.validation)
+    return {SELECTION: error, "valid_surprisal_nats": 0.5 * error * examples.validation[0].frames.shape[1]}
 
 
 def _train_epoch(
