@@ -1,6 +1,7 @@
 """What sweeps of speech recognisers are made of: ways of routing as conditions, and the rest of a sweep."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from search_spaces.resources import Resources
@@ -11,6 +12,8 @@ from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation,
 from trainables.asr.macs import plain_width, width_of_big
 
 AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
+AUTOREGRESSIVE_OF_EACH_SEED = replace(AUTOREGRESSIVE, each_seed=True)
+"""Trained with the replicate's seed in place of `ar.seed`: what it varies by is then part of the spread over seeds."""
 CLAIMS: Final = "search_spaces.asr_published:claims"
 OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))
 VALIDATED = (Objective("valid_per"), Objective("valid_macs_per_frame"))

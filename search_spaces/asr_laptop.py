@@ -9,6 +9,7 @@ from search_spaces import asr_controls
 from search_spaces.asr_conditions import (
     ALWAYS,
     AUTOREGRESSIVE,
+    AUTOREGRESSIVE_OF_EACH_SEED,
     VALIDATED,
     equal_cost,
     plain,
@@ -37,6 +38,8 @@ NUM_LABELS: Final = 41
 """Of LibriSpeech with the phones of the dictionary, silence and spoken noise."""
 HALF_AN_HOUR: Final = 143
 """Of the 1,519 utterances of train-clean-5, which last 5.31 hours."""
+NEW_SEEDS: Final = tuple(range(6, 21))
+"""Of `confirm_model3`: `laptop_model3` has those from 1 to 5."""
 
 CONTROL_CLAIMS: Final = "search_spaces.asr_controls:claims"
 
@@ -137,6 +140,20 @@ def laptop_model3(size: Size = "full") -> Sweep:
     return _all_controllers("laptop_model3", size, about, config)
 
 
+def confirm_model3(size: Size = "full") -> Sweep:
+    """What `laptop_model3` showed of deterministic routing, asked of seeds that it does not have."""
+    deterministic = Evaluation(name="deterministic", routing="deterministic")
+    conditions = (
+        Condition("surprisal", {"controller": Surprisal(mu=0.5), "evaluations": (Evaluation(), deterministic)}),
+        Condition("random", {"controller": Random(p_big=0.5)}),
+        *ALWAYS,
+    )
+    about = "Deterministic surprisal against the line small - random - big of model 3: 15 new seeds of laptop_model3."
+    sweep = speech_sweep("confirm_model3", size, about, laptop_model3(size).base, conditions, reference="random")
+    seeds = NEW_SEEDS[:1] if size == "smoke" else NEW_SEEDS
+    return replace(sweep, seeds=seeds, prerequisites=(AUTOREGRESSIVE_OF_EACH_SEED,))
+
+
 def _all_controllers(name: str, size: Size, about: str, config: AsrConfig) -> Sweep:
     """Each controller, plain networks of the cost of routing, and an autoregressive model of half an hour of speech.
 
@@ -198,5 +215,6 @@ SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "laptop_size": laptop_size,
     "laptop_table2": laptop_table2,
     "laptop_model3": laptop_model3,
+    "confirm_model3": confirm_model3,
     "laptop_search_learned": laptop_search_learned,
 }

@@ -6,7 +6,7 @@ from search_spaces import find
 from search_spaces.asr_laptop import NUM_LABELS
 from trainables.asr.data.phones import PHONES_SIL_SPN
 from trainables.asr.macs import part_macs
-from trainables.config import as_json
+from trainables.config import as_json, content_hash
 
 
 @pytest.mark.parametrize("name", ["asr.laptop_table2", "asr.laptop_model3"])
@@ -38,6 +38,15 @@ def test_there_are_as_many_labels_as_the_plain_networks_are_made_for() -> None:
     sweep = find.find_sweep("asr.laptop_model3")
     assert sweep.base.data.phones == "dictionary_spn"
     assert len(PHONES_SIL_SPN) == NUM_LABELS
+
+
+def test_the_seeds_that_confirm_are_new_and_the_models_the_same() -> None:
+    first, new = find.find_sweep("asr.laptop_model3"), find.find_sweep("asr.confirm_model3")
+    assert not set(first.seeds) & set(new.seeds) and len(new.seeds) == 15
+    for condition in new.conditions:
+        before, after = (sweep.config(sweep.condition(condition.name), 1) for sweep in (first, new))
+        assert content_hash(before) == content_hash(after)
+    assert [one.each_seed for one in new.prerequisites] == [True]
 
 
 def test_the_search_does_not_look_at_the_test_set() -> None:

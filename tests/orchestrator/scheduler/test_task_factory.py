@@ -7,11 +7,13 @@ import pytest
 from orchestrator.environment.settings import Settings
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.worker.execute import execute
+from search_spaces.asr_conditions import AUTOREGRESSIVE
 from search_spaces.find import find_sweep
 from search_spaces.sweep import Prerequisite
 from tests.integration.sweeps import FIRST, tiny
 from tests.orchestrator.scheduler.parts import parts
 from tests.trainables.lm.small_runs import write_text
+from trainables.asr.data.config import Synthetic
 from trainables.config import content_hash
 from trainables.errors import InputError
 from trainables.lm import sample_text
@@ -89,6 +91,23 @@ def test_a_prerequisite_of_each_seed_must_have_a_seed(tmp_path):
         InputError, match="`data`, of the prerequisite 'baseline' with `each_seed`, must have a `seed`, but"
     ):
         TaskFactory(sweep, Settings(tmp_path, ""), 0)
+
+
+def test_an_autoregressive_model_of_each_seed_is_trained_with_that_seed_and_shared_by_conditions(tmp_path):
+    sweep = replace(find_sweep("asr.confirm_model3", smoke=True), seeds=(6, 7))
+    sweep = sweep.with_values({"data": Synthetic(), "ar.seed": 3})
+    factory = TaskFactory(sweep, Settings(tmp_path, ""), 0)
+    works = {
+        (condition.name, seed): factory.prerequisites(condition, seed)["ar"].work
+        for condition in sweep.conditions
+        for seed in sweep.seeds
+    }
+    assert {seed: work.config["seed"] for (_, seed), work in works.items()} == {6: 6, 7: 7}
+    assert len({work.key for work in works.values()}) == 2
+    shared = TaskFactory(replace(sweep, prerequisites=(AUTOREGRESSIVE,)), Settings(tmp_path, ""), 0)
+    (one,) = {shared.prerequisites(sweep.conditions[0], seed)["ar"].work.key for seed in sweep.seeds}
+    assert shared.prerequisites(sweep.conditions[0], 7)["ar"].work.config["seed"] == 3
+    assert one not in {work.key for work in works.values()}
 
 
 def test_a_trained_recoder_is_tested_on_the_baseline_of_its_own_seed(tmp_path, monkeypatch):
