@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from trainables.asr.data.config import Data, Features, LibriSpeech, Timit
-from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, names_differ
+from trainables.config import IN_KEY_IF_SET, NOT_IN_KEY, Config, Count, Name, Positive, names_differ
 from trainables.patience import Patience
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
@@ -23,7 +23,16 @@ class Optimisation(Config):
     batch_size: Count = 32
     num_epochs: Count = Field(50, description="at most, where there is `patience`")
     max_gradient_norm: Positive = 5.0
+    validate_every: Annotated[Count, IN_KEY_IF_SET] = Field(
+        1,
+        description="epochs from one validation to the next; the last epoch has one too. Released on "
+        "Mini-LibriSpeech: 5",
+    )
     patience: Patience = None
+
+    def is_validated(self, epoch: int) -> bool:
+        """Whether there is a validation behind this epoch, counted from 1."""
+        return epoch % self.validate_every == 0 or epoch == self.num_epochs
 
 
 class Gru(Config):
@@ -220,6 +229,10 @@ class AsrConfig(Config):
     ar_loss_weight: Annotated[float, Field(ge=0)] | None = Field(
         None,
         description="trains the AR model on: times the mean over utterances of their summed surprisal; None: frozen",
+    )
+    ar_dropout: Annotated[Literal["none", "released"], IN_KEY_IF_SET] = Field(
+        "none",
+        description="released: while the recogniser trains, the AR model drops out by `ar.dropout`, though frozen",
     )
     validation_decoding: Decoding = GREEDY
     evaluations: Annotated[tuple[Evaluation, ...], NOT_IN_KEY, Field(min_length=1), AfterValidator(names_differ)] = (

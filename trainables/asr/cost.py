@@ -40,7 +40,8 @@ def training_macs(config: AsrConfig, parts: PartCosts, lengths: Sequence[int], n
     """Multiply-accumulates of the forward pass in training over utterances of these `lengths`.
 
     To train a gate both networks run on every frame (`trainables.conditional.route.mix`). The autoregressive model is
-    counted where it is trained on: a frozen one can be read once for all epochs, if there is room or not to keep that.
+    counted where it is trained on or drops out: another can be read once for all epochs, if there is room or not to
+    keep that.
 
     Args:
         num_big: frames that took the big network.
@@ -48,7 +49,10 @@ def training_macs(config: AsrConfig, parts: PartCosts, lengths: Sequence[int], n
     num_frames, trains_ar = sum(lengths), config.ar_loss_weight is not None
     is_learned = isinstance(config.controller, Learned)
     num_small, num_big = (num_frames, num_frames) if is_learned else (num_frames - num_big, num_big)
-    ar = sum(_ar_macs(config, parts, length, needs_surprisal=True) for length in lengths) if trains_ar else 0
+    needs_surprisal = trains_ar or uses_surprisal(config.controller)
+    ar = 0
+    if trains_ar or config.ar_dropout == "released":
+        ar = sum(_ar_macs(config, parts, length, needs_surprisal) for length in lengths)
     return ar + _network_macs(config.controller, parts, num_frames, num_small, num_big)
 
 

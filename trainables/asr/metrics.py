@@ -32,7 +32,8 @@ METRICS: tuple[Metric, ...] = (
         macs_per_frame="test: those that must run, per valid frame",
         valid_macs_per_frame="the same on the validation set",
         train_macs_per_frame="those of the epoch's forward passes, per valid frame: of both networks on every frame "
-        "where a gate is learned; a frozen autoregressive model can be read once for all epochs and is not in it",
+        "where a gate is learned; an autoregressive model that is frozen and does not drop out can be read once for "
+        "all epochs and is not in it",
     ),
     *lower(
         "parameters",

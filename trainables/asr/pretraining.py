@@ -55,8 +55,9 @@ def train(config: Pretraining, trial: Trial) -> None:
         for group in optimizer.param_groups:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
         metrics = _train_epoch(wrapped, optimizer, examples.train, config, order, epoch)
-        metrics |= _validated(model, examples)
-        validated.append({SELECTION: metrics[SELECTION]})
+        if config.training.is_validated(epoch):
+            metrics |= _validated(model, examples)
+            validated.append({SELECTION: metrics[SELECTION]})
         state = {
             "model": model.state_dict(),
             "optimizer": optimizer.state_dict(),

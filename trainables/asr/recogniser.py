@@ -36,8 +36,8 @@ class Output:
 class Recogniser(nn.Module):
     """Autoregressive model and recogniser (Lugosch et al. 2020, arXiv:2006.01659).
 
-    The autoregressive model never drops out, so that surprisal means the same in training and in testing; it has
-    gradients only where `ar_loss_weight` says so.
+    The autoregressive model drops out only where `ar_dropout` says so, and only in training: without, surprisal means
+    the same in training and in testing. It has gradients only where `ar_loss_weight` says so.
     """
 
     def __init__(self, config: AsrConfig, num_labels: int, ar: AutoregressiveModel) -> None:
@@ -48,13 +48,13 @@ class Recogniser(nn.Module):
         self.network = RoutedNetwork(config, num_labels)
 
     def train(self, mode: bool = True) -> "Recogniser":
-        """Training mode for all but the autoregressive model.
+        """Training mode for all but the autoregressive model, which follows where it drops out.
 
         Its recurrent layers, which have no dropout of their own, follow where it is trained on: cuDNN computes their
         gradients in training mode only.
         """
         super().train(mode)
-        self.ar.eval()
+        self.ar.train(mode and self.config.ar_dropout == "released")
         for module in self.ar.modules() if self.trains_ar else ():
             if isinstance(module, nn.GRU):
                 module.train(mode)

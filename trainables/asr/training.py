@@ -34,7 +34,7 @@ from trainables.trial import Trial
 
 
 def train(config: AsrConfig, trial: Trial) -> None:
-    """Adam on the CTC loss; one step is one epoch, validated under every evaluation and reported with a checkpoint.
+    """Adam on the CTC loss; one step is one epoch, reported with a checkpoint; validation is under every evaluation.
 
     Step 0 is the untrained model, which does not count for `patience`. The controller's fit stays as it is, and so does
     the autoregressive model unless `ar_loss_weight` trains it on; then the fit is made anew after every epoch.
@@ -45,7 +45,9 @@ def train(config: AsrConfig, trial: Trial) -> None:
     """
     examples, device = load_examples(config.data, config.ar.features), distributed.device()
     ar = load_ar(config, trial)
-    kept = frozen.keep_all(config, ar, controllers_in_use(config), examples.train, examples.validation)
+    drops_out = config.ar_dropout == "released"
+    read_once = (examples.validation,) if drops_out else (examples.train, examples.validation)
+    kept = frozen.keep_all(config, ar, controllers_in_use(config), *read_once)
     rng.seed_everything(config.seed)
     recogniser = Recogniser(config, len(examples.labels), ar).to(device)
     learns = [parameter for parameter in recogniser.parameters() if parameter.requires_grad]
@@ -73,12 +75,14 @@ def train(config: AsrConfig, trial: Trial) -> None:
         for group in optimizer.param_groups:
             group["lr"] = config.training.learning_rate * config.training.decay ** (epoch - 1)
         working = control(config, fits)
-        metrics = _train_epoch(config, wrapped, working, optimizer, examples, kept, order, routing, epoch)
+        kept_training = None if drops_out else kept
+        metrics = _train_epoch(config, wrapped, working, optimizer, examples, kept_training, order, routing, epoch)
         if recogniser.trains_ar:
             fits = all_fits(config, ar, examples)
             metrics |= _fit_metrics(config, fits)
-        metrics |= _validate(recogniser, fits, examples, kept)
-        validated.append({metric: metrics[metric] for metric in selection(config).values()})
+        if config.training.is_validated(epoch):
+            metrics |= _validate(recogniser, fits, examples, kept)
+            validated.append({metric: metrics[metric] for metric in selection(config).values()})
         state = {
             "recogniser": recogniser.network.state_dict(),
             "ar": ar.state_dict() if recogniser.trains_ar else {},

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trainables.asr.autoregressive import AutoregressiveModel
+from trainables.asr.autoregressive import AutoregressiveModel, surprisal
 from trainables.asr.config import AsrConfig, Convolutional, Learned, Pretraining, Random, Recurrent, Surprisal
 from trainables.asr.controller import Control
 from trainables.asr.data.config import Features
@@ -57,3 +57,24 @@ def test_a_gate_behind_the_bidirectional_pre_net_also_hears_later_frames():
     """As in the released code; the documentation says so."""
     (_, by), (_, then_by) = before_and_after(CONFIG.with_value("controller", Learned(gate_input="pre_net")))
     assert (by - then_by)[:, :CHANGED].abs().max() > 1e-6
+
+
+@pytest.mark.parametrize("ar_dropout", ["none", "released"])
+def test_a_frozen_autoregressive_model_drops_out_in_training_only_as_the_released_code_lets_it(ar_dropout):
+    """What the recogniser takes for surprisal is that of the model itself, in the mode that it should be in."""
+    config = CONFIG.model_copy(update={"ar_dropout": ar_dropout})
+    recogniser = Recogniser(config, 9, AutoregressiveModel(config.ar))
+    frames = torch.randn(2, LENGTH, 8, generator=torch.Generator().manual_seed(2))
+    for training in (True, False):
+        recogniser.train(training)
+        torch.manual_seed(3)
+        output = recogniser(
+            frames, torch.tensor([LENGTH, LENGTH]), Control(config.controller, "stochastic", FIT), frames[..., 0]
+        )
+        torch.manual_seed(3)
+        expected = surprisal(frames, recogniser.ar.train(training and ar_dropout == "released")(frames)[1])
+        assert torch.equal(output.surprisals, expected.detach())
+        torch.manual_seed(4)
+        again = surprisal(frames, recogniser.ar(frames)[1])
+        assert torch.equal(again, expected) != (training and ar_dropout == "released")
+    assert not any(parameter.requires_grad for parameter in recogniser.ar.parameters())

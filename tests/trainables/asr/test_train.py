@@ -53,6 +53,7 @@ CONFIG = AsrConfig(
     ),
 )
 JOINT = CONFIG.with_value("ar_loss_weight", 1e-3)
+RELEASED = CONFIG.with_value("ar_dropout", "released").with_value("ar.dropout", 0.3)
 LEARNED = CONFIG.with_value("evaluations", (Evaluation(),)).with_value("controller", Learned(weight=100.0))
 
 
@@ -70,9 +71,12 @@ def trained(tmp_path_factory, ar) -> FolderTrial:
     return trial
 
 
-@pytest.mark.parametrize("config", [CONFIG, JOINT, LEARNED], ids=["surprisal", "joint", "learned"])
+@pytest.mark.parametrize(
+    "config", [CONFIG, JOINT, LEARNED, RELEASED], ids=["surprisal", "joint", "learned", "released"]
+)
 def test_a_resumed_run_equals_an_uninterrupted_one_in_all_digits(tmp_path, ar, config, monkeypatch):
-    monkeypatch.setenv("PONDERAY_CACHE", str(tmp_path / "cache"))  # the first run fills it
+    if config is not RELEASED:  # what fills the cache is type-checked by draws from Python's stream
+        monkeypatch.setenv("PONDERAY_CACHE", str(tmp_path / "cache"))  # the first run fills it
     whole, cut = FolderTrial(tmp_path / "whole", ar), FolderTrial(tmp_path / "cut", ar, cut_after=2)
     train.train(config, whole)
     with pytest.raises(InterruptedTrialError):
@@ -117,6 +121,34 @@ def test_training_reports_its_cost_by_hand(tmp_path, ar, trained):
     assert {report["train_macs_per_frame"] for step, report in learned.reports.items() if step} == {
         around + gate + 256 + 768
     }
+
+
+def test_training_counts_an_autoregressive_model_that_drops_out_by_hand(tmp_path, ar, trained):
+    """It reads 80 bins with layers of 12 units: a step more than there are frames, and the regressor once a frame."""
+    config = RELEASED.with_value("training.num_epochs", 1)
+    train.train(config, trial := FolderTrial(tmp_path, ar))
+    lengths = [len(example.frames) for example in load_examples(config.data, config.ar.features).train]
+    step = 3 * (80 * 12 + 12 * 12) + 12 * 12 + 3 * (12 * 12 + 12 * 12) + 12 * 12
+    added = sum((length + 1) * step + length * 12 * 80 for length in lengths) / sum(lengths)
+    frozen_report, report = trained.reports[1], trial.reports[1]
+    assert report["train_loss_nats"] != frozen_report["train_loss_nats"]
+    around = frozen_report["train_macs_per_frame"] - frozen_report["train_routing_rate"] * 512
+    expected = around + report["train_routing_rate"] * 512 + added
+    assert report["train_macs_per_frame"] == pytest.approx(expected, rel=1e-12)
+    validated = {f"valid_macs_per_frame@{one.name}" for one in config.evaluations}
+    assert {name: trial.reports[0][name] for name in validated} == {n: trained.reports[0][n] for n in validated}
+
+
+def test_validation_comes_every_so_many_epochs_and_behind_the_last(tmp_path, ar):
+    config = CONFIG.with_value("training.validate_every", 3).with_value("training.num_epochs", 4)
+    train.train(config, trial := FolderTrial(tmp_path / "recogniser", ar))
+    pretrain.train(
+        config.pretraining.with_value("training.validate_every", 2), pretrained := FolderTrial(tmp_path / "ar")
+    )
+    assert [step for step, report in trial.reports.items() if "valid_per@random" in report] == [0, 3, 4]
+    assert [step for step, report in pretrained.reports.items() if "valid_mse" in report] == [0, 2, 3]
+    assert all((tmp_path / "recogniser" / f"{step}.pt").exists() for step in (1, 2, 3, 4))
+    assert all("train_loss_nats" in report for step, report in trial.reports.items() if step)
 
 
 def one_by_one(config, trained, ar, evaluation, part="test"):
