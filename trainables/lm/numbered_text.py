@@ -3,6 +3,7 @@
 import hashlib
 import io
 import re
+import unicodedata
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,11 @@ PARTS: Final = ("train", "validation", "test")
 MAX_UNKNOWN: Final = 0.2
 """Share of a part's tokens above which the user is warned."""
 
-_WORD = re.compile(rf"{EOS}|{UNK}|\w+(?:[-'\u2019]\w+)*|\S")
+_HYPHENS: Final = "\\-'\u2019\u2010\u2011\u00b7\u2027\u05f3\u05f4"
+"""What joins two words to one: hyphens, apostrophes, the dot of Catalan and the quotes of Hebrew abbreviations."""
+
+_EXTENDS: Final = "\u200c\u200d\U0001f3fb-\U0001f3ff"
+"""What belongs to the sign before it, in any text: two joiners, the five tones of skin."""
 
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -65,12 +70,28 @@ class _Text:
 
 def tokens_of(text: str, tokens: Tokens) -> list[str]:
     """The tokens of all lines, each line with one `<eos>` at its end."""
-    split = _WORD.findall if tokens == "words" else str.split
+    split = _words_of(text).findall if tokens == "words" else str.split
     found: list[str] = []
     for line in io.StringIO(text, newline=None):
         words = split(line)
         found += words if words and words[-1] == EOS else [*words, EOS]
     return found
+
+
+def _words_of(text: str) -> re.Pattern[str]:
+    """What is one token of this text: a word, or another sign.
+
+    Combining marks and signs of format, such as the soft hyphen, belong to the sign before them, and so does a picture
+    behind a joiner (Unicode Standard Annex 29, rules WB3c and WB4); `\\w` has none of them. A sign of format by itself
+    is nothing, and the space of no width is a blank.
+    """
+    kinds = [(re.escape(sign), unicodedata.category(sign)) for sign in sorted(set(text) - {"\u200b"})]
+    marks = "".join(sign for sign, kind in kinds if kind.startswith("M"))
+    formats = "".join(sign for sign, kind in kinds if kind == "Cf")
+    extends = f"{_EXTENDS}{marks}{formats}"
+    word, sign = rf"\w[\w{extends}]*", rf"[^\s\u200b{formats}][{extends}]*"
+    flag = "[\U0001f1e6-\U0001f1ff]{2}"
+    return re.compile(rf"{EOS}|{UNK}|{word}(?:[{_HYPHENS}]{word})*|{flag}|{sign}(?:(?<=\u200d)(?!\w){sign})*")
 
 
 def load(config: Data) -> NumberedText:

@@ -1,15 +1,20 @@
 """Tokens, vocabularies and numbers by hand; real WikiText-2; what is said of texts that cannot be used."""
 
 import os
+import re
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trainables.errors import DataWarning, InputError
 from trainables.lm import corpus, numbered_text
 from trainables.lm.text_config import Data, Files, OneFile, Vocabulary
+from trainables.texts import documentation
 
 TRAIN = "b a b\na c\nb <unk>\n"
 VALIDATION = "a a b c b a c b a b d\n"
@@ -63,6 +68,59 @@ def test_tokens_between_blanks(text, expected):
     ],
 )
 def test_tokens_of_raw_text(text, expected):
+    assert numbered_text.tokens_of(text, "words") == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "मैं हिन्दी बोलता हूँ",
+        unicodedata.normalize("NFD", "café naïve Việt-Nam"),
+        "كِتَابٌ",
+        "தமிழ்",
+        "co\u00adoperate",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian: a sign keeps two letters of a word apart
+        "क्\u200dष",
+        "שלום\u200f צה״ל",
+        "well\u2011known col·lecció",
+        "สวัสดี",
+        "x\u20d7",  # an arrow over the letter
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f44d\U0001f3fd \U0001f1eb\U0001f1f7",  # pictures
+        "\u2764\ufe0f 3\ufe0f\u20e3",
+    ],
+)
+def test_marks_and_joiners_do_not_cut_a_word(words):
+    """What stands between blanks is one word each."""
+    assert numbered_text.tokens_of(words, "words") == [*words.split(" "), "<eos>"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\u200fשל, \u2066x\u2069!", ["של", ",", "x\u2069", "!", "<eos>"]),
+        ("ภาษา\u200bไทย \u200b.", ["ภาษา", "ไทย", ".", "<eos>"]),
+        ("\u0301a «b»\u00ad", ["\u0301", "a", "«", "b", "»\u00ad", "<eos>"]),
+    ],
+)
+def test_signs_that_cannot_be_seen_are_no_tokens(text, expected):
+    assert numbered_text.tokens_of(text, "words") == expected
+
+
+PLAIN_WORD = re.compile(r"<eos>|<unk>|\w+(?:[-'\u2019]\w+)*|\S")
+"""The rule for a text without marks and signs of format."""
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=80))
+def test_tokens_of_plain_text_are_those_of_the_plain_rule(text):
+    for line in text.replace("\r", "\n").split("\n"):
+        words = PLAIN_WORD.findall(line)
+        expected = words if words and words[-1] == "<eos>" else [*words, "<eos>"]
+        assert numbered_text.tokens_of(f"{line}\n", "words") == expected
+
+
+def test_the_text_of_the_shipped_sweeps_has_the_tokens_of_the_plain_rule():
+    text = documentation("data.text.path")
+    expected = [token for line in text.removesuffix("\n").split("\n") for token in [*PLAIN_WORD.findall(line), "<eos>"]]
     assert numbered_text.tokens_of(text, "words") == expected
 
 
