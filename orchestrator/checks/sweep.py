@@ -312,7 +312,7 @@ def file_system(path: Path) -> str:
     mounts = Path("/proc/mounts")
     if not mounts.exists():
         return ""
-    rows = [line.split()[1:3] for line in mounts.read_text().splitlines()]
+    rows = [line.split(" ")[1:3] for line in os.fsdecode(mounts.read_bytes()).split("\n") if line]
     place = existing(path).resolve()
     fitting = [(folder, kind) for folder, kind in rows if place.is_relative_to(folder.replace("\\040", " "))]
     return max(fitting, key=lambda row: len(row[0]))[1] if fitting else ""

@@ -158,7 +158,7 @@ def _raise_for(code: int, said: IO[str]) -> None:
     from orchestrator.console.errors import RefusedError
 
     said.seek(0)
-    lines = [line for line in said.read().splitlines() if line.strip()]
+    lines = [line for line in said.read().split("\n") if line.strip()]
     message = lines[-1].removeprefix("ponderay: ") if lines else f"the calibration ended with code {code}"
     if code == 2:
         raise InputError(message)

@@ -53,7 +53,7 @@ def _answering(folder: ServerFolder, child: int) -> Serving | None:
     if serving and serving.is_ready and answers(serving.host, serving.port):
         return serving
     if child and os.waitpid(child, os.WNOHANG)[0]:
-        said = [line for line in folder.log.read_text(encoding="utf-8").splitlines() if line.startswith(PREFIX)]
+        said = [line for line in folder.log.read_text(encoding="utf-8").split("\n") if line.startswith(PREFIX)]
         raise InputError(said[-1].removeprefix(PREFIX) if said else f"The server ended at once; see {folder.log}.")
     return None
 

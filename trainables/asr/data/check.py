@@ -117,17 +117,20 @@ def examine(found: FoundSet, aligned: Path | None = None) -> Iterator[FileReport
         wanted = set(found.files)
         yield from (_examine_sentence(one) for one in timit.recordings(found.folder) if one.path in wanted)
         return
-    listed, grids = set(), textgrids.index(aligned or found.folder)
+    listed: dict[Path, librispeech.Transcript] = {}
+    grids = textgrids.index(aligned or found.folder)
     for file in found.files:
         try:
             lines = librispeech.read_transcript(file)
+            librispeech.once(one for line in lines for one in (listed.get(line.audio, line), line))
         except InputError as error:
             yield FileReport(problem=str(error))
             continue
         for line in lines:
-            listed.add(line.audio)
-            yield _examine_line(line, grids.get(line.identity))
-    for path in sorted(set(found.folder.glob("*/*/*.flac")) - listed):
+            if line.audio not in listed:
+                listed[line.audio] = line
+                yield _examine_line(line, grids.get(line.identity))
+    for path in sorted(set(found.folder.glob("*/*/*.flac")) - listed.keys()):
         yield FileReport(problem=f"{path} has no line in a transcript; only an autoregressive model can use it.")
 
 

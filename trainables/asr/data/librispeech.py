@@ -1,7 +1,7 @@
 """Reader of LibriSpeech's layout: `SUBSET/SPEAKER/CHAPTER/*.flac` with `*.trans.txt`."""
 
 import warnings
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,25 +112,41 @@ def read_audio(config: LibriSpeech, spared: LibriSpeech | None = None) -> Splits
 
 
 def read_transcripts(folder: Path) -> list[Transcript]:
-    """Every line of every transcript below a subset's `folder`."""
-    return [line for path in sorted(folder.glob("*/*/*.trans.txt")) for line in read_transcript(path)]
+    """Every recording's line in the transcripts below a subset's `folder`."""
+    return once(line for path in sorted(folder.glob("*/*/*.trans.txt")) for line in read_transcript(path))
+
+
+def once(lines: Iterable[Transcript]) -> list[Transcript]:
+    """The first line of each recording.
+
+    Raises:
+        InputError: if another one has other words.
+    """
+    found: dict[Path, Transcript] = {}
+    for line in lines:
+        first = found.setdefault(line.audio, line)
+        if line.words != first.words:
+            where = first.file if first.file == line.file else f"{first.file} and {line.file}"
+            texts = f"{' '.join(first.words)!r} and {' '.join(line.words)!r}"
+            raise InputError(f"{where}: utterance {line.identity} must have one text, but has {texts}; remove one.")
+    return list(found.values())
 
 
 def read_transcript(path: Path) -> list[Transcript]:
-    """Every line of a transcript.
+    """Every recording's line in a transcript; byte order marks, which files that were joined have within, are no text.
 
     Raises:
-        InputError: if it is no UTF-8 text, or a line has no words.
+        InputError: if it is no UTF-8 text, a line has no words, or a recording has two texts.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").replace("\ufeff", "").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} must be UTF-8 text, but {error.reason} at byte {error.start}.") from None
     found = [Transcript(line.split()[0], tuple(line.split()[1:]), path) for line in lines if line.strip()]
     without = [line.identity for line in found if not line.words]
     if without:
         raise InputError(f"{path}: utterance {without[0]} has no words.")
-    return found
+    return once(found)
 
 
 def _speakers(folders: Sequence[Path]) -> list[str]:

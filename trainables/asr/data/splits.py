@@ -2,21 +2,35 @@
 
 from trainables.asr.data import librispeech, onsets, synthetic, timit
 from trainables.asr.data.config import Data, LibriSpeech, Onsets, Synthetic, Timit
-from trainables.asr.data.corpus import Splits
+from trainables.asr.data.corpus import Splits, Utterance
 from trainables.config import content_hash
+from trainables.errors import InputError
 
 
 def read_splits(config: Data) -> Splits:
-    """The utterances that `config` names; reads transcripts and audio headers only."""
+    """The utterances that `config` names; reads transcripts and audio headers only.
+
+    Raises:
+        InputError: if something is broken, or two utterances have one name, which would count twice.
+    """
     match config:
         case LibriSpeech():
-            return librispeech.read_splits(config)
+            found = librispeech.read_splits(config)
         case Timit():
-            return timit.read_splits(config)
+            found = timit.read_splits(config)
         case Synthetic():
-            return synthetic.make_splits(config)
+            found = synthetic.make_splits(config)
         case Onsets():
-            return onsets.make_splits(config)
+            found = onsets.make_splits(config)
+    by_name: dict[str, Utterance] = {}
+    for utterance in (*found.train, *found.validation, *found.test):
+        first = by_name.setdefault(utterance.identity, utterance)
+        if first is not utterance:
+            raise InputError(
+                f"Each utterance must have a name of its own, but {first.audio} and {utterance.audio} are both "
+                f"{utterance.identity}; rename or remove one, and name each subset once."
+            )
+    return found
 
 
 def read_audio_splits(config: Data, spared: LibriSpeech | None = None) -> Splits:

@@ -25,21 +25,33 @@ class Interval:
 
 
 def index(folder: Path) -> dict[str, Path]:
-    """Every TextGrid below `folder` by the name of its utterance."""
-    return {path.stem: path for path in sorted(folder.rglob("*.TextGrid"))}
+    """Every TextGrid below `folder` by the name of its utterance.
+
+    Raises:
+        InputError: if an utterance has two that differ.
+    """
+    found: dict[str, Path] = {}
+    for path in sorted(folder.rglob("*.TextGrid")):
+        first = found.setdefault(path.stem, path)
+        if first is not path and first.read_bytes() != path.read_bytes():
+            raise InputError(f"{path.stem} must have one TextGrid, but {first} and {path} differ; remove one.")
+    return found
 
 
 def read(path: Path) -> tuple[Interval, ...]:
     """The intervals of the tier `phones`; silences are `sil`, spoken noise is `spn`.
 
     Raises:
-        InputError: if the file is no TextGrid, or has no such tier.
+        InputError: if the file is no TextGrid, or has no such tier with intervals.
     """
     try:
         grid = textgrid.openTextgrid(str(path), includeEmptyIntervals=True, reportingMode="silence")
         tier = grid.getTier(TIER)
-    except (PraatioException, ValueError, IndexError, KeyError, UnicodeError) as error:
+    except (PraatioException, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} must be a TextGrid with a tier {TIER!r}: {_first_line(error)}") from None
+    if not isinstance(tier, textgrid.IntervalTier) or not tier.entries:
+        found = "points" if tier.entries else "nothing"
+        raise InputError(f"{path}: its tier {TIER!r} must have intervals, but has {found}; align it anew.")
     return tuple(Interval(_plain(entry.label), entry.start, entry.end) for entry in tier.entries)
 
 

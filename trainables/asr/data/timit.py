@@ -1,5 +1,7 @@
 """Reader of TIMIT (LDC93S1): `TRAIN/DR1/SPEAKER/*.WAV` or flat `dr1-speaker/*.wav`, in any case, with `.PHN` files."""
 
+import codecs
+import io
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -94,20 +96,29 @@ def read_utterance(recording: Recording) -> Utterance:
     Raises:
         InputError: if the label file or the audio is broken.
     """
-    labels, times = [], []
-    for number, line in enumerate(recording.path.read_text(encoding="latin-1").splitlines(), start=1):
+    labels, times, last = [], [], 0
+    text = recording.path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("latin-1")
+    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
         if not line.strip():
             continue
         try:
             start, end, phone = line.split()
             folded = fold_timit(phone.lower())
             times_s = (int(start) / SAMPLE_RATE_HZ, int(end) / SAMPLE_RATE_HZ)
+            is_in_order, last = last <= int(start) <= int(end), int(start)
         except KeyError:
             raise InputError(
                 f"{recording.path}, line {number}: {line.split()[-1]!r} is not a phone of TIMIT."
             ) from None
         except ValueError:
-            raise InputError(f"{recording.path}, line {number} must be START END PHONE, but is {line!r}.") from None
+            raise InputError(
+                f"{recording.path}, line {number} must be START END PHONE, but is {line.rstrip()!r}."
+            ) from None
+        if not is_in_order:
+            raise InputError(
+                f"{recording.path}, line {number} must begin at or after the line before it and end no earlier than it "
+                f"begins, but is {line.rstrip()!r}; correct it."
+            )
         if folded is not None:
             labels.append(TIMIT_PHONES.index(folded))
             times.append(times_s)
