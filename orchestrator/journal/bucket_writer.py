@@ -19,7 +19,8 @@ from typing import Any, Final
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.bucket_reader import fetch_checkpoint
 from orchestrator.journal.file_names import ARTIFACTS, CHECKPOINT, JOURNAL, checkpoints_in
-from orchestrator.journal.lines import free_name, mend, parse, told
+from orchestrator.journal.journal_file import LostLinesError
+from orchestrator.journal.lines import free_name, line_of, mend, parse, told
 from trainables.errors import InputError
 
 WRITER: Final = "writer"
@@ -46,7 +47,7 @@ class SharedWriter:
         self._whole: set[str] = set()
         self._damaged: set[str] = set()
         self._is_behind = False
-        self._sent_s = -INTERVAL_S
+        self._sent_s, self._sent_bytes = -INTERVAL_S, 0
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
 
@@ -140,11 +141,14 @@ class SharedWriter:
                 return
             self._is_behind = False  # from here on: what another thread adds meanwhile may come too late
             try:
-                self._folder.write(JOURNAL, _whole_lines(self._path / JOURNAL))
+                content = _whole_lines(self._path / JOURNAL)
+                if len(content) < self._sent_bytes:
+                    raise LostLinesError(self._path / JOURNAL, f"it has {len(content)} bytes of {self._sent_bytes}")
+                self._folder.write(JOURNAL, content)
             except BaseException:
                 self._is_behind = True
                 raise
-            self._sent_s = time.monotonic()
+            self._sent_s, self._sent_bytes = time.monotonic(), len(content)
 
     def keep_artifact(self, name: str) -> None:
         """Sends one of the files for people."""
@@ -222,7 +226,7 @@ def leave_behind(folder: SharedFolder, record: Mapping[str, Any]) -> None:
     writer = _known(folder.read(WRITER))
     if writer.get("attempt") != record["attempt"]:
         raise SupersededError(f"{folder.url} is not written by attempt {record['attempt']}.")
-    folder.write(LAST_WORD, json.dumps(record).encode() + b"\n")
+    folder.write(LAST_WORD, line_of(record))
 
 
 def _known(name: bytes) -> dict[str, str]:

@@ -12,7 +12,6 @@ second may be missing there after a crash; they are made again.
 """
 
 import contextlib
-import json
 import os
 import shutil
 import tempfile
@@ -34,7 +33,8 @@ from orchestrator.journal.file_names import (
     is_whole,
     step_of,
 )
-from orchestrator.journal.lines import ACCESS, DAMAGED, Lines, Record, mend, parse, unreadable
+from orchestrator.journal.journal_file import JournalFile
+from orchestrator.journal.lines import ACCESS, DAMAGED, Lines, Record, parse
 from orchestrator.journal.packed_folder import pack
 from orchestrator.journal.steps import best_steps, last_step, products, steps
 from trainables.errors import DataWarning
@@ -66,6 +66,7 @@ class ReplicateFolder:
         self.path, self._must_answer = path, must_answer
         self.selection = {name: Best(one) if isinstance(one, str) else one for name, one in selection.items()}
         self.shared = shared
+        self._journal = JournalFile(path / JOURNAL)
         self._reader = SharedReader(shared) if shared else None
         self._writer: SharedWriter | None = None
 
@@ -79,8 +80,9 @@ class ReplicateFolder:
             writer = SharedWriter(self.shared, self.path, attempt)
             said = writer.begin()
             self._writer, self._reader = writer, None
+            self._journal.hold()
         else:
-            said = mend(self._journal)
+            said = self._journal.mend()
         said = said or self._uncovered()
         if not said:
             return ""
@@ -96,10 +98,6 @@ class ReplicateFolder:
         if self._writer:
             self._writer.flush()
 
-    @property
-    def _journal(self) -> Path:
-        return self.path / JOURNAL
-
     def records(self) -> list[Record]:
         """Every whole line of the journal before any that is damaged; a line torn by a crash is not one."""
         return self.records_after(0)[0]
@@ -108,6 +106,9 @@ class ReplicateFolder:
         """The whole lines behind `offset` bytes of the journal, and the offset behind them; warns of a damaged one.
 
         All lines where the journal is another one by now.
+
+        Raises:
+            LostLinesError: if this session writes the journal, and what it wrote is not there any more.
         """
         lines, start = self._lines(offset)
         if lines.error and lines.is_unanswered and self._must_answer:
@@ -119,20 +120,14 @@ class ReplicateFolder:
     def damage(self) -> str:
         """What is wrong with the journal, as the beginning of a sentence; empty where nothing is."""
         lines = self._lines(0)[0]
-        return lines.damage(f"{self.shared}/{JOURNAL}" if self._reader else self._journal) if lines.fault else ""
+        return lines.damage(f"{self.shared}/{JOURNAL}" if self._reader else self._journal.path) if lines.fault else ""
 
     def _lines(self, offset: int) -> tuple[Lines, int]:
         """What stands behind an offset, and where that begins: at 0 if no line ends at `offset`."""
         if self._reader:
             content, start = self._reader.journal(offset)
             return parse(content), start
-        try:
-            content = _read_from(self._journal, max(0, offset - 1))
-        except OSError as error:
-            return unreadable(error), 0
-        if offset == 0:
-            return parse(content), 0
-        return (parse(content[1:]), offset) if content.startswith(b"\n") else self._lines(0)
+        return self._journal.lines(offset)
 
     def warning(self) -> str:
         """What is wrong with the journal, and what becomes of it; empty where nothing is."""
@@ -148,25 +143,26 @@ class ReplicateFolder:
     def _uncovered(self) -> str:
         """That there are checkpoints of which the journal knows nothing."""
         strange = sorted(set(self.checkpoints()) - steps(self.records()))
-        return f"The journal {self._journal} lacks step {strange[0]}, though its checkpoint is there" if strange else ""
+        return (
+            f"The journal {self._journal.path} lacks step {strange[0]}, though its checkpoint is there"
+            if strange
+            else ""
+        )
 
     def append(self, record: Record) -> Record:
         """Adds `record` with the present time and returns it; on disk before this returns.
 
         Whoever is not the writer of a folder shared by a URL only leaves it there, for the next writer to add.
+
+        Raises:
+            LostLinesError: if what this session has written is not there any more.
         """
         stamped = record | {"time_ms": time.time_ns() // 1_000_000}
         if self._reader:
             leave_behind(self._reader.folder, stamped)
             return stamped
         self.path.mkdir(parents=True, exist_ok=True)
-        with self._journal.open("a+b") as file:
-            end = file.seek(0, os.SEEK_END)
-            if end and os.pread(file.fileno(), 1, end - 1) != b"\n":
-                file.truncate(_end_of_last_line(self._journal))
-            file.write(json.dumps(stamped).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        self._journal.append(stamped)
         if self._writer:
             self._writer.wrote(record["kind"], is_followed=bool(record.get("kept")))
         return stamped
@@ -374,22 +370,6 @@ def looked_at(folders: Sequence[ReplicateFolder]) -> Iterator[ReplicateFolder]:
         if folder._reader:
             next(shared)
         yield folder
-
-
-def _read_from(journal: Path, offset: int) -> bytes:
-    try:
-        with journal.open("rb") as file:
-            file.seek(offset)
-            return file.read()
-    except FileNotFoundError:
-        return b""
-
-
-def _end_of_last_line(path: Path) -> int:
-    """The length of the file without what a crash tore off a last line."""
-    if not path.exists():
-        return 0
-    return path.read_bytes().rfind(b"\n") + 1
 
 
 def size_bytes(folder: Path) -> int:

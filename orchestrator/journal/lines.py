@@ -2,12 +2,17 @@
 
 A journal is only ever appended to, so all that stands before a damaged line is what was written there. A last line
 without its end is none that a crash has not torn off, and no damage.
+
+A line is a JSON object. Its first field, `crc32`, is the CRC-32 in hexadecimal digits of the line's bytes without that
+field, `{"kind": ...}`; so no flipped bit changes a record. Lines of earlier versions begin with `kind` and have none.
 """
 
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -19,6 +24,10 @@ Record = dict[str, Any]
 """What a line says: its kind, its time, and what `NEEDED` and `OPTIONAL` name."""
 
 DAMAGED: Final = "journal.damaged-{}.jsonl"
+CHECKSUM: Final = re.compile(rb'\{"crc32": "([0-9a-f]{8})", ')
+WITHOUT_CHECKSUM: Final = b'{"kind": '
+"""How every line of earlier versions begins: no bit alone makes a line of today one of them."""
+
 NOT_A_FILE: Final = (errno.EISDIR, errno.ELOOP)
 """Why what stands in a journal's place can be none."""
 
@@ -94,6 +103,12 @@ class Lines:
         return f"The journal {place} is damaged: its line {self.number} {self.fault}"
 
 
+def line_of(record: Mapping[str, Any]) -> bytes:
+    """The line that says `record`, with its checksum and its end."""
+    body = json.dumps(record).encode()
+    return b'{"crc32": "%08x", ' % zlib.crc32(body) + body[1:] + b"\n"
+
+
 def parse(content: bytes) -> Lines:
     """The records that stand in `content`, which begins with a line."""
     records: list[Record] = []
@@ -104,8 +119,11 @@ def parse(content: bytes) -> Lines:
             return Lines(records, end, fault)
         records.append(record)
         end = stop + 1
-    is_torn = content[end : end + 1] in (b"", b"{")
-    return Lines(records, end, "" if is_torn else "is no JSON")
+    rest = content[end:]
+    if rest[:1] not in (b"", b"{"):
+        return Lines(records, end, "is no JSON")
+    is_torn = not (CHECKSUM.match(rest) and not _record(rest[:-1])[0])
+    return Lines(records, end, "" if is_torn else "has no line break at its end")
 
 
 def read(journal: Path) -> Lines:
@@ -173,12 +191,16 @@ def _name_again(journal: Path, aside: Path) -> None:
 
 def _record(line: bytes) -> tuple[str, Record]:
     """What is wrong with a line, and the record in it."""
+    checksum = CHECKSUM.match(line)
+    body = b"{" + line[checksum.end() :] if checksum else line
     try:
-        found = json.loads(line)
+        found = json.loads(body)
     except (ValueError, RecursionError):
         return "is no JSON", {}
     if not isinstance(found, dict) or not isinstance(found.get("kind"), str):
         return "is no record with a `kind`", {}
+    if (zlib.crc32(body) != int(checksum[1], 16)) if checksum else not line.startswith(WITHOUT_CHECKSUM):
+        return "does not match its checksum", {}
     if isinstance(step := found.get("step"), float) and step.is_integer():  # journals of earlier versions have these
         found["step"] = int(step)
     return _fault(found), found

@@ -12,6 +12,7 @@ from orchestrator.journal import bucket_writer
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.bucket_writer import SupersededError
 from orchestrator.journal.folder import ReplicateFolder, looked_at
+from orchestrator.journal.journal_file import LostLinesError
 
 URL = "memory://bucket/replicates/sweep/key"
 LOSSES = (5.0, 1.0, 3.0, 2.0, 4.0)
@@ -364,3 +365,18 @@ def test_a_folder_in_the_place_of_the_local_journal_costs_no_try():
     Path("a/journal.jsonl/inner").mkdir(parents=True)
     assert session("a", "driver.2").last_step() == 2
     assert Path("a/journal.jsonl").is_file() and Path("a/journal.damaged-1.jsonl/inner").is_dir()
+
+
+def test_a_local_journal_that_lost_lines_does_not_replace_the_shared_one():
+    folder = session("a")
+    train(folder)
+    folder.append({"kind": "metrics", "step": 6, "metrics": {"loss": 9.0}, "kept": False})  # is sent with what follows
+    before = SharedFolder(URL).read("journal.jsonl")
+    Path("a/journal.jsonl").write_bytes(before[:100])
+    with pytest.raises(
+        LostLinesError, match=r"^The journal .*a/journal\.jsonl was changed while it was written: it has"
+    ):
+        folder.close()
+    with pytest.raises(LostLinesError, match=r"No checkpoint was removed$"):
+        folder.keep_best()
+    assert SharedFolder(URL).read("journal.jsonl") == before

@@ -42,7 +42,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "random bytes": (in_the_middle(lambda line: bytes(range(128, 256))), "is no JSON", "after step 4"),
     "cut in the middle": (in_the_middle(lambda line: line[:20]), "is no JSON", "after step 4"),
     "no object": (in_the_middle(lambda line: b"[1, 2]"), "is no record with a `kind`", "after step 4"),
-    "no step": (in_the_middle(lambda line: line.replace(b"step", b"stop")), "has no right `step`", "after step 4"),
+    "no step": (
+        in_the_middle(lambda line: line.replace(b"step", b"stop")),
+        "does not match its checksum",
+        "after step 4",
+    ),
     "text for a metric": (
         in_the_middle(lambda line: b'{"kind": "metrics", "time_ms": 1, "step": 5, "metrics": {"a": "b"}}'),
         "has a metric that is no number",
