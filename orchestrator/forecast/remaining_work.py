@@ -9,9 +9,9 @@ from orchestrator.environment.settings import Settings
 from orchestrator.forecast.model import Timing, time_journal
 from orchestrator.journal.folder import ReplicateFolder, looked_at
 from orchestrator.journal.lines import Record
-from orchestrator.journal.summary import summarise
+from orchestrator.journal.summary import JournalSummary, summarise
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.admission import Admission, is_known_to_fail, is_settled
+from orchestrator.scheduler.admission import Admission, is_known_to_fail, is_recorded, is_settled
 from orchestrator.scheduler.capacity import Capacity, check_capacity
 from orchestrator.scheduler.pruning import is_pruned
 from orchestrator.scheduler.recorded_names import under_recorded_names
@@ -167,7 +167,7 @@ def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> Run
         step = last if num_steps is None else num_steps
     return RunStatus(
         task=task,
-        state=_state(task, folder, known, step),
+        state=_state(task, summarise(records), known, step),
         step=step,
         missing=len(task.evaluations - done) / max(1, len(task.evaluations)),
         timing=timing,
@@ -177,15 +177,15 @@ def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> Run
     )
 
 
-def _state(task: Task, folder: ReplicateFolder, known: Replicate | None, step: int) -> State:
+def _state(task: Task, journal: JournalSummary, known: Replicate | None, step: int) -> State:
     """As a plan would judge it: complete, failed by a fault of its own, or left."""
-    if known and known.state == "complete" and task.evaluations <= known.evaluations:
+    if is_recorded(known, journal, task) or journal.is_complete(task.evaluations):
         return "complete"
-    final = folder.state()
+    final = journal.final
     if known and is_known_to_fail(known, final, task):
         return "failed"
-    if is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= folder.evaluations()):
-        return "complete" if final["state"] == "complete" else "failed"
+    if final["state"] == "failed" and is_settled(final, task.work):
+        return "failed"
     return "partly done" if step > 0 else "to do"
 
 

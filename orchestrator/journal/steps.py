@@ -32,5 +32,10 @@ def best_steps(records: Iterable[Record], selection: Mapping[str, Best], until: 
 
 def products(records: Sequence[Record], there: Collection[str]) -> dict[str, str]:
     """Of the last complete session, the checkpoint that was the best of each selection, if it is `there`."""
+    return {name: file for name, file in last_complete(records).get("products", {}).items() if file in there}
+
+
+def last_complete(records: Sequence[Record]) -> Record:
+    """The newest record that says that it was complete; empty where none does."""
     complete = (r for r in reversed(records) if r["kind"] == "state" and r["state"] == "complete")
-    return {name: file for name, file in next(complete, {}).get("products", {}).items() if file in there}
+    return next(complete, {})

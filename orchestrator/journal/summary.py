@@ -1,5 +1,6 @@
 """A replicate's journal folded into what is known of the replicate: last metrics, time it ran, where, and its peaks."""
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from orchestrator.journal.lines import NEEDED, Record
@@ -14,6 +15,7 @@ class JournalSummary:
         duration_s: from the start of each session to its last record; the time between sessions does not count.
         versions: of the code, of each session that produced something.
         last_version: of the last session.
+        completed: ids of the evaluations that were done when it was complete last; None where it never was.
         final: the newest record that says how it ended; `{"state": "new"}` where there is none.
     """
 
@@ -22,6 +24,7 @@ class JournalSummary:
     versions: list[str] = field(default_factory=list)
     asked_for: set[str] = field(default_factory=set)
     last_version: str = ""
+    completed: frozenset[str] | None = None
     final: Record = field(default_factory=lambda: {"state": "new"})
     step: int = -1
     host: str = ""
@@ -53,11 +56,19 @@ class JournalSummary:
             self.step = max(self.step, record["step"])
         if record["kind"] == "state":
             self.final = record
+            self.completed = frozenset(self.evaluations) if record["state"] == "complete" else self.completed
         if record["kind"] == "evaluation":
             self.evaluations.add(record.get("id", ""))
         self.size_bytes = record.get("size_bytes", self.size_bytes)
         self.peak_host_bytes = max(self.peak_host_bytes, record.get("peak_host_bytes", 0))
         self.peak_gpu_bytes = max(self.peak_gpu_bytes, record.get("peak_gpu_bytes", 0))
+
+    def is_complete(self, evaluations: Set[str]) -> bool:
+        """Whether a record of its state says that it is complete with these evaluations.
+
+        Where all of them are done and no such record follows, the best checkpoints were not chosen yet.
+        """
+        return self.completed is not None and evaluations <= self.completed
 
 
 def summarise(records: list[Record]) -> JournalSummary:

@@ -106,6 +106,18 @@ def _check_evaluations(task: Task, earlier: set[str] | frozenset[str]) -> None:
             )
 
 
+def is_recorded(known: Replicate | None, journal: JournalSummary, task: Task) -> bool:
+    """Whether earlier drivers recorded `task` as complete with all evaluations, as its journal, where it has one, does.
+
+    Drivers of earlier versions recorded that of one that was killed before it chose its best checkpoints: its journal
+    has all evaluations and no end.
+    """
+    if known is None or known.state != "complete" or not task.evaluations <= known.evaluations:
+        return False
+    is_cut_off = journal.completed is None and task.evaluations <= journal.evaluations
+    return not (task.evaluations and is_cut_off)
+
+
 def is_settled(final: Record, work: Work) -> bool:
     """Whether running it once more would end the same way: complete, or failed by a fault of this very code.
 

@@ -2,7 +2,7 @@
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.results.study import Replicate
-from orchestrator.scheduler.admission import Admission
+from orchestrator.scheduler.admission import Admission, is_recorded
 from orchestrator.scheduler.recorded_names import under_recorded_names
 from orchestrator.scheduler.task import Task, journals
 from orchestrator.scheduler.task_factory import TaskFactory
@@ -35,7 +35,7 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
         if task.condition is None:
             continue
         known = admission.by_key.get(task.work.key)
-        if known is None or known.state != "complete" or not task.evaluations <= known.evaluations:
+        if known is None or not is_recorded(known, journal, task):
             return ()
         found.append(known)
     return tuple(found)

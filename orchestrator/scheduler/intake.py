@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 
 from orchestrator.journal.summary import JournalSummary
-from orchestrator.scheduler.admission import Admission, is_known_to_fail, is_settled
+from orchestrator.scheduler.admission import Admission, is_known_to_fail, is_recorded, is_settled
 from orchestrator.scheduler.capacity import Capacity, check_capacity
 from orchestrator.scheduler.condition_end import ConditionEnds
 from orchestrator.scheduler.conditions import Replication, WantedCondition
@@ -91,12 +91,12 @@ class Intake:
         known = self._admission.by_key.get(task.work.key)
         self._admission.check(task, journal)
         self._tasks.add(task)
-        final, done = journal.final, journal.evaluations | (known.evaluations if known else frozenset())
-        if known and known.state == "complete" and task.evaluations <= known.evaluations:
+        final = journal.final
+        if is_recorded(known, journal, task):
             self._tasks.move(task, "complete")
             return
         task.summary = journal
-        if task.evaluations and task.evaluations <= done:
+        if journal.is_complete(task.evaluations):
             self._runs.end(task, {"state": "complete"})  # also where another evaluation, no longer wanted, had failed
         elif self._admission.tries_again(task, final):
             for key in task.prerequisites:
@@ -104,7 +104,7 @@ class Intake:
         elif known and is_known_to_fail(known, final, task):
             self._tasks.move(task, "failed")
             task.error = known.error
-        elif is_settled(final, task.work) and (final["state"] == "failed" or task.evaluations <= done):
+        elif final["state"] == "failed" and is_settled(final, task.work):
             self._runs.end(task, final)
         if task.state == "waiting" and not self._tasks.has_begun:
             for one in [task, *(self._tasks[key] for key in task.prerequisites)]:

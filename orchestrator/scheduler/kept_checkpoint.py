@@ -5,6 +5,7 @@ from pathlib import Path
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.packed_folder import kept_open
+from orchestrator.journal.steps import last_complete
 from orchestrator.results.named import condition_named
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task import folder_of_replicate
@@ -47,8 +48,14 @@ def _complete(study: Study, condition: str, seed: int) -> Replicate:
 
 
 def _best(folder: ReplicateFolder, condition: str, evaluation: str | None) -> Path | None:
-    """What the replicate's last record names as the best; its newest checkpoint where it names none."""
-    products: dict[str, str] = folder.state().get("products", {})
+    """What the replicate's record of its end names as the best; its newest checkpoint where it names none."""
+    final = last_complete(folder.records())
+    if not final:
+        raise InputError(
+            f"The journal of {condition!r} in {folder.shared or folder.path} lacks its end, which names the best "
+            "checkpoint; run the sweep again, which adds it where no other lines are missing."
+        )
+    products: dict[str, str] = final.get("products", {})
     if evaluation is not None and evaluation not in products:
         known = known_names(products, evaluation)
         raise InputError(f"{condition!r} has no evaluation {evaluation!r}; there are {known}.")
