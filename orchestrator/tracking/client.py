@@ -28,6 +28,7 @@ from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX, database_of
 from orchestrator.tracking.mlflow_reader import RecordedSweep, read_configs, read_study, recorded_sweeps
 from orchestrator.tracking.mlflow_runs import MlflowRuns
+from orchestrator.tracking.moved_folder import follow_folder
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, find_registry, open_registry
@@ -91,6 +92,7 @@ class Tracking:
             with made_once(uri, settings.runs / "mlflow.lock"):
                 if store_kind(uri) == "sqlite" and "?" not in uri:
                     make_store(sqlite_file(uri))
+                follow_folder(settings)
                 self._client = MlflowClient(tracking_uri=uri)
                 self._client.search_experiments(max_results=1)
         except (MlflowException, SQLAlchemyError, ImportError, ValueError, CommandError) as error:  # or no driver

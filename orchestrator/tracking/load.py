@@ -8,6 +8,7 @@ from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.results.study import Study
 from orchestrator.tracking import sqlite_reader, sqlite_runs
 from orchestrator.tracking.lease_holder import Holder
+from orchestrator.tracking.moved_folder import follow_folder
 from orchestrator.tracking.store import NotRunError, check_address, has_store, not_run
 from orchestrator.tracking.study_cache import cache_folder
 from orchestrator.tracking.study_runs import NoRuns
@@ -113,6 +114,7 @@ def open_runs(sweep: str, settings: Settings) -> "SqliteRuns | MlflowRuns":
     Raises:
         InputError: if the sweep has not run.
     """
+    follow_folder(settings)
     return sqlite_runs.find_runs(settings.tracking_uri, sweep) or _asked(settings, sweep).runs(sweep)
 
 

@@ -109,6 +109,16 @@ EXPERIMENT_PLACE_ROW: Final = (
 )
 """Id and place of files of an experiment by its name; in each workspace there may be one."""
 
+EXPERIMENT_PLACES: Final = "SELECT experiment_id, name, artifact_location FROM experiments"
+"""Id, name and place of files of every experiment."""
+
+MOVE_EXPERIMENT: Final = "UPDATE experiments SET artifact_location = ? WHERE experiment_id = ?"
+MOVE_RUNS: Final = """
+    UPDATE runs SET artifact_uri = ? || substr(artifact_uri, ?)
+    WHERE experiment_id = ? AND substr(artifact_uri, 1, ?) = ?
+"""
+"""Give an experiment another place for its files, and those of its runs that lie in its present one."""
+
 TAG_VALUE_ROWS: Final = """
     SELECT tags.value FROM tags JOIN runs ON runs.run_uuid = tags.run_uuid
     JOIN tags AS kinds ON kinds.run_uuid = runs.run_uuid AND kinds.key = ? AND kinds.value = ?
