@@ -1,14 +1,15 @@
 """What a declared sweep must be before anything in it is looked at: a name to keep, and values of the right kind."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
 from search_spaces.bounds import MOST_SEED, MOST_SEEDS
 from search_spaces.names import check_sweep_name
-from trainables.config import as_json, fields_of, flatten, from_values, is_config
+from search_spaces.value_lists import is_list
+from trainables.config import as_json, fields_of, from_values, is_config, refuse_sets
 from trainables.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def check_declaration(sweep: "Sweep") -> None:
 
 def _check_list(name: str, field: str, kind: str, values: object) -> None:
     """The kinds are named, not imported: they stand in the module that imports this one."""
-    if not isinstance(values, Sequence) or isinstance(values, str):
+    if not is_list(values):
         raise InputError(f"{name}: `{field}` must be a list of {kind}, but got {values!r}.")
     for value in values:
         if type(value).__name__ != kind:
@@ -87,6 +88,7 @@ def _check_condition(name: str, condition: "Condition") -> None:
     _check_resources(whose, condition.resources)
     if condition.prerequisites is not None:
         _check_list(whose, "prerequisites", "str", condition.prerequisites)
+    _check_list(whose, "computed_from", "str", condition.computed_from)
 
 
 def _check_prerequisites(sweep: "Sweep") -> None:
@@ -169,8 +171,8 @@ def _check_config(name: str, base: object) -> None:
 def check_json(name: str, base: object) -> None:
     """Raises InputError where the config, which workers get as JSON, does not come back as it was."""
     kind = type(base).__name__
-    if unordered := [path for path, value in flatten(base).items() if isinstance(value, set | frozenset)]:
-        raise InputError(f"{name}: `{unordered[0]}` of {kind} is a set, whose order differs each time; use a tuple.")
+    for field, value in fields_of(base).items():
+        refuse_sets(value, f"{name}: `{field}` of {kind}")
     try:
         again = from_values(type(base), json.loads(json.dumps(as_json(base), allow_nan=False)))
     except Exception as error:

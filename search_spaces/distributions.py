@@ -3,6 +3,9 @@
 import math
 from dataclasses import dataclass
 
+from search_spaces.value_lists import check_choices, is_list
+from trainables.errors import InputError, shown
+
 Scalar = bool | int | float | str
 
 
@@ -40,11 +43,14 @@ class Integer:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of `values`."""
+    """One of `values`, a list or tuple whose values differ."""
 
     values: tuple[Scalar, ...]
 
     def __post_init__(self) -> None:
+        if not is_list(self.values):
+            raise InputError(f"`values` of a Choice must be a list or tuple, but got {shown(self.values)}.")
+        check_choices(self.values, "The values of a Choice")
         if not self.values:
             raise ValueError("`values` must hold at least one value, but got ().")
 

@@ -9,7 +9,8 @@ from search_spaces import claim_file
 from search_spaces.claim import Claim
 from search_spaces.size import plain_name
 from search_spaces.sweep import Sweep
-from trainables.errors import InputError
+from search_spaces.value_lists import is_list
+from trainables.errors import InputError, shown
 from trainables.importing import import_module
 
 FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -48,4 +49,7 @@ def _yielded(sweep: str, place: str) -> list[Claim]:
     for claim in found:
         if not isinstance(claim, Claim):
             raise InputError(f"{sweep}: {place} must yield claims, but yielded {claim!r}.")
+        for field, value in vars(claim).items():
+            if isinstance(value, set | frozenset) or (field == "sweeps" and not is_list(value)):
+                raise InputError(f"{sweep}: `{field}` of a claim must be a list, but {place} yields {shown(value)}.")
     return found

@@ -1,5 +1,6 @@
 """What `--set` changes in conditions: which paths a config has, and how a changed condition is called."""
 
+import contextlib
 import itertools
 import json
 import re
@@ -124,7 +125,7 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def name_with(declared: str, settings: Mapping[str, Any], known: Collection[str]) -> str:
+def name_with(declared: str, settings: Mapping[str, Any], known: Collection[str], config: AnyConfig) -> str:
     """The name of the condition `declared` with `settings`: with the shortest end of each path that is no other's.
 
     The order in which settings were given does not count. Where they make the name too long, it counts them and has
@@ -133,8 +134,9 @@ def name_with(declared: str, settings: Mapping[str, Any], known: Collection[str]
     Args:
         settings: JSON-ready values by path.
         known: every path of the sweep's configs.
+        config: the condition's, with the settings.
     """
-    parts = (f"{_shortest_end(path, known)}={_word(value)}" for path, value in sorted(settings.items()))
+    parts = (f"{_shortest_end(path, known)}={_word(config, path, value)}" for path, value in sorted(settings.items()))
     name = ",".join((declared, *parts))
     if len(name) <= CONDITION_LENGTH:
         return name
@@ -172,19 +174,28 @@ def _shortest_end(path: str, known: Collection[str]) -> str:
     return path
 
 
-def _word(value: Any) -> str:
-    """The value for a name; what a name cannot hold whole ends in four digits of its hash."""
+def _word(config: AnyConfig, path: str, value: Any) -> str:
+    """The value for a name; what a name cannot hold whole, or would mean another value by, ends in digits."""
     is_variant = isinstance(value, dict) and "kind" in value
     text = readable(value["kind"] if is_variant else value)
     if isinstance(value, float):
         is_whole = float(text) == value
     else:
         is_whole = text == str(value) or (is_variant and set(value) == {"kind"})
-    return (
-        text
-        if is_whole and len(text) <= MOST_CHARACTERS
-        else f"{text[:MOST_CHARACTERS].strip('-')}-{content_hash(value)[:4]}"
-    )
+    if is_whole and len(text) <= MOST_CHARACTERS and (is_variant or _may_mean(config, path, text, value)):
+        return text
+    return f"{text[:MOST_CHARACTERS].strip('-')}-{content_hash(value)[:4]}"
+
+
+def _may_mean(config: AnyConfig, path: str, text: str, value: Any) -> bool:
+    """Whether `text`, typed behind `--set PATH=`, sets `value`, or nothing; it may set 2 where the value is "2"."""
+    readings: list[Any] = [text]
+    with contextlib.suppress(ValueError):
+        readings.insert(0, json.loads(text))
+    for reading in readings:
+        with contextlib.suppress(InputError):
+            return json.dumps(json_value(with_value(config, path, reading), path)) == json.dumps(value)
+    return True
 
 
 def readable(value: object, num_digits: int = 12) -> str:

@@ -23,8 +23,9 @@ from search_spaces.settings import (
     with_base_value,
 )
 from search_spaces.size import Size
+from search_spaces.value_lists import check_choices, is_list
 from trainables.config import AnyConfig, content_hash, with_value
-from trainables.errors import InputError
+from trainables.errors import InputError, shown
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,9 @@ class Sweep:
                 search = replace(search, settings={**search.settings, path: json_value(base, path)})
         known = {path for c in conditions for path in paths(with_all(base, c.values))}
         names = {
-            old.name: name_with(old.declared, new.settings, known) if new.settings != old.settings else old.name
+            old.name: name_with(old.declared, new.settings, known, with_all(base, new.values))
+            if new.settings != old.settings
+            else old.name
             for old, new in zip(self.conditions, conditions, strict=True)
         }
         renamed = tuple(replace(c, name=names[c.name]) for c in conditions)
@@ -260,8 +263,9 @@ SweepFunction = Callable[[Size], Sweep]
 def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
     """Every combination of the listed values, named by them: `learning_rate=0.01,dropout=0.1`."""
     for path, listed_values in values.items():
-        if not isinstance(listed_values, Sequence) or isinstance(listed_values, str):
-            raise InputError(f"A grid lists values for each path, but `{path}` has {listed_values!r}.")
+        if not is_list(listed_values):
+            raise InputError(f"A grid lists values for each path, but `{path}` has {shown(listed_values)}.")
+        check_choices(listed_values, f"The values of a grid for `{path}`")
     conditions = []
     for combination in itertools.product(*values.values()):
         setting = dict(zip(values, combination, strict=True))

@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Protocol, Self, TypeVar, cast, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from trainables.errors import InputError, shown
 
@@ -16,6 +16,11 @@ NOT_IN_KEY: Final = "not in key"
 
 IN_KEY_IF_SET: Final = "in key if set"
 """Marks a field that came later than results: with its default the key stays what it was without the field."""
+
+PLAIN: Final = (bool, int, float, str, type(None))
+"""What holds no other value, and is written without the name of its type."""
+
+HOLDERS: Final = (tuple, list, dict, set, frozenset)
 
 
 def _absolute(path: Path | None) -> Path | None:
@@ -36,6 +41,16 @@ class Config(BaseModel):
     """A record that cannot be changed and takes no unknown field."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_sets(cls, values: Any) -> Any:
+        """A field that is a tuple would take a set in the order of this process."""
+        if isinstance(values, Mapping):
+            for name, value in values.items():
+                if isinstance(value, HOLDERS):
+                    refuse_sets(value, f"`{name}`")
+        return values
 
     def with_value(self, path: str, value: object) -> Self:
         """A copy whose field at `path` ("training.learning_rate") is `value`, validated whole.
@@ -69,6 +84,24 @@ def as_json(config: AnyConfig) -> dict[str, Any]:
     return values
 
 
+def refuse_sets(value: object, subject: str) -> None:
+    """Raises InputError where `value` is a set or holds one, at any depth: its order differs in each process."""
+    if isinstance(value, set | frozenset):
+        raise InputError(
+            f"{subject} must hold no set, whose order differs each time, but got {shown(value)}; use a tuple."
+        )
+    inner: Iterable[object] = ()
+    if isinstance(value, list | tuple):
+        inner = value
+    elif isinstance(value, Mapping):
+        inner = (*value, *value.values())
+    elif is_config(value):
+        inner = fields_of(value).values()
+    for one in inner:
+        if not isinstance(one, PLAIN):  # which most are, and a sweep has many
+            refuse_sets(one, subject)
+
+
 def from_values(kind: type[C], values: Mapping[str, Any]) -> C:
     """The config of type `kind` with these values.
 
@@ -82,8 +115,9 @@ def with_value(config: C, path: str, value: object) -> C:
     """A copy of any config whose field at `path` ("training.learning_rate") is `value`, validated whole.
 
     Raises:
-        InputError: if there is no such path, or the value is out of its range.
+        InputError: if there is no such path, or the value is out of its range or holds a set.
     """
+    refuse_sets(value, f"`{path}`")
     return _with_value(config, path, value, path)
 
 
@@ -123,7 +157,8 @@ def explain(error: ValidationError, path: str = "") -> str:
     overlaps = inner == last or inner.startswith(f"{last}.")
     where = path if path.endswith(inner) else f"{before if overlaps else path}.{inner}".strip(".")
     if first["type"] == "value_error":  # ours, which name the value
-        return f"`{where}`: {first['msg'].removeprefix('Value error, ')}."
+        said = first["msg"].removeprefix("Value error, ").rstrip(".")
+        return f"`{where}`: {said}." if where else f"{said}."
     return f"`{where}`: {first['msg']}, but got {shown(first['input'])}."
 
 

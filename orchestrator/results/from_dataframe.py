@@ -6,9 +6,10 @@ from dataclasses import fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.results.made_elsewhere import STATES, Run, study_of
+from orchestrator.results.made_elsewhere import STATES, Run, parts_of_condition, study_of
 from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Objective
+from search_spaces.value_lists import is_list
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def read_dataframe(
     """
     if not hasattr(frame, "columns"):
         raise InputError(f"`frame` must be a pandas.DataFrame with one row a run, but got a {type(frame).__name__}.")
-    names = [condition] if isinstance(condition, str) else list(condition)
+    names = parts_of_condition(condition)
     _check_columns(frame, [*names, seed], objectives)
     columns = {str(name): frame[name].tolist() for name in frame.columns}
     places = [f"row {label}" for label in (frame.index if frame.index.is_unique else range(len(frame)))]
@@ -75,7 +76,7 @@ def _check_columns(frame: "pandas.DataFrame", named: Sequence[str], objectives: 
     for name in named:
         if name not in known:
             raise InputError(f"There must be a column {name!r}; the columns are {', '.join(known) or 'none'}.")
-    for objective in objectives:
+    for objective in objectives if is_list(objectives) else [objectives]:
         if not isinstance(objective, Objective):
             raise InputError(f"`objectives` must be Objective(METRIC, DIRECTION) each, but got {objective!r}.")
 

@@ -13,8 +13,9 @@ from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, State, Study
 from search_spaces.known_names import known_names
 from search_spaces.sweep import Objective, condition_name
+from search_spaces.value_lists import is_list
 from trainables.config import content_hash
-from trainables.errors import InputError
+from trainables.errors import InputError, shown
 
 TESTS: Final = ("welch", "paired_permutation")
 STATES: Final = get_args(State)
@@ -56,6 +57,8 @@ def study_of(
     """
     if not runs:
         raise InputError(f"{sweep} must have at least one run, but has none.")
+    if not is_list(objectives):
+        raise InputError(f"`objectives` must be a list of Objective(METRIC, DIRECTION), but got {objectives!r}.")
     _check_name("sweep", sweep, "the study")
     found: dict[tuple[str, int], str] = {}
     replicates: list[Replicate] = []
@@ -84,6 +87,19 @@ def study_of(
     kind: Literal["welch", "paired_permutation"] = "paired_permutation" if test == "paired_permutation" else "welch"
     question = Question(sweep, description, tuple(objectives), reference or "", kind, seeds, shown)
     return Study(sweep, study.replicates, question=question)
+
+
+def parts_of_condition(condition: str | Sequence[str]) -> list[str]:
+    """The names of what makes a condition, in the order in which they stand in its name.
+
+    Raises:
+        InputError: if they have no order, as a set.
+    """
+    if isinstance(condition, str):
+        return [condition]
+    if not is_list(condition):
+        raise InputError(f"`condition` must be a name or a list of names, but got {shown(condition)}.")
+    return list(condition)
 
 
 def _replicate(run: Run, columns: Mapping[str, Sequence[str]]) -> Replicate:

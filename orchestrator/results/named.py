@@ -7,6 +7,7 @@ from orchestrator.results.study import Study
 from search_spaces.known_names import known_names
 from search_spaces.settings import declared_name
 from search_spaces.sweep import Objective
+from search_spaces.value_lists import is_list
 from trainables.errors import InputError
 
 
@@ -61,7 +62,7 @@ def check_objectives(study: Study, objectives: Sequence[Objective]) -> None:
     Raises:
         InputError: if one is no `Objective` with a direction, is named twice, or is reported by no replicate.
     """
-    if isinstance(objectives, Objective) or not all(isinstance(one, Objective) for one in objectives):
+    if not (is_list(objectives) and all(isinstance(one, Objective) for one in objectives)):
         raise InputError(f"`objectives` must be a list of Objective(METRIC, DIRECTION), but got {objectives!r}.")
     for objective in objectives:
         if objective.direction not in ("minimize", "maximize"):

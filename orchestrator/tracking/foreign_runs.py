@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
-from orchestrator.results.made_elsewhere import Run, study_of
+from orchestrator.results.made_elsewhere import Run, parts_of_condition, study_of
 from orchestrator.results.study import State, Study
 from orchestrator.tracking.mlflow_internals import PARENT
 from orchestrator.tracking.store import has_store
@@ -63,7 +63,7 @@ def read_foreign_study(
     from orchestrator.tracking.client import Tracking
 
     logged = [_logged(run) for run in Tracking(settings).runs_of(experiment)]
-    names = [condition] if isinstance(condition, str) else list(condition)
+    names = parts_of_condition(condition)
     kept = _counting(list(_identified(logged, [*names, seed])), [*names, seed])
     runs = [
         Run(

@@ -139,6 +139,7 @@ CONDITIONS = "its conditions are surprisal, random,mu=0.3, random,mu=0.4"
         (lambda s: notebook.pareto(s, OBJECTIVES, "random"), "'random' is recorded with several settings; name one of"),
         (lambda s: notebook.pareto(s, ["per", "macs"]), "`objectives` must be a list of Objective"),
         (lambda s: notebook.pareto(s, Objective("per")), "`objectives` must be a list of Objective"),
+        (lambda s: notebook.pareto(s, set(OBJECTIVES)), "`objectives` must be a list of Objective"),
         (lambda s: notebook.pareto(s, [OBJECTIVES[0], OBJECTIVES[0]]), "Each objective must be named once"),
         (
             lambda s: notebook.pareto(s, [OBJECTIVES[0], Objective("macs", "max")]),

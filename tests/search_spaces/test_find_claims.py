@@ -86,6 +86,11 @@ def not_claims() -> list[str]:
     return ["a errs less"]
 
 
+def of_letters() -> Iterator[object]:
+    """Whose sweep would be any part of the text."""
+    yield StatementClaim("x", "tiny.sweep", "A.", Place("a", "e"), "below", 1.0, Source("p", "t"), Setting("here"))  # type: ignore[arg-type]
+
+
 def test_a_function_at_an_import_path_yields_them() -> None:
     (claim,) = claims_of(tiny({"a": {}}, claims=f"{__name__}:of_this_module"))
     assert claim.id == "x"
@@ -105,6 +110,7 @@ def test_a_function_at_an_import_path_yields_them() -> None:
             f"tiny.sweep: `claims` must name a function, but {__name__} has no function 'nothing'.",
         ),
         (f"{__name__}:not_claims", f"tiny.sweep: {__name__}:not_claims must yield claims, but yielded 'a errs less'."),
+        (f"{__name__}:of_letters", "tiny.sweep: `sweeps` of a claim must be a list, but "),
     ],
 )
 def test_what_names_no_claims_is_one_sentence(claims: str, message: str) -> None:

@@ -57,8 +57,10 @@ def test_a_grid_of_many_paths_is_named_and_no_two_alike():
 
 def test_settings_that_have_no_room_in_a_name_are_counted():
     settings = {f"part.a_rather_long_name_of_a_setting_{number}": number for number in range(12)}
-    first = name_with("surprisal", settings, list(settings))
-    other = name_with("surprisal", settings | {"part.a_rather_long_name_of_a_setting_3": 7}, list(settings))
+    first = name_with("surprisal", settings, list(settings), demo().base)
+    other = name_with(
+        "surprisal", settings | {"part.a_rather_long_name_of_a_setting_3": 7}, list(settings), demo().base
+    )
     assert first.startswith("surprisal,12 settings ") and first != other and len(first) <= CONDITION_LENGTH
     assert declared_name(first, settings) == declared_name(other, settings) == "surprisal"
     assert Condition(first, settings=settings).declared == "surprisal"

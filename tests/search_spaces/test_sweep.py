@@ -2,7 +2,7 @@ import itertools
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
 from search_spaces.resources import ResolvedResources, Resources
 from search_spaces.settings import declared_name, name_with, refuse_computed
-from search_spaces.sweep import Condition, Search, Sequential, Sweep, grid
+from search_spaces.sweep import Condition, Objective, Search, Sequential, Sweep, grid
 from trainables.asr.config import AsrConfig, Random, Surprisal
 from trainables.asr.data.config import LibriSpeech
 from trainables.asr.macs import plain_width
@@ -133,11 +133,38 @@ def test_a_value_that_a_name_cannot_hold_is_told_by_its_hash(values, end):
 
 
 def test_values_that_look_alike_in_a_name_get_different_ones():
-    names = {name_with("a", {"x.text": text}, ["x.text"]) for text in ("one two", "one-two", "one/two", "one,two")}
+    names = {
+        name_with("a", {"x.text": text}, ["x.text"], demo().base)
+        for text in ("one two", "one-two", "one/two", "one,two")
+    }
     assert len(names) == 4 and "a,text=one-two" in names
     assert all(declared_name(name, ["x.text"]) == "a" for name in names)
-    long = name_with("a", {"x.text": 300 * "b"}, ["x.text"])
-    assert len(long) < 60 and long != name_with("a", {"x.text": 301 * "b"}, ["x.text"])
+    long = name_with("a", {"x.text": 300 * "b"}, ["x.text"], demo().base)
+    assert len(long) < 60 and long != name_with("a", {"x.text": 301 * "b"}, ["x.text"], demo().base)
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A config whose fields take values of several types."""
+
+    size: int | str = 4
+    rate: int | float = 4
+    flag: bool | str = False
+    name: str = "a"
+    depth: int | None = 4
+    seed: int = 1
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "plain"),
+    [("size", (2, "2"), 2), ("rate", (1, 1.0), 1), ("flag", (True, "True"), "True"), ("depth", (None, 3), None)],
+)
+def test_values_of_two_types_that_are_written_alike_have_two_names(path, values, plain):
+    sweep = Sweep("mixed", "d", "t", Mixed(), (Objective("loss"),), (Condition("a"), Condition("b", {"size": 9})))
+    names = [sweep.with_values({path: value}).conditions[0].name for value in values]
+    assert len(set(names)) == 2
+    assert names[values.index(plain)] == f"a,{path}={plain}"
+    assert sweep.with_values({"name": "3"}).conditions[0].name == "a,name=3"  # the field takes no number
 
 
 def test_the_autoregressive_model_learns_from_the_tasks_own_data_unless_told_otherwise(tmp_path):

@@ -82,6 +82,8 @@ def test_without_objectives_every_row_is_complete_and_nothing_is_asked():
         ({}, {"seed": "Seed"}, "must be a column 'Seed'"),
         ({}, {"objectives": (Objective("per"),)}, "objective 'per' must be a metric; there are error, cost"),
         ({}, {"objectives": ("error",)}, r"must be Objective\(METRIC, DIRECTION\) each, but got 'error'"),
+        ({}, {"objectives": set(OBJECTIVES)}, r"must be Objective\(METRIC, DIRECTION\) each, but got {Objective"),
+        ({}, {"condition": {"condition", "host"}}, "`condition` must be a name or a list of names, but got {'"),
         ({}, {"objectives": (OBJECTIVES[0],) * 2}, "Each objective must be named once"),
         ({}, {"reference": "c"}, "reference 'c' must be a condition; there are a, b"),
         ({}, {"test": "t"}, "`test` must be welch or paired_permutation, but got 't'"),
