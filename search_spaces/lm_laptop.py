@@ -6,10 +6,12 @@ from typing import Final
 
 from search_spaces.distributions import Distribution, Integer, Real
 from search_spaces.lm_conditions import BASELINE, RECODERS, VALIDATED, lm_sweep, recoded
-from search_spaces.lm_sizes import ENSEMBLE, MC_DROPOUT, PRIOR_STD, SURPRISAL, WEIGHT_DECAY, base, brief
+from search_spaces.lm_equal_cost import COSTS, macs_in_testing, widened
+from search_spaces.lm_sizes import ENSEMBLE, EQ44, MC_DROPOUT, PRIOR_STD, SURPRISAL, WEIGHT_DECAY, base, brief
+from search_spaces.settings import with_all
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Search, Sweep, SweepFunction
-from trainables.lm.config import Recoder
+from trainables.lm.config import Evaluation, Recoder, Surprisal
 from trainables.lm.step_config import PredictedStep
 
 
@@ -42,6 +44,27 @@ def signals_laptop(size: Size = "full") -> Sweep:
     start = Condition("decoder_start", {"recoder": None, "decoder_std": PRIOR_STD})
     sweep = lm_sweep("signals_laptop", about, (BASELINE, decayed, start, *_conditions(recoders)), size, scale="laptop")
     return replace(sweep, base=brief(size))
+
+
+def converged(size: Size = "full") -> Sweep:
+    """Recoding, a wider model of its cost, and a control, each trained until validation is not better.
+
+    The learning rate is halved after an epoch that is not, and training ends behind three of them. `inject` adds the
+    decoder's row of the word to the state, as surprisal does, but does not take off the row that the model expects: is
+    it the gradient of an error that helps, or the word itself?
+    """
+    is_smoke = size == "smoke"
+    ends = {"training.num_epochs": 3 if is_smoke else 30, "training.patience": 1 if is_smoke else 3}
+    config = with_all(base("laptop", size), ends)
+    inject = SURPRISAL.model_copy(update={"signal": Surprisal(variant="inject")})
+    wide = {**widened(config, macs_in_testing), "evaluations": (Evaluation(),)}
+    conditions = (
+        BASELINE,
+        *_conditions({"surprisal": SURPRISAL, "eq44": EQ44, "inject": inject}),
+        Condition("wide,testing", wide, computed_from=COSTS),
+    )
+    about = "Surprisal (nll, eq44), a control and a wider model, until validation is not better; part of WikiText-2."
+    return replace(lm_sweep("converged", about, conditions, size, scale="laptop"), base=config)
 
 
 def search_pareto_laptop(size: Size = "full") -> Sweep:
@@ -83,5 +106,6 @@ def _conditions(recoders: Mapping[str, Recoder]) -> list[Condition]:
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
     "laptop": laptop,
     "signals_laptop": signals_laptop,
+    "converged": converged,
     "search_pareto_laptop": search_pareto_laptop,
 }

@@ -36,6 +36,7 @@ def invoke(*arguments):
         pytest.param("dynamic_step", "surprisal,lipschitz", marks=pytest.mark.slow),
         pytest.param("signals", "ensemble,released", marks=pytest.mark.slow),
         ("laptop", "eq44,step=1"),
+        ("converged", "inject"),
     ],
 )
 def test_a_replicate_of_every_sweep_leaves_metrics_tables_and_figures(sweep, condition):

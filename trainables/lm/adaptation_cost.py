@@ -36,7 +36,7 @@ def backward_macs_per_token(
     """Of the loss's gradient: in no product for a bias, one for a decoder, and that of training for all weights.
 
     The gradient in the top state is found at every step, as in training. Of surprisal, recoding has found it already
-    where the gate was open; the sigmoid's is another one.
+    where the gate was open; where it does not compare with the expectation it is another one.
     """
     plain = cost.macs_per_token(config, None, vocabulary_size)
     decoding = plain - cost.macs_per_token(config, None, 0)  # a model with no words has only its layers
@@ -44,7 +44,7 @@ def backward_macs_per_token(
         to_top = 0.0
         if recoder and isinstance(recoder.signal, Surprisal):
             share = share_recoded if recoder.skips_shut_rows else 1.0
-            to_top = decoding if recoder.signal.variant == "sigmoid" else (1 - share) * decoding
+            to_top = (1 - share) * decoding if recoder.signal.compares else decoding
         return to_top + (num_copies(recoder) * decoding if dynamic.weights == "decoder" else 0.0)
     if recoder is None:
         return 2 * plain

@@ -21,12 +21,18 @@ class Surprisal(Config):
     """How unexpected the token that came is: delta of p, its probability.
 
     nll: -log p. eq44: p^-p - 1 (thesis Eq. 4.4), which falls when p falls below 1/e. sigmoid: the same of the sigmoid
-    of its logit (the released code until August 2019).
+    of its logit (the released code until August 2019). inject: a control, minus the logit itself; a step adds the
+    token's own decoder row to the state, with no expectation of the model to compare it with.
     """
 
     kind: Literal["surprisal"] = "surprisal"
-    variant: Literal["nll", "eq44", "sigmoid"] = "nll"
+    variant: Literal["nll", "eq44", "sigmoid", "inject"] = "nll"
     target: Literal["gold", "argmax"] = Field("gold", description="argmax: what the released training loop used")
+
+    @property
+    def compares(self) -> bool:
+        """Whether delta's gradient compares the token's decoder row with the mean row that the model expects."""
+        return self.variant in ("nll", "eq44")
 
 
 class McDropout(Config):
@@ -212,7 +218,7 @@ def check_gate(recoder: Recoder, vocabulary_size: int | None = None) -> None:
     if not isinstance(recoder.gate, Threshold):
         return
     signal, most, why = recoder.signal, math.inf, ""
-    if isinstance(signal, Surprisal) and signal.variant != "nll":
+    if isinstance(signal, Surprisal) and signal.variant in ("eq44", "sigmoid"):
         most, why = MOST_POWER, f"e^(1/e) - 1, the most that delta of {signal.variant} can be"
     elif isinstance(signal, McDropout | AnchoredEnsemble | Variational) and vocabulary_size:
         most, why = math.log(vocabulary_size), f"the most that an entropy over {vocabulary_size:,} words can be"

@@ -61,7 +61,7 @@ def training_macs_per_token(config: LmConfig, vocabulary_size: int, share_recode
     copies = num_copies(recoder)
     backward: float = 2 * copies * (sum(_layers(config)) + members * decode)
     share = share_recoded if recoder and recoder.skips_shut_rows else 1.0
-    if recoder and isinstance(recoder.signal, Surprisal) and recoder.signal.variant != "sigmoid":
+    if recoder and isinstance(recoder.signal, Surprisal) and recoder.signal.compares:
         backward -= share * decode  # the loss's gradient in the top state is found on the way
     if recoder and isinstance(recoder.step, PredictedStep):  # once more forward, then back, but not to what is read
         num_inputs = num_predictor_inputs(recoder.step, config.hidden_size, vocabulary_size)
@@ -98,7 +98,7 @@ def _reading(signal: Signal, decode: int) -> tuple[float, float]:
     """Of an error signal, and of its gradient in the top state."""
     match signal:
         case Surprisal():
-            return decode, 0.0 if signal.variant == "sigmoid" else decode
+            return decode, decode if signal.compares else 0.0
         case McDropout(estimator="moments"):
             return 4 * decode, 4 * decode
         case McDropout() | Variational():

@@ -161,6 +161,8 @@ def log_distribution(token: Token, top: Tensor) -> Tensor:
 def surprisal(token: Token, signal: Surprisal, top: Tensor) -> Tensor:
     """Delta of the target's probability, [B]."""
     logits = member_logits(token, top)[0]
+    if signal.variant == "inject":
+        return -logits.gather(1, token.target[:, None])[:, 0]
     log_probs = F.logsigmoid(logits) if signal.variant == "sigmoid" else F.log_softmax(logits, dim=-1)
     log_p = log_probs.gather(1, token.target[:, None])[:, 0]
     return -log_p if signal.variant == "nll" else torch.exp(-log_p.exp() * log_p) - 1

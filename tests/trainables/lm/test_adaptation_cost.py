@@ -64,6 +64,7 @@ SIGNALS = {
     "surprisal": Surprisal(),
     "eq44": Surprisal(variant="eq44"),
     "sigmoid": Surprisal(variant="sigmoid"),
+    "inject": Surprisal(variant="inject"),
     "mc_dropout": McDropout(num_samples=3),
     "variational": Variational(num_samples=3),
     "ensemble": AnchoredEnsemble(num_members=3),

@@ -130,7 +130,7 @@ def test_behind_a_gate_costs_are_what_has_run(name, gate, trains):
 
 
 @pytest.mark.parametrize("trains", [False, True], ids=["test", "training"])
-@pytest.mark.parametrize("name", ["nll", "sigmoid"])
+@pytest.mark.parametrize("name", ["nll", "sigmoid", "inject"])
 def test_behind_a_gate_by_the_outputs_entropy_costs_are_what_has_run(name, trains):
     assert_counted_behind(name, "learned", "by entropy", trains)
 
@@ -219,7 +219,7 @@ def test_training_costs_what_has_run(name):
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("name", ["nll", "sigmoid", "mc_units", "variational"])
+@pytest.mark.parametrize("name", ["nll", "sigmoid", "inject", "mc_units", "variational"])
 def test_training_with_any_step_costs_what_has_run(name, step):
     config = config_for(Recoder(signal=SIGNALS[name], step=STEPS[step]))
     assert cost.training_macs_per_token(config, V) == counted(config, config.recoder, trains=True)

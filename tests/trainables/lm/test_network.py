@@ -33,6 +33,7 @@ SIGNALS = {
     "eq44_argmax": Surprisal(variant="eq44", target="argmax"),
     "sigmoid": Surprisal(variant="sigmoid"),
     "sigmoid_argmax": Surprisal(variant="sigmoid", target="argmax"),
+    "inject": Surprisal(variant="inject"),
     "mc_units": McDropout(num_samples=K, rate=0.4),
     "mc_weights": McDropout(num_samples=K, rate=0.4, masks="weights"),
     "mc_printed": McDropout(num_samples=K, rate=0.4, masks="weights", scaling="none"),

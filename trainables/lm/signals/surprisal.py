@@ -1,4 +1,4 @@
-"""The surprisal of the token that came, in three variants, as an error signal."""
+"""The surprisal of the token that came, in its variants, as an error signal."""
 
 from dataclasses import dataclass, field
 
@@ -61,7 +61,7 @@ class SurprisalSignal:
             mean_weight = product(probs, weight.t())
             loss_gradient = self.noise.mask_decoded(step, mean_weight - weight.index_select(0, gold))
             mean_weight = take(mean_weight, 0, opened)
-        elif self.config.variant != "sigmoid":
+        elif self.config.compares:
             mean_weight = product(take(probs, 0, opened), weight.t())
         gradient = self._gradient(
             mean_weight, take(target, 0, opened), None if slope is None else take(slope, 0, opened)
@@ -76,7 +76,7 @@ class SurprisalSignal:
         if slope is None:
             assert mean_weight is not None
             return mean_weight - of_target
-        if self.config.variant == "sigmoid" or mean_weight is None:
+        if not self.config.compares or mean_weight is None:
             return slope[:, None] * of_target
         return slope[:, None] * (of_target - mean_weight)
 
@@ -100,6 +100,8 @@ class SurprisalSignal:
         """Delta, and its derivative with respect to log p (eq44; None for nll, where it is -1) or to the logit."""
         if self.config.variant == "nll":
             return normaliser - logit, None
+        if self.config.variant == "inject":
+            return -logit, torch.full_like(logit, -1.0)
         log_p = F.logsigmoid(logit) if self.config.variant == "sigmoid" else logit - normaliser
         p = log_p.exp()
         power = (-p * log_p).exp()
