@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, Literal
 
-from search_spaces import asr_laptop
+from search_spaces import asr_converged, asr_laptop
 from search_spaces.asr_conditions import (
     ALWAYS,
     AUTOREGRESSIVE,
@@ -256,6 +256,7 @@ FIRST: Final = "demo"
 
 SWEEPS: Final[Mapping[str, SweepFunction]] = {
     **asr_laptop.SWEEPS,
+    **asr_converged.SWEEPS,
     "ar_encoder": ar_encoder,
     "joint_training": joint_training,
     **{name: partial(study, name, MINI_LIBRISPEECH) for name, study in ON_MINI_LIBRISPEECH.items()},

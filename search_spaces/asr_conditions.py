@@ -14,6 +14,8 @@ from trainables.asr.macs import plain_width, width_of_big
 AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
 AUTOREGRESSIVE_OF_EACH_SEED = replace(AUTOREGRESSIVE, each_seed=True)
 """Trained with the replicate's seed in place of `ar.seed`: what it varies by is then part of the spread over seeds."""
+NUM_LABELS: Final = 41
+"""Of LibriSpeech with the phones of the dictionary, silence and spoken noise."""
 CLAIMS: Final = "search_spaces.asr_published:claims"
 OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))
 VALIDATED = (Objective("valid_per"), Objective("valid_macs_per_frame"))

@@ -10,6 +10,7 @@ from search_spaces.asr_conditions import (
     ALWAYS,
     AUTOREGRESSIVE,
     AUTOREGRESSIVE_OF_EACH_SEED,
+    NUM_LABELS,
     VALIDATED,
     equal_cost,
     plain,
@@ -34,8 +35,6 @@ from trainables.asr.config import (
 )
 from trainables.asr.data.config import LibriSpeech
 
-NUM_LABELS: Final = 41
-"""Of LibriSpeech with the phones of the dictionary, silence and spoken noise."""
 HALF_AN_HOUR: Final = 143
 """Of the 1,519 utterances of train-clean-5, which last 5.31 hours."""
 NEW_SEEDS: Final = tuple(range(6, 21))

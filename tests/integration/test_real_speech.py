@@ -68,6 +68,9 @@ STUDIES = [
     ("asr.budget", "budget_1.7e05"),
     ("asr.ar_encoder", "attention,surprisal"),
     ("asr.joint_training", "joint,ar_loss_weight=0.001"),
+    ("asr.table2_converged", "surprisal"),
+    ("asr.model3_converged", "random"),
+    ("asr.confirm_model3", "surprisal"),
 ]
 
 
@@ -101,3 +104,22 @@ def test_a_replicate_of_every_study_runs_on_real_speech(
         assert all(after > before - sampling_noise for before, after in pairwise(rates))
     if name == "asr.budget":
         assert replicate.metrics["macs_per_frame@stochastic"] == pytest.approx(170e3, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_an_autoregressive_model_alone_is_a_study_whose_result_is_its_best_epoch_beside_the_floors(
+    workplace, real_data
+):
+    sweep = find_sweep("asr.ar_converged", smoke=True).only("dropout=0,decay=0.95", 1)
+    (replicate,) = run_without_ray(
+        TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
+    ).replicates
+    assert replicate.state == "complete", replicate.error
+    metrics = replicate.metrics
+    records = ReplicateFolder(workplace / "runs/replicates" / sweep.name / replicate.key, {}).records()
+    reported = [r["metrics"]["valid_surprisal_nats"] for r in records if r["kind"] == "metrics" and r["step"]]
+    assert metrics["valid_surprisal_nats@test"] == pytest.approx(min(reported), rel=1e-9)
+    assert [r["kind"] for r in records if r["kind"] == "trained"] == ["trained"]
+    for name in ("repeated_frame_nats", "linear_2_frames_nats", "linear_4_frames_nats"):
+        assert metrics[f"{name}@test"] == metrics[name] > 0

@@ -3,7 +3,7 @@
 import pytest
 
 from search_spaces import find
-from search_spaces.asr_laptop import NUM_LABELS
+from search_spaces.asr_conditions import NUM_LABELS
 from trainables.asr.data.phones import PHONES_SIL_SPN
 from trainables.asr.macs import part_macs
 from trainables.config import as_json, content_hash
