@@ -22,3 +22,7 @@ class DataWarning(UserWarning):
 
 class DivergedError(ArithmeticError):
     """A loss or gradient that is no longer a finite number; the message names the step."""
+
+
+class NotFiniteError(DivergedError, ValueError):
+    """NaN or infinity where a block of `conditional` needs a number; a model that made it has diverged."""

@@ -76,7 +76,7 @@ def _fit(
         return fit_in_one_pass(found, mu, controller.sigma2, ONE_PASS[controller.fit], order)
     solve = fit_with_mean if isinstance(controller, Budget) else fit_surprisal
     fit = solve(np.concatenate(found), mu, controller.sigma2)
-    if abs(fit.mean_p - mu) > MEAN_TOLERANCE or abs(fit.var_p - controller.sigma2) > VARIANCE_TOLERANCE:
+    if not (abs(fit.mean_p - mu) <= MEAN_TOLERANCE and abs(fit.var_p - controller.sigma2) <= VARIANCE_TOLERANCE):
         warnings.warn(
             f"No (w, b) was found that gives p_big mean {mu:.3f} and variance {controller.sigma2:.3f} on these frames; "
             f"the nearest that was found gives {fit.mean_p:.3f} and {fit.var_p:.3f}.",

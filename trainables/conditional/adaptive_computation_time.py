@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trainables.conditional.halted_rows import RowUpdate, State
+from trainables.conditional.finite import check_finite
+from trainables.conditional.halted_rows import RowUpdate, State, check_max_updates
 
 HaltingUnit = Callable[[State], Float[Tensor, " r"]]
 """From the state of r rows to the logits of their halting probabilities."""
@@ -18,10 +19,15 @@ HaltingUnit = Callable[[State], Float[Tensor, " r"]]
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """h sums to 1 - `epsilon`, in at most `max_updates`."""
+    """h sums to 1 - `epsilon`, in [0, 1), in at most `max_updates`, at least 1; else a ValueError."""
 
     epsilon: float
     max_updates: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon < 1:
+            raise ValueError(f"`epsilon` must be in [0, 1), but got {self.epsilon}.")
+        check_max_updates(self.max_updates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +63,11 @@ def adaptive_computation_time(update: RowUpdate, state: State, halting_unit: Hal
 
     Args:
         state: before the first update; every update keeps its shapes.
+
+    Raises:
+        NotFiniteError: a ValueError, if the state is not finite.
     """
+    check_finite(True, **{f"state[{number}]": part for number, part in enumerate(state)})
     size = state[0].shape[0]
     rows = torch.arange(size, device=state[0].device)
     num_updates, spent = torch.zeros_like(rows), state[0].new_zeros(size)

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from trainables.conditional.finite import check_finite
 from trainables.conditional.halted_rows import RowUpdate, State, update_until
 
 
@@ -55,19 +56,24 @@ def exits_loss(losses: Float[Tensor, "... N"]) -> Float[Tensor, "..."]:
     Args:
         losses: of what is read out behind each of the N updates.
     """
+    check_finite(losses=losses)
     mean: Tensor = losses @ exit_weights(losses.shape[-1], losses)
     return mean
 
 
 def entropy(log_probs: Float[Tensor, "... C"]) -> Float[Tensor, "..."]:
-    """-sum p log p, in nats."""
-    nats: Tensor = -torch.special.xlogy(log_probs.exp(), log_probs.exp()).sum(-1)
+    """-sum p log p, in nats; -inf is the log of a probability of 0."""
+    probs = log_probs.exp()
+    check_finite(log_probs=probs)
+    nats: Tensor = -torch.special.xlogy(probs, probs).sum(-1)
     return nats
 
 
 def difference(log_probs: Float[Tensor, "... C"]) -> Float[Tensor, "..."]:
-    """The largest probability minus the second, of two classes or more; in [0, 1]."""
-    first, second = log_probs.exp().topk(2).values.unbind(-1)
+    """The largest probability minus the second, of two classes or more; in [0, 1]. -inf is that of 0."""
+    probs = log_probs.exp()
+    check_finite(log_probs=probs)
+    first, second = probs.topk(2).values.unbind(-1)
     return first - second
 
 

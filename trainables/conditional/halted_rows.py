@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from trainables.conditional.finite import check_finite
+
 State = tuple[Tensor, ...]
 """Tensors (R ...), with as many rows in each."""
 
@@ -15,6 +17,12 @@ RowUpdate = Callable[[State, Int[Tensor, " r"], int], State]
 
 Stops = Callable[[State, Int[Tensor, " r"], int], Bool[Tensor, " r"]]
 """From the same, behind update n, to which of these rows halt now."""
+
+
+def check_max_updates(number: int) -> None:
+    """Raises ValueError for less than one update, which would leave no state to give back."""
+    if number < 1:
+        raise ValueError(f"`max_updates` must be at least 1, but got {number}.")
 
 
 def update_until(update: RowUpdate, state: State, stops: Stops, max_updates: int) -> tuple[State, Int[Tensor, " R"]]:
@@ -30,7 +38,12 @@ def update_until(update: RowUpdate, state: State, stops: Stops, max_updates: int
             lambda state, rows, n: state[0].norm(dim=1) > 1,
             max_updates=10,
         )
+
+    Raises:
+        ValueError: if the state is not finite, or `max_updates` less than 1.
     """
+    check_max_updates(max_updates)
+    check_finite(True, **{f"state[{number}]": part for number, part in enumerate(state)})
     rows = torch.arange(state[0].shape[0], device=state[0].device)
     num_updates = torch.zeros_like(rows)
     places: list[Tensor] = []

@@ -46,8 +46,9 @@ def count_macs() -> Iterator[MacCount]:
     is off within. Biases and elementwise steps count nothing. Masked attention counts its full square, as the products
     run where no kernel leaves blocks out. Not seen: what `torch.compile` has compiled, kernels of one's own
     (`torch.utils.flop_counter.register_flop_formula` tells both counters of them), bilinear layers, sparse products,
-    `torch.conv_tbc`, and what torch multiplies element by element: `torch.outer`, `torch.linalg.vecdot` of rows,
-    `torch.cdist` where it has no product of matrices.
+    `torch.conv_tbc`, quantised layers, and what torch multiplies element by element: `torch.outer`,
+    `torch.linalg.vecdot` of rows, `torch.cdist` where it has no product of matrices; and other threads than the one
+    that opened it, but for its backward passes. A product of a nested tensor raises an error within.
     """
     was_fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -114,6 +115,7 @@ def _cudnn_layers_backward(inputs: Shape, weights: Sequence[Shape], *rest: Any, 
 
 _UNSEEN: Final[dict[Any, Callable[..., int]]] = {
     aten.mv: _product,
+    aten._int_mm: _product,
     aten.dot: _product,
     aten.vdot: _product,
     aten.addmm_: _added_product,

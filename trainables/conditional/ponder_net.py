@@ -11,11 +11,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from trainables.conditional.adaptive_computation_time import HaltingUnit
+from trainables.conditional.finite import check_finite
 from trainables.conditional.halted_rows import RowUpdate, State, update_until
 
 
 def log_halting_probabilities(logits: Float[Tensor, "... N"]) -> Float[Tensor, "... N"]:
     """log p_n from the halting unit's logits; that of the last update counts for nothing."""
+    check_finite(logits=logits)
     log_left = F.pad(F.logsigmoid(-logits[..., :-1]).cumsum(-1), (1, 0))
     return torch.cat([F.logsigmoid(logits[..., :-1]), torch.zeros_like(logits[..., -1:])], -1) + log_left
 
@@ -27,6 +29,8 @@ def log_geometric(lambda_p: float, max_updates: int, like: Tensor) -> Float[Tens
         lambda_p: in (0, 1); the mean of the geometric distribution before it is cut off is 1 / lambda_p.
         like: a tensor of the type and device to make it on.
     """
+    if not 0 < lambda_p < 1:
+        raise ValueError(f"`lambda_p` must be in (0, 1), but got {lambda_p}.")
     before = torch.arange(max_updates, dtype=like.dtype, device=like.device)
     return (before * torch.log1p(before.new_tensor(-lambda_p))).log_softmax(0)
 
@@ -52,22 +56,26 @@ def ponder_loss(
         losses: of what is read out behind each of the N updates.
         log_p: of `log_halting_probabilities`.
     """
+    check_finite(beta=beta)
     return expected(losses, log_p) + beta * divergence(log_p, lambda_p)
 
 
 def expected(losses: Float[Tensor, "... N"], log_p: Float[Tensor, "... N"]) -> Float[Tensor, "..."]:
     """sum_n p_n losses_n."""
+    check_finite(losses=losses, log_p=log_p)
     return (log_p.exp() * losses).sum(-1)
 
 
 def divergence(log_p: Float[Tensor, "... N"], lambda_p: float) -> Float[Tensor, "..."]:
     """KL(p || geometric prior cut off at N), in nats."""
+    check_finite(log_p=log_p)
     log_prior = log_geometric(lambda_p, log_p.shape[-1], log_p)
     return (log_p.exp() * (log_p - log_prior)).sum(-1)
 
 
 def drawn_update(log_p: Float[Tensor, "R N"], draws: Float[Tensor, " R"]) -> Int[Tensor, " R"]:
     """Which update, counted from 0, halts each row: the first with p_1 + ... + p_n >= its draw, as in `halt`."""
+    check_finite(log_p=log_p, draws=draws)
     is_left = log_p.exp().cumsum(-1)[:, :-1] < draws[:, None]
     return is_left.sum(-1)
 
@@ -89,6 +97,7 @@ def halt(
             max_updates=20,
         )
     """
+    check_finite(True, draws=draws)
     left, mass = torch.ones_like(draws), torch.zeros_like(draws)
 
     def stops(state: State, rows: Tensor, n: int) -> Tensor:

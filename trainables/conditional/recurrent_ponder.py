@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from trainables.conditional.adaptive_computation_time import Limits, Ponder
+from trainables.conditional.finite import check_finite
 from trainables.conditional.halted_rows import State
 from trainables.conditional.recurrent_cells import Cell, Slopes
 
@@ -49,10 +50,18 @@ def ponder(
 
     Args:
         projected: the inputs of all steps, projected, one step behind the other.
-        sizes: how many rows each step has, no more than the step before; the first ones go on.
+        sizes: how many rows each step has, no more than the step before; the first ones go on. Of no step nothing
+            comes back: no rows.
         first_flag: what the first update has in addition: the weights of the flag that tells it from the others.
         state: before the first step.
+
+    Raises:
+        NotFiniteError: a ValueError, if an input or the state is not finite.
     """
+    parts = {f"state[{number}]": part for number, part in enumerate(state)}
+    check_finite(True, projected=projected, first_flag=first_flag, **parts)
+    if not sizes:
+        sizes, state = (0,), tuple(part[:0] for part in state)
     weights = (cell.recurrent.weight, cell.recurrent.bias, halting.weight, halting.bias)
     keeps = torch.is_grad_enabled()
     arguments = (cell, tuple(sizes), limits, keeps, projected, first_flag, *weights, *state)

@@ -19,6 +19,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from trainables.conditional.finite import check_finite
+
 Network = Callable[[Any], Tensor]
 """From rows (M ...) to outputs (M ...), for any M, 0 included."""
 
@@ -81,6 +83,7 @@ def mix(rows: Tensor | Rows, used_big: Float[Tensor, " N"], small: Network, big:
     With u = `straight_through.threshold(logits)` a gate is trained: dL/du_n = dL/dy_n . (big(x_n) - small(x_n)). For
     that both networks must run on every row, in training; in testing `route` gives the same outputs for less.
     """
+    check_finite(used_big=used_big)
     from_big = big(rows)
     column = (-1, *[1] * (from_big.dim() - 1))
     # reshaped twice: recorded runs repeat to the last digit only where gradients are added in the order they were

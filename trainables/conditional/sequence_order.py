@@ -19,7 +19,7 @@ class Order:
     def __init__(self, num_steps: Int[Tensor, " B"], length: int) -> None:
         self.num_steps, num_sequences = num_steps, num_steps.shape[0]
         self.shape = (num_sequences, length)
-        self.is_even = num_sequences > 0 and int(num_steps.min()) == length
+        self.is_even = min(num_sequences, length) > 0 and int(num_steps.min()) == length
         if self.is_even:
             self.sizes = [num_sequences] * length
             rows = torch.arange(num_sequences * length, device=num_steps.device)

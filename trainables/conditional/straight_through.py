@@ -21,11 +21,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from trainables.conditional.finite import check_finite
+
 
 class _Threshold(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, logits: Tensor) -> Tensor:
-        return (logits > 0).to(logits.dtype)
+        return (logits > 0).to(logits.dtype) + 0 * logits  # NaN, where nobody looked at the logits, goes on to the loss
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> Tensor:
@@ -38,6 +40,7 @@ def threshold(logits: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
     The estimator of Bengio, Leonard and Courville (2013, arXiv:1308.3432), d threshold(z) / dz := 1. Of the logit's
     `sigmoid() - 0.5` it decides alike, and its gradient fades where the gate is sure.
     """
+    check_finite(logits=logits)
     thresholded: Tensor = _Threshold.apply(logits)  # type: ignore[no-untyped-call]
     return thresholded
 
@@ -55,6 +58,7 @@ def squared_excess(
         valid: 1 where a frame is one of the sequence, 0 where it is padding; at least one of each sequence.
         target: in [0, 1].
     """
+    check_finite(used=used, valid=valid, target=target)
     usage = (used * valid).sum(1) / valid.sum(1)
     return (usage - target).square().sum()
 
@@ -72,4 +76,5 @@ def squared_deviation(
         used: u, 1 where the gate is open, else 0; with the gate's gradient.
         valid: 1 where a frame is one of the sequence, 0 where it is padding.
     """
+    check_finite(used=used, valid=valid)
     return ((used - 0.5).square() * valid).sum()

@@ -19,6 +19,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from trainables.conditional.finite import check_finite
+
 
 @dataclass(frozen=True)
 class SurprisalFit:
@@ -35,6 +37,9 @@ class SurprisalFit:
     mean_p: float
     var_p: float
 
+    def __post_init__(self) -> None:
+        check_finite(w=self.w, b=self.b, mean_p=self.mean_p, var_p=self.var_p)
+
     def raised(self, by: float) -> "SurprisalFit":
         """With `by` added to its bias (Lugosch et al. 2020, arXiv:2006.01659, appendix B: b to b + 4)."""
         return replace(self, b=self.b + by)
@@ -48,6 +53,7 @@ def p_big(fit: SurprisalFit, surprisals: Float[Tensor, "*N"]) -> Float[Tensor, "
     Args:
         surprisals: s, in nats: -log of the probability (or density) that the predictor gave the row before it came.
     """
+    check_finite(True, surprisals=surprisals)
     return torch.sigmoid(fit.w * surprisals + fit.b)
 
 
@@ -58,4 +64,7 @@ def choose(p: Float[Tensor, "*N"], uniform: Float[Tensor, "*N"] | None = None) -
         p: in [0, 1]; of draws, p = 0 never and p = 1 always is big.
         uniform: numbers in [0, 1), drawn by whoever has the seed.
     """
+    check_finite(True, p=p)
+    if uniform is not None:
+        check_finite(True, uniform=uniform)
     return p > 0.5 if uniform is None else uniform < p

@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from trainables.conditional.finite import check_finite
 from trainables.conditional.surprisal_controller import SurprisalFit
 
 ONE_PASS_BATCH: Final = 32
@@ -45,10 +46,13 @@ def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
         surprisals: (N), of all valid training frames, in nats.
         mu: in (0, 1).
         sigma2: in (0, .25).
+
+    Raises:
+        ValueError: if there are no surprisals, one is not finite, or a target is out of its range.
     """
     from scipy.optimize import least_squares  # takes a second to load
 
-    values, standard, centre, spread = _standardise(surprisals)
+    values, standard, centre, spread = _standardise(surprisals, mu, sigma2)
 
     def by_bias(point: NDArray[np.float64]) -> NDArray[np.float64]:
         p = expit(np.exp(point[0]) * standard + point[1])
@@ -77,7 +81,7 @@ def fit_with_mean(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
     """
     from scipy.optimize import brentq, minimize_scalar  # takes a second to load
 
-    values, standard, centre, spread = _standardise(surprisals)
+    values, standard, centre, spread = _standardise(surprisals, mu, sigma2)
 
     def bias_for(log_slope: float) -> float:
         scaled = np.exp(log_slope) * standard
@@ -94,12 +98,23 @@ def fit_with_mean(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
 
 
 def _standardise(
-    surprisals: NDArray[np.floating],
+    surprisals: NDArray[np.floating], mu: float, sigma2: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
     """In double precision: as they are, less their mean over their standard deviation, mean, standard deviation."""
     values = np.asarray(surprisals, dtype=np.float64)
-    centre, spread = float(values.mean()), float(values.std())
+    _check(values, mu, sigma2)
+    with np.errstate(over="ignore"):
+        centre, spread = float(values.mean()), float(values.std())
+    check_finite(**{"spread of surprisals": spread})
     return values, (values - centre) / spread if spread > 0 else np.zeros_like(values), centre, spread
+
+
+def _check(surprisals: NDArray[np.float64], mu: float, sigma2: float) -> None:
+    check_finite(surprisals=surprisals)
+    if not surprisals.size:
+        raise ValueError("`surprisals` must have at least one number, but got none.")
+    if not (0 < mu < 1 and 0 < sigma2 < 0.25):
+        raise ValueError(f"`mu` must be in (0, 1) and `sigma2` in (0, .25), but got {mu} and {sigma2}.")
 
 
 def fit_in_one_pass(
@@ -113,7 +128,12 @@ def fit_in_one_pass(
     Args:
         sequences: surprisal of each valid frame (T), in nats, 32 sequences a batch.
         order: draws the order of the sequences.
+
+    Raises:
+        ValueError: as of `fit_surprisal`, and if the descent ends at no finite pair.
     """
+    values = np.concatenate([np.empty(0), *sequences]).astype(np.float64)
+    _check(values, mu, sigma2)
     scale = 2.0 if kind == "released" else 1.0
     w, b = (torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in ONE_PASS_START)
     optimizer_type = torch.optim.Adam if kind == "released" else torch.optim.SGD
@@ -127,7 +147,6 @@ def fit_in_one_pass(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    values = np.concatenate([np.asarray(one, dtype=np.float64) for one in sequences])
     return _attained(scale * w.item(), b.item(), values)
 
 

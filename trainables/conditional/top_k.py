@@ -31,6 +31,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from trainables.conditional.finite import check_finite
 from trainables.cost import linear_macs
 
 
@@ -67,6 +68,7 @@ class TopKRouter(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T H"], k: int) -> TopKChoice:
         """The choice for each row; in evaluation that of row t depends on row t alone, and on no `k`."""
+        check_finite(True, x=x)
         scores, logits = self.score(x)[..., 0], self.predictor(x.detach())[..., 0]
         if not self.training:
             return TopKChoice(logits > 0, scores, logits.new_zeros(()))
@@ -76,6 +78,8 @@ class TopKRouter(nn.Module):
 
 def num_chosen(rate: float, num_rows: int) -> int:
     """k: the share `rate`, in (0, 1], of a sequence of `num_rows`, at least one."""
+    if not 0 < rate <= 1:
+        raise ValueError(f"`rate` must be in (0, 1], but got {rate}.")
     return max(1, round(rate * num_rows))
 
 
@@ -83,6 +87,7 @@ def highest(scores: Float[Tensor, "B T"], k: int) -> Bool[Tensor, "B T"]:
     """Whether a score is among the `k` highest of its sequence; of equal ones the earlier is."""
     if not 1 <= k <= scores.shape[1]:
         raise ValueError(f"`k` must be in [1, {scores.shape[1]}], the rows of a sequence, but got {k}.")
+    check_finite(True, scores=scores)
     ranked = scores.detach().argsort(dim=1, descending=True, stable=True)
     return torch.zeros_like(scores, dtype=torch.bool).scatter(1, ranked[:, :k], True)
 
@@ -91,6 +96,7 @@ def weighted(
     updates: Float[Tensor, "N H"], scores: Float[Tensor, " N"], chosen: Bool[Tensor, " N"]
 ) -> Float[Tensor, "N H"]:
     """The updates of chosen rows times their scores; the others as they are."""
+    check_finite(updates=updates, scores=scores)
     return updates * torch.where(chosen, scores, 1)[:, None]
 
 

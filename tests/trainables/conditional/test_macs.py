@@ -1,5 +1,7 @@
 """The counter against torch's where torch counts, against arithmetic on paper where torch is blind."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from torch import nn
@@ -69,6 +71,7 @@ def attend():
 
 
 BLIND = {
+    "int8": (lambda: torch._int_mm(torch.ones(17, 8, dtype=torch.int8), torch.ones(8, 8, dtype=torch.int8)), 17 * 64),
     "in_place": (in_place, 20 * 8 * 6 + 5 * 8 * 6),
     "with_vectors": (with_vectors, 5 * 8 + 8 + 5 * 8),
     "addbmm": (lambda: torch.addbmm(torch.zeros(5, 6), ROWS, torch.ones(4, 8, 6)), 20 * 8 * 6),
@@ -159,6 +162,22 @@ def test_the_count_can_be_read_on_the_way_and_starts_anew():
     with count_macs() as other:
         pass
     assert other.total == 0
+
+
+def test_what_the_counter_says_that_it_does_not_see():
+    """Work of other threads and quantised layers count nothing; a product of a nested tensor raises."""
+    layer, rows = nn.Linear(8, 6), ROWS[0]
+    with ThreadPoolExecutor(1) as pool:
+        assert counted(lambda: pool.submit(layer, rows).result()) == 0
+    quantised = torch.ao.quantization.quantize_dynamic(nn.Sequential(layer), {nn.Linear}, dtype=torch.qint8)
+    assert counted(lambda: quantised(rows)) == 0
+    for layout in (torch.strided, torch.jagged):
+        nested = torch.nested.nested_tensor([rows, rows[:2]], layout=layout)
+        with pytest.raises((RuntimeError, TypeError)):
+            counted(lambda nested=nested: layer(nested))
+    said = " ".join((count_macs.__doc__ or "").split())
+    for unseen in ("quantised layers", "other threads", "nested tensor"):
+        assert unseen in said
 
 
 @pytest.mark.gpu

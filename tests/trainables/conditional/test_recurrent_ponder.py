@@ -83,6 +83,21 @@ def test_in_single_precision_the_numbers_of_updates_are_those_of_autograd(kind):
     torch.testing.assert_close(found[1:], expected[1:], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_no_step_there_is_nothing(kind):
+    """No rows come back, and all gradients are zeros."""
+    cell, halting = CELLS[kind](HIDDEN), nn.Linear(HIDDEN, 1)
+    width = cell.num_gates * HIDDEN
+    state = tuple(torch.randn(3, HIDDEN, requires_grad=True) for _ in range(cell.num_states))
+    projected, flag = torch.randn(0, width, requires_grad=True), torch.randn(width, requires_grad=True)
+    done = ponder(cell, projected, [], flag, state, halting, Limits(0.01, 5))
+    assert [part.shape for part in done.states] == [(0, HIDDEN)] * cell.num_states
+    assert (done.num_updates.shape, done.remainder.shape) == ((0,), (0,))
+    (sum(part.sum() for part in done.states) + done.remainder.sum()).backward()
+    for leaf in (*state, flag, *cell.parameters(), *halting.parameters()):
+        assert leaf.grad is None or not leaf.grad.any()
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_gpu_finds_the_same_and_always_the_same(kind):

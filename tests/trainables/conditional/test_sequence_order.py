@@ -23,12 +23,13 @@ def test_the_state_behind_a_sequence_without_steps_is_the_one_before():
     assert order.behind((rows,), (before,))[0].flatten().tolist() == [2, 5, -1, 4]
 
 
+@pytest.mark.parametrize("length", [0, 3])
 @pytest.mark.parametrize("num_sequences", [0, 2])
-def test_where_no_sequence_has_a_step_nothing_happens(num_sequences):
-    order = Order(torch.zeros(num_sequences, dtype=torch.long), 3)
+def test_where_no_sequence_has_a_step_nothing_happens(num_sequences, length):
+    order = Order(torch.zeros(num_sequences, dtype=torch.long), length)
     assert order.sizes == [0]
-    assert order.by_row(torch.ones(num_sequences, 3)).shape == (0,)
-    assert order.by_sequence(torch.ones(0)).tolist() == [[0, 0, 0]] * num_sequences
+    assert order.by_row(torch.ones(num_sequences, length)).shape == (0,)
+    assert order.by_sequence(torch.ones(0)).tolist() == [[0] * length] * num_sequences
     before = torch.ones(num_sequences, 1)
     assert order.behind((torch.ones(0, 1),), (before,)) == (before,)
 
