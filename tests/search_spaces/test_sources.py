@@ -1,5 +1,7 @@
 """What is listed of the sources: every claim has a place, and every place an answer that exists or a reason."""
 
+import json
+import shlex
 from inspect import signature
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from search_spaces.act_published import OURS
 from search_spaces.source_items import ITEMS
 from search_spaces.sources import SourceRow, all_claims, everything, has_whole, items, of_place
 from trainables.act.analysis.questions import ANALYSES as ACT_ANALYSES
+from trainables.asr.data.config import LibriSpeech
 from trainables.errors import InputError
 from trainables.lm.analysis.questions import ANALYSES as LM_ANALYSES
 
@@ -52,6 +55,14 @@ def test_every_place_has_an_answer_or_a_reason() -> None:
         assert bool(row.why) != bool(row.sweeps and row.command), row
         assert [name for name in row.sweeps if name not in known] == []
     assert len({(item.paper, item.place) for item in ITEMS}) == len(ITEMS)
+
+
+def test_the_command_for_a_controller_fitted_to_other_data_says_so_to_the_config() -> None:
+    (row,) = [row for row in items() if row.place == "section 3.2 other data"]
+    path, _, value = shlex.split(row.command)[-1].partition("=")
+    for name in row.sweeps:
+        config = find.find_sweep(name).base.with_value(path, json.loads(value))
+        assert config.controller.data == LibriSpeech(train="SUBSET")
 
 
 def test_all_tables_and_figures_of_the_paper_and_the_thesis_are_listed() -> None:
