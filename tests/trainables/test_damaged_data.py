@@ -6,11 +6,16 @@ import random
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 from tests.mutations import damaged
+from tests.trainables.asr.data.test_released_csv import HEADER, ROW
+from tests.trainables.asr.test_released_weights import BINS, HIDDEN, Released
 from tests.trainables.lm.analysis import test_agreement, test_suites
 from trainables import texts
-from trainables.asr.data import audio, textgrids
+from trainables.asr import released_weights
+from trainables.asr.config import Pretraining
+from trainables.asr.data import audio, released_csv, textgrids
 from trainables.asr.data.librispeech import read_transcript
 from trainables.asr.data.timit import Recording, read_utterance
 from trainables.errors import InputError
@@ -61,6 +66,17 @@ def read_timit(path):
     read_utterance(Recording(path, "abc0", "train"))
 
 
+def weights() -> bytes:
+    file = io.BytesIO()
+    torch.save(Released().state_dict(), file)
+    return file.getvalue()
+
+
+def read_weights(path):
+    config = Pretraining(hidden_size=HIDDEN).with_value("features.num_mel_bins", BINS)
+    released_weights.read(path, config)
+
+
 def agreement_table() -> bytes:
     rows = [test_agreement.KEYS, *(test_agreement.KEYS | one for one in test_agreement.both())]
     lines = [list(rows[0]), *(row.values() for row in rows[1:])]
@@ -76,6 +92,8 @@ READERS = {
     "sx1.phn": (read_timit, b"0 800 h#\n800 1600 ah\n1600 2000 h#\n"),
     "tiny.csv": (suites.read, "\n".join([test_suites.HEADER, *test_suites.items(1, 2), ""]).encode()),
     "tiny.tab": (agreement.read, agreement_table()),
+    "valid_data.csv": (lambda path: released_csv.index([path]), f"{HEADER}\n{ROW}\n".encode()),
+    "model_state.pth": (read_weights, weights()),
     "text.txt": (lambda path: texts.read_text(path, "give another"), "A dog\u2014runs.\n".encode()),
 }
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from trainables.asr.data.config import Data, Features, LibriSpeech, Timit
-from trainables.config import IN_KEY_IF_SET, NOT_IN_KEY, Config, Count, Name, Positive, names_differ
+from trainables.config import IN_KEY_IF_SET, NOT_IN_KEY, Config, Count, Name, Place, Positive, names_differ
 from trainables.patience import Patience
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
@@ -66,6 +66,9 @@ class Pretraining(Config):
     spared: LibriSpeech | None = Field(
         None, description="a task whose validation and test speakers are left out; set for LibriSpeech by the task"
     )
+    weights: Place = Field(
+        None, description="a model that is pretrained already, a file of the paper's released code; nothing is trained"
+    )
     features: Features = Features()
     encoder: Encoder = Gru()
     hidden_size: Count = 512
@@ -84,6 +87,12 @@ class Pretraining(Config):
                 f"hidden_size must be a multiple of encoder.num_heads = {self.encoder.num_heads}, "
                 f"but got {self.hidden_size}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _released_weights_are_of_grus(self) -> Self:
+        if self.weights is not None and not isinstance(self.encoder, Gru):
+            raise ValueError(f"weights are of an encoder of kind gru, but got {self.encoder.kind}; leave one out")
         return self
 
 

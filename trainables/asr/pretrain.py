@@ -1,8 +1,9 @@
 """Pretraining of the autoregressive model: a trainable whose product other replicates use.
 
-torch is loaded when it trains.
+torch is loaded when it trains. Where the config names `weights`, they are the product, and no audio is read.
 """
 
+import hashlib
 from pathlib import Path
 
 from trainables.asr.config import Pretraining
@@ -20,21 +21,33 @@ SELECTION = "valid_mse"
 
 def reads(config: Pretraining) -> tuple[object, ...]:
     """What of `config` decides the fingerprint."""
-    return config.data, config.spared
+    return (config.weights,) if config.weights else (config.data, config.spared)
 
 
 def fingerprint(config: Pretraining) -> str:
-    """Of the audio that the model learns from."""
+    """Of the audio that the model learns from; of the bytes of its weights, where they are given.
+
+    Raises:
+        InputError: if audio or weights cannot be read.
+    """
+    if config.weights is not None:
+        try:
+            with config.weights.open("rb") as file:
+                return f"weights {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
+        except OSError as error:
+            raise InputError(f"{config.weights} cannot be read: {error.strerror}; correct `ar.weights`.") from None
     return audio_fingerprint(data_of(config), config.spared)
 
 
 def selection(config: Pretraining) -> dict[str, str]:
     """Names of the checkpoints to keep, each with the metric that it minimises."""
-    return {"best": SELECTION}
+    return {} if config.weights else {"best": SELECTION}
 
 
 def num_steps(config: Pretraining) -> int | None:
-    """The last step that `train` reports; None with `patience`, which may end it before."""
+    """The last step that `train` reports: 0 where weights are given; None with `patience`, which may end it before."""
+    if config.weights is not None:
+        return 0
     return config.training.num_epochs if config.training.patience is None else None
 
 
@@ -50,14 +63,20 @@ def data_of(config: Pretraining) -> Data:
 
 
 def train(config: Pretraining, trial: Trial) -> None:
-    """As `pretraining.train`."""
-    from trainables.asr import pretraining
+    """As `pretraining.train`; where weights are given, as `released_weights.report`."""
+    from trainables.asr import pretraining, released_weights
 
+    if config.weights is not None:
+        released_weights.report(config, trial)
+        return
     pretraining.train(config, trial)
 
 
 def evaluate(config: Pretraining, checkpoint_path: Path, evaluation: object, trial: Trial) -> None:
-    """As `pretraining.evaluate`; there is one way of testing."""
+    """As `pretraining.evaluate`; there is one way of testing. Of given weights it says nothing: no audio is read."""
     from trainables.asr import pretraining
 
+    if config.weights is not None:
+        trial.report({}, step=0)
+        return
     pretraining.evaluate(config, checkpoint_path, trial)

@@ -27,15 +27,17 @@ class LibriSpeech(Config):
     root: Place = Field(None, description="default: the setting PONDERAY_DATA")
     train: Subsets = ("train-clean-5",)
     test: Subsets = ("test-clean",)
-    phones: Literal["dictionary", "dictionary_spn", "textgrid", "textgrid_found"] = Field(
+    phones: Literal["dictionary", "dictionary_spn", "textgrid", "textgrid_found", "released_csv"] = Field(
         "dictionary_spn",
         description="dictionary_spn: 41 labels with sil and spn, first pronunciation of the CMU dictionary without "
         "stress, a word it lacks is spn; dictionary: 39 labels, an utterance with such a word is left out; "
-        "textgrid: the 41 from an aligner's tier `phones`; textgrid_found: whatever labels the TextGrids hold",
+        "textgrid: the 41 from an aligner's tier `phones`; textgrid_found: whatever labels the TextGrids hold; "
+        "released_csv: the 41 from the column phonemes_39 of the released code's CSV files",
     )
     textgrids: Place = Field(
         None, description="folder with UTTERANCE.TextGrid for each recording, at any depth; default: beside the audio"
     )
+    csvs: Place = Field(None, description="folder with the CSV files of released_csv; default: that of the subsets")
     num_validation_speakers: Count = 3
     num_train_utterances: Count | None = Field(None, description="a seeded choice of so many; default: all")
     num_validation_utterances: Count | None = None

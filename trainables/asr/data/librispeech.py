@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainables import rng
-from trainables.asr.data import audio, textgrids
+from trainables.asr.data import audio, released_csv, textgrids
 from trainables.asr.data.config import LibriSpeech
 from trainables.asr.data.corpus import Splits, Utterance, choose
 from trainables.asr.data.phones import PHONES, PHONES_SIL_SPN, SPOKEN_NOISE, pronounce
@@ -70,7 +70,13 @@ def read_splits(config: LibriSpeech) -> Splits:
             f"but share speaker {min(shared)}."
         )
     transcripts = [[line for folder in folders for line in read_transcripts(folder)] for folders in (train, test)]
-    spoken = _dictionary_phones(config, transcripts) if "dictionary" in config.phones else _aligned(config, transcripts)
+    match config.phones:
+        case "dictionary" | "dictionary_spn":
+            spoken = _dictionary_phones(config, transcripts)
+        case "released_csv":
+            spoken = _from_csv(config, train + test, transcripts)
+        case _:
+            spoken = _aligned(config, transcripts)
     labels = _label_set(config, spoken, transcripts[0])
     number = {phone: label for label, phone in enumerate(labels)}
     found = [[_utterance(line, spoken[line], number) for line in lines if line in spoken] for lines in transcripts]
@@ -211,6 +217,20 @@ def _aligned(config: LibriSpeech, transcripts: Sequence[Sequence[Transcript]]) -
     return spoken
 
 
+def _from_csv(
+    config: LibriSpeech, folders: Sequence[Path], transcripts: Sequence[Sequence[Transcript]]
+) -> dict[Transcript, _Spoken]:
+    """From the rows that are there."""
+    places = {folder.parent for folder in folders} if config.csvs is None else {config.csvs}
+    rows = released_csv.index(path for place in sorted(places) for path in sorted(place.glob("*.csv")))
+    return {
+        line: _Spoken(row.phones, row.times_s)
+        for lines in transcripts
+        for line in lines
+        if (row := rows.get(line.identity))
+    }
+
+
 def _label_set(config: LibriSpeech, spoken: dict[Transcript, _Spoken], train: Sequence[Transcript]) -> tuple[str, ...]:
     if config.phones == "textgrid_found":
         in_training = {phone for line in train for phone in (spoken[line].phones if line in spoken else ())}
@@ -233,7 +253,7 @@ def _utterance(line: Transcript, spoken: _Spoken, number: dict[str, int]) -> Utt
 def _say_skipped(name: str, number: int, out_of: int, config: LibriSpeech) -> None:
     if not number or number == out_of:
         return
-    why = "has no TextGrid."
+    why = "stands in no CSV file." if config.phones == "released_csv" else "has no TextGrid."
     if config.phones == "dictionary":
         why = "has a word that is not in the pronouncing dictionary; `--set data.phones=dictionary_spn` keeps them."
     said = f"{number:,} of {out_of:,} utterances ({number / out_of:.0%}) of {name} are left out: each {why}"
