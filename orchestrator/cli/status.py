@@ -91,21 +91,31 @@ def condition_rows(study: Study, objective: "Objective") -> list[dict[str, Any]]
 
 
 def _show_driver(study: Study, settings: "Settings", command: str) -> None:
-    """Whether somebody still runs what is not at its end, and how it goes on."""
-    from orchestrator.tracking.load import load_holder
+    """Whether somebody still runs what is not at its end, and how it goes on.
+
+    Args:
+        command: what goes on where the replicates' runs do not say by which command they were begun.
+    """
+    from orchestrator.tracking.load import load_holder, open_runs
+    from orchestrator.tracking.names import COMMAND
 
     states = {replicate.state for replicate in study.replicates}
     if not states & {"running", "stopped"}:
         return
+    run_ids = [one.run_id for one in study.replicates if one.state in ("running", "stopped") and one.run_id]
+    begun_by = open_runs(study.sweep, settings).tags_of(run_ids[:MAX_REPLICATES], COMMAND)
+    typed = (one.replace("__main__.py ", "ponderay ", 1) for one in begun_by)  # in a job Python runs the package
+    commands = [one for one in typed if one.startswith(("ponderay run ", "ponderay train "))] or [command]
+    listed, ending = " and ".join(f"`{one}`" for one in commands), "s" if len(commands) == 1 else ""
     holder = load_holder(study.sweep, settings)
     if "running" in states and holder and holder.is_silent and holder.silent_s is not None:
         say(
             f"By its clock {holder.who}, which runs the sweep, gave its last heartbeat {holder.silent_s / 60:.0f} min "
-            f"ago; if it is gone, `{command}` continues."
+            f"ago; if it is gone, {listed} continue{ending}."
         )
     elif "stopped" in states and "running" not in states:
         gone = f"; {holder.who}, which ran the sweep last, is gone" if holder and holder.is_gone else ""
-        say(f"What is stopped waits{gone}: `{command}` continues it.")
+        say(f"What is stopped waits{gone}: {listed} continue{ending} it.")
 
 
 def _show_conditions(study: Study, objective: "Objective") -> None:

@@ -1,6 +1,8 @@
 """Ray Tune carries out what a scheduler hands to it, through a searcher."""
 
 import json
+import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ from orchestrator.cluster.cluster_watch import ClusterWatch
 from orchestrator.cluster.session import keep_coordinator_here, removing_leftovers
 from orchestrator.cluster.trial import run_trial, trial_resources
 from orchestrator.environment.redaction import redacted_text
+from orchestrator.machine.process_lock import Lease
 from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.stop_request import StoppedError
 
@@ -53,10 +56,26 @@ def run_by_tune(scheduler: Scheduler, runs: Path, watch: ClusterWatch) -> None:
 
 @contextmanager
 def _folder_of_tune(runs: Path) -> Iterator[str]:
-    """One below `runs`, which beside a tracking server nobody may have made yet."""
+    """One below `runs`, which beside a tracking server nobody may have made yet; those of killed drivers go.
+
+    It has its name only once its lease is held, so that no other driver takes it for left.
+    """
     runs.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tune-", dir=runs, ignore_cleanup_errors=True) as folder:
-        yield folder
+    for left in runs.glob("tune-*/in_use"):
+        lease = Lease(left)
+        is_of_here = lease.holder().endswith(f" on {socket.gethostname()}")  # of another machine a lock may not be seen
+        if is_of_here and lease.acquire():
+            shutil.rmtree(left.parent, ignore_errors=True)
+            lease.release()
+    made = Path(tempfile.mkdtemp(prefix="new-tune-", dir=runs))
+    lease = Lease(made / "in_use")
+    lease.acquire()
+    folder = made.rename(runs / made.name.removeprefix("new-"))
+    try:
+        yield str(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        lease.release()
 
 
 @contextmanager

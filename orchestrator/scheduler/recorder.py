@@ -56,6 +56,7 @@ class Recorder:
         self._unclosed: set[str] = set()
         self._conditions: dict[str, str] = {}
         self._live: dict[str, Task] = {}
+        self._started: set[str] = set()
         self._unwritten: dict[str, dict[int, Replicate]] = {}
         self._written: list[Replicate] = []
         self._lock = threading.Lock()
@@ -85,15 +86,16 @@ class Recorder:
         return known if known and not task.is_touched else task.replicate(task.state, known.metrics if known else {})
 
     def begin(self, task: Task) -> None:
-        """Opens the task's run, with its condition's as parent, and logs what its journal already holds."""
+        """Takes in a task that is handed out; nothing is written before its worker has said that it started."""
         self._live[task.work.key] = task
-        self.changed(task)
-        if task.condition:
-            self._write_state(task.condition, self.replicate(task))
 
     def changed(self, task: Task) -> None:
-        """Logs what is new in its journal."""
+        """Logs what is new in its journal; first opens the task's run, with its condition's as parent."""
         self._put_run(task, "running", "")
+        if task.work.key not in self._started:
+            self._started.add(task.work.key)
+            if task.condition:
+                self._write_state(task.condition, self.replicate(task))
 
     def end(self, task: Task, traceback: str) -> None:
         """Closes the task's run, complete or failed, once all that its journal holds is in the store."""
@@ -113,7 +115,7 @@ class Recorder:
         """Leaves nothing RUNNING; returns how many things could not be written within `timeout_s`."""
         try:
             self._hear_last(list(self._live.values()))
-            for task in list(self._live.values()):
+            for task in [one for key, one in self._live.items() if key in self._started]:
                 self._close_run(task, "stopped", "")
                 if task.condition:
                     known = self._known_by_key.get(task.work.key)

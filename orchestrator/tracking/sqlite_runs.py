@@ -48,6 +48,11 @@ class SqliteRuns:
             found.setdefault(run_id, {})[path] = value
         return found
 
+    def tags_of(self, run_ids: Collection[str], tag: str) -> Sequence[str]:
+        """The distinct values of a tag of these runs, in their order."""
+        tags = (dict(self._rows(internals.RUN_TAG_ROWS, run_id)) for run_id in run_ids)
+        return list(dict.fromkeys(found[tag] for found in tags if tag in found))
+
     def files_of(self, folder: str) -> Sequence[StoredFile]:
         """As `StudyRuns` says."""
         kind = (names.KIND, "sweep")

@@ -15,9 +15,9 @@ def printed(capsys, monkeypatch):
     """What a command prints for people, on lines long enough for all of it."""
     monkeypatch.setenv("COLUMNS", "250")
 
-    def call(command, **options):
+    def call(command, name="asr.demo", **options):
         capsys.readouterr()
-        command("asr.demo", **options)
+        command(name, **options)
         return capsys.readouterr().out
 
     return call

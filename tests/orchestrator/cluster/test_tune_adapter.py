@@ -2,6 +2,8 @@
 
 import contextlib
 import errno
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -56,6 +58,32 @@ def test_the_folder_for_runs_is_made_where_it_is_not_there(tmp_path, monkeypatch
     watch = SimpleNamespace(is_gone=lambda: False, is_answering=lambda: True, cause=str)
     run_by_tune(SimpleNamespace(tasks=()), runs, watch)
     assert [path.parent for path in seen] == [runs] and not list(runs.iterdir())
+
+
+def test_folders_of_killed_drivers_of_this_machine_are_removed_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.setattr("orchestrator.cluster.tune_adapter.removing_leftovers", contextlib.nullcontext)
+    monkeypatch.setattr(
+        "orchestrator.cluster.tune_adapter.tune.Tuner", lambda *_, **__: SimpleNamespace(fit=lambda: None)
+    )
+    watch = SimpleNamespace(is_gone=lambda: False, is_answering=lambda: True, cause=str)
+
+    def left() -> list[str]:
+        run_by_tune(SimpleNamespace(tasks=()), tmp_path, watch)
+        return sorted(path.name for path in tmp_path.iterdir())
+
+    for name in ("tune-alive", "tune-elsewhere", "tune-of-an-earlier-version"):
+        (tmp_path / name / "sweep").mkdir(parents=True)
+    (tmp_path / "tune-elsewhere/in_use").write_text("process 7 on elsewhere\n1\nspace")
+    hold = (
+        "import sys, time, pathlib; from orchestrator.machine.process_lock import Lease; "
+        "lease = Lease(pathlib.Path(sys.argv[1])); print(lease.acquire(), flush=True); time.sleep(600)"
+    )
+    command = [sys.executable, "-c", hold, str(tmp_path / "tune-alive/in_use")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as driver:  # noqa: S603
+        assert driver.stdout.readline() == "True\n"
+        assert left() == ["tune-alive", "tune-elsewhere", "tune-of-an-earlier-version"]
+        driver.kill()
+    assert left() == ["tune-elsewhere", "tune-of-an-earlier-version"]
 
 
 def test_what_is_a_fault_of_the_program_is_not_hidden():

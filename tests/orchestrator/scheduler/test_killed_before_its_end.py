@@ -102,14 +102,17 @@ def test_one_that_was_killed_behind_an_evaluation_added_later_ends_again(setting
 
 
 def test_its_best_checkpoint_stays_the_best_when_an_evaluation_that_is_no_longer_wanted_has_failed(settings):
-    folder = folder_of_it(settings)
+    """Here two checkpoints are kept, and the newest is the other one."""
+    sweep = replace(sweep_of(FIRST, TinyEvaluation()), seeds=(2,))
+    (done,) = drive(sweep, settings).outcome.replicates
+    folder = ReplicateFolder(settings.replicates("tiny.killed") / done.key, {})
     folder.begin("later.1")
     failed = {"kind": "state", "state": "failed", "attempt": "later.1", "evaluation": "gone.01", "error": "x"}
-    folder.append(failed | {"code_version": folder.records()[0]["code_version"], "is_lost": False})
-    folder.close()
-    before = kinds(settings)
-    assert drive(sweep_of(), settings).outcome.num_failed == 0
-    assert (kinds(settings), best_epoch()) == (before, 1)
+    folder.append(failed | {"code_version": done.code_version, "is_lost": False})
+    before = folder.records()
+    assert drive(sweep, settings).outcome.num_failed == 0
+    assert folder.records() == before and len(folder.checkpoints()) == 2
+    assert checkpoint.load(notebook.checkpoint("tiny.killed", "a", 2))["epoch"] == 1
 
 
 def test_a_journal_of_an_earlier_version_is_complete_and_stays_as_it_is(settings):
