@@ -19,8 +19,9 @@ of a checkpoint flipped, its worker killed); driver_sigterm; driver_sigint (to i
 node_lost (in rounds on a cluster of two nodes); tracking_away (in rounds beside an MLflow server, killed for 10 to
 20 s); database_away (with --store postgresql, where tracking and searches are kept in databases of a PostgreSQL server:
 it crashes, and is back after 10 to 20 s; tracking_away then takes it too); nan and exception (conditions of the listed
-sweep). A fault that met nobody is injected again in a later round.
-Ends with 1 where a check failed, or a kind that was injected never struck.
+sweep). A fault that met nobody is injected again in a later round. Behind the rounds, bit_flips reads a replicate's
+journal with each of its bits flipped, with and without the checksums of its lines.
+Ends with 1 where a check failed, a kind that was injected never struck, or a flipped bit changed a record unseen.
 """
 
 import argparse
@@ -35,7 +36,7 @@ from pathlib import Path
 
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
 
-from benchmarks.faulty import rounds, schedule
+from benchmarks.faulty import bit_flips, rounds, schedule
 from benchmarks.faulty.injectors import ALWAYS, KINDS
 from benchmarks.faulty.places import Store
 from benchmarks.faulty.rounds import Course
@@ -120,15 +121,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
-    parser.add_argument("--only", nargs="+", choices=KINDS, default=[], metavar="KIND")
+    parser.add_argument("--only", nargs="+", choices=(*KINDS, "bit_flips"), default=[], metavar="KIND")
     chosen = parser.parse_args()
     if "database_away" in chosen.only and chosen.store != "postgresql":
         parser.error("database_away befalls a server: --store postgresql.")
+    only = [kind for kind in chosen.only if kind != "bit_flips"]
+    if chosen.only and not only:
+        sys.exit(bool(bit_flips.show()))
     signal.signal(signal.SIGTERM, _interrupt)
     folder = Path(tempfile.mkdtemp(prefix="faults-"))
     folder.chmod(0o711)  # started by root, PostgreSQL runs as another user
     try:
-        sys.exit(campaign(chosen.rounds, chosen.only, chosen.store, chosen.seed, folder))
+        code = campaign(chosen.rounds, only, chosen.store, chosen.seed, folder)
+        if not chosen.only or "bit_flips" in chosen.only:
+            code |= bool(bit_flips.show())
+        sys.exit(code)
     except KeyboardInterrupt:
         print(f"Interrupted; what is left is in {folder}.", flush=True)
         sys.exit(130)
