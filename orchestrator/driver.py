@@ -194,7 +194,7 @@ class _Driver:
 
     def _recorder(self, factory: TaskFactory, accept_code: bool, retry: Collection[str]) -> tuple[Recorder, Admission]:
         """What writes into the store, and what was found there."""
-        queue = WriteQueue(self.view.note, self.keeper.holds_all)
+        queue = WriteQueue(self.view.note, self.keeper.holds_all, self.keeper.beat_now)
         try:
             with _at_hand(factory.settings.tracking_uri):
                 recorder = Recorder(self.tracking, factory, queue)

@@ -11,6 +11,7 @@ from search_spaces.names import check_sweep_name
 from search_spaces.value_lists import is_list
 from trainables.config import as_json, fields_of, from_values, is_config, refuse_sets
 from trainables.errors import InputError, shown
+from trainables.metric import NAME_RULE, is_metric_name
 
 if TYPE_CHECKING:
     from search_spaces.sweep import Condition, Search, Sweep
@@ -42,6 +43,7 @@ def check_declaration(sweep: "Sweep") -> None:
     for field, is_needed in TEXTS.items():
         if not isinstance(value := getattr(sweep, field), str) or (is_needed and not value):
             raise InputError(f"{name}: `{field}` must be text, but got {value!r}.")
+        _check_storable(name, field, value)
     if not isinstance(sweep.reference, str | None):
         raise InputError(f"{name}: `reference` must be the name of a condition, but got {sweep.reference!r}.")
     for field, kind in KINDS.items():
@@ -94,6 +96,8 @@ def _check_condition(name: str, condition: "Condition") -> None:
 def _check_prerequisites(sweep: "Sweep") -> None:
     names = [one.name for one in sweep.prerequisites]
     for one in sweep.prerequisites:
+        for field in ("name", "trainable", "config_path"):
+            _check_storable(sweep.name, f"prerequisites.{field}", str(getattr(one, field)))
         _check_resources(f"{sweep.name}, prerequisite {one.name!r}", one.resources)
     if len(set(names)) < len(names):
         raise InputError(f"{sweep.name}: the names of prerequisites must differ, but got {', '.join(names)}.")
@@ -118,6 +122,8 @@ def _check_search(name: str, search: "Search") -> None:
     _check_whole(name, "seed", search.seed)
     _check_list(name, "constraints", "Constraint", search.constraints)
     for constraint in search.constraints:
+        if not is_metric_name(constraint.metric):
+            raise InputError(f"{name}: a constraint's metric must {NAME_RULE}, but got {shown(constraint.metric)}.")
         _check_number(name, "at_most", constraint.at_most)
     if not isinstance(search.pruned, bool):
         raise InputError(f"{name}: `pruned` must be True or False, but got {search.pruned!r}.")
@@ -138,6 +144,17 @@ def _check_metric(name: str, metric: object) -> None:
         raise InputError(
             f"{name}: an objective is a metric's name, without that of an evaluation behind @, but got {metric!r}."
         )
+    if not is_metric_name(metric):
+        raise InputError(f"{name}: a metric's name must {NAME_RULE}, but got {shown(metric)}.")
+
+
+def _check_storable(name: str, field: str, text: str) -> None:
+    """Raises InputError at half of a pair, which no database, file or message takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        sign = text[error.start]
+        raise InputError(f"{name}: `{field}` must be text that UTF-8 can write, but has {sign!r}; remove it.") from None
 
 
 def _check_words(sweep: "Sweep") -> None:
@@ -174,7 +191,8 @@ def check_json(name: str, base: object) -> None:
     for field, value in fields_of(base).items():
         refuse_sets(value, f"{name}: `{field}` of {kind}")
     try:
-        again = from_values(type(base), json.loads(json.dumps(as_json(base), allow_nan=False)))
+        text = json.dumps(as_json(base), allow_nan=False, ensure_ascii=False)
+        again = from_values(type(base), json.loads(text.encode()))
     except Exception as error:
         said = f"{error}".splitlines()[0].rstrip(".")
         raise InputError(f"{name}: the config {kind} cannot be written as JSON and read again: {said}.") from error

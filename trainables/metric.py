@@ -1,8 +1,25 @@
 """What a metric is, and how families list theirs: by direction and unit, each name with its definition."""
 
 import math
+import posixpath
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+_NAME: Final = re.compile(r"[\w.:/@ -]{1,150}")
+"""What MLflow takes, and leaves room for names of evaluations and of means; there @ becomes /."""
+
+NAME_RULE: Final = (
+    "have 1 to 150 letters, digits, spaces and any of _ . : / - @, not begin with . / or @, and have no empty, . or .. "
+    "part between / or @"
+)
+
+
+def is_metric_name(name: object) -> bool:
+    """Whether a metric may be called so: what `NAME_RULE` says."""
+    path = name.replace("@", "/") if isinstance(name, str) else ""
+    is_path = posixpath.normpath(path) == path and not path.startswith(("/", "."))
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None and is_path
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from orchestrator.scheduler.pruning import KEPT, decision_on, is_pruned
 from orchestrator.scheduler.search_store import CONDITION, DECISION, condition_of, drawn_values
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking import store as tracking_store
+from orchestrator.tracking.availability import is_of_data
 from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.store import reason_of, unusable
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
@@ -100,6 +101,9 @@ class SearchedConditions:
             if is_damage(error.__cause__ or error):
                 raise InputError(unusable(self._store, error.__cause__ or error, "Optuna's database")) from None
             reason = reason_of(error.__cause__ or error, self._store)
+            if is_of_data(error.__cause__ or error):
+                told = f"Optuna's database {redacted_uri(self._store)} takes no such value: {reason}"
+                raise InputError(told) from error
             stopped = StoppedError(f"Optuna's database {redacted_uri(self._store)} does not answer: {reason}.")
             self._outage.tolerate(stopped, is_idle=self._open.keys() <= self._undecided)
             return None

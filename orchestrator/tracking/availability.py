@@ -4,12 +4,14 @@ import errno
 from typing import Final
 
 from mlflow.exceptions import MlflowException
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.tracking.damage import is_damage
 
 AWAY_STATUS: Final = (401, 403, 429, 499, 500, 502, 503, 504)
+FAILED: Final = 500
+OF_DATA: Final = (OverflowError, UnicodeError, TypeError)
 STANDBY: Final = "ReadOnlySqlTransaction"
 """What PostgreSQL answers while another machine of it takes over, through whatever library."""
 
@@ -23,10 +25,23 @@ def is_unavailable(error: Exception) -> bool:
         return False
     if STANDBY in str(error):
         return True
+    if is_of_data(error):
+        return False
     if isinstance(error, MlflowException):
         status: int = error.get_http_status_code()  # type: ignore[no-untyped-call]
         return status in AWAY_STATUS
     return isinstance(error, (OSError, OperationalError, InterfaceError))  # from giving up on a broken connection
+
+
+def is_of_data(error: BaseException) -> bool:
+    """Whether what was to be written is no value that a database takes: MLflow calls that an error of its own, 500."""
+    cause = error.__cause__ or error
+    return isinstance(getattr(cause, "orig", None) or cause, OF_DATA) or isinstance(cause, DataError)
+
+
+def is_answer(error: Exception) -> bool:
+    """Whether a server has answered that it failed, which may be for this one write alone."""
+    return isinstance(error, MlflowException) and error.get_http_status_code() == FAILED  # type: ignore[no-untyped-call]
 
 
 def what_is_away(error: Exception) -> str:

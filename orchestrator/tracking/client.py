@@ -190,8 +190,8 @@ class Tracking:
         """Sets those tags of an experiment that are not so yet."""
         known = self._client.get_experiment(experiment_id).tags
         for name, value in tags.items():
-            if known.get(name) != value:
-                self._client.set_experiment_tag(experiment_id, name, value)
+            if known.get(name) != plain(value):
+                self._client.set_experiment_tag(experiment_id, name, plain(value))
 
     def sweeps(self) -> tuple[RecordedSweep, ...]:
         """Those with a condition's run, by name."""

@@ -183,6 +183,13 @@ class LeaseKeeper:
                 self._say_lost(lease, TAKEN)
         return not self._closed.is_set() and not any(lease.is_lost() for lease in self._leases)
 
+    def beat_now(self) -> bool:
+        """Whether the store takes a write now: a heartbeat of each lease."""
+        try:
+            return all(lease.heartbeat() for lease in self._held())
+        except Exception:
+            return False
+
     def close(self) -> None:
         """Releases every lease; one that cannot be released, because the store is away, expires."""
         self._closed.set()

@@ -14,12 +14,15 @@ from itertools import islice
 from typing import Final
 
 from orchestrator.environment.redaction import redacted_text
-from orchestrator.tracking.availability import DISK, is_unavailable, what_is_away
+from orchestrator.tracking.availability import DISK, is_answer, is_unavailable, what_is_away
 from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.store import telling_line
 from trainables.errors import InputError
 
 WAITS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
+LEAST_TRIES: Final = 3
+"""So often a write fails before it is asked whether the store takes others."""
+
 GATHER_S: Final = 1.0
 """Once all is written, this time passes before the next writes: changes of one thing within it are written at once."""
 
@@ -38,14 +41,17 @@ class WriteQueue:
         tell: told when the store goes away, and when it is back.
         may_write: asked before each job and after it, because one that waits for a bucket can outlast `close`; where it
             says no, all that wait are dropped. It may raise what `availability.is_unavailable` knows.
+        takes_others: whether the store takes another write now; asked where it has failed at one again and again, for
+            then that one is refused, and the store is not away.
     """
 
     def __init__(
         self,
         tell: Callable[[str], None],
         may_write: Callable[[], bool] = lambda: True,
+        takes_others: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._tell, self._may_write = tell, may_write
+        self._tell, self._may_write, self._takes_others = tell, may_write, takes_others
         self._together: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
         self._most = 1
         self._jobs: Jobs = {}
@@ -163,12 +169,14 @@ class WriteQueue:
             try:
                 self._do_or_drop(job)
             except Exception as error:
-                if not is_unavailable(error):
+                is_refused = tries >= LEAST_TRIES and is_answer(error) and self._takes_others()
+                if is_refused or not is_unavailable(error):
                     refusals += 1
                     if refusals == 2:
                         self._error = error
                         return
-                    continue
+                    if not is_refused:
+                        continue
                 self._say_away(error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._is_closed, WAITS_S[min(tries, len(WAITS_S) - 1)])
