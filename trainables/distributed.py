@@ -1,11 +1,18 @@
 """One process or several: the few collective operations that the trainables need."""
 
+import dis
+import re
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
+
+TORCH_DISTRIBUTED: Final = Path(distributed.__file__).parent
+GLOO: Final = re.compile(r"\[[^\]\s]*/gloo/[^\]\s]*\.cc:\d+\] ")
+"""How its errors of transport begin; one about what the user gave begins otherwise, `[enforce fail at ...`."""
 
 
 def active() -> bool:
@@ -60,16 +67,33 @@ def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
         gradient.copy_(total.view_as(gradient))
 
 
+class PeerLostError(ConnectionError):
+    """Another process of a distributed run went away, or starts again."""
+
+
 def is_peer_failure(error: Exception) -> bool:
     """Whether `error`, of one of several processes, says that another one went away, and nothing of this one.
 
-    Whoever watches over them may have taken the group down by then, so it is not asked whether there is one.
+    It is told by its type and by what raised it, not by words that an error of the user's may have too. torch has types
+    for this, but a loss over gloo is a RuntimeError that no `raise` of Python made (seen with torch 2.11: of all
+    collectives, of `wait` and of a backward pass). What was raised from such an error is one, too. Whoever watches over
+    the processes may have taken the group down by then, which torch.distributed says in a ValueError of its own.
     """
-    lost = (distributed.DistError, ConnectionError)
-    said = ("gloo", "Default process group has not been initialized")
-    return isinstance(error, lost) or (
-        isinstance(error, RuntimeError | ValueError) and any(text in str(error) for text in said)
-    )
+    if isinstance(error, distributed.DistError | PeerLostError):
+        return True
+    if isinstance(error.__cause__, Exception) and is_peer_failure(error.__cause__):
+        return True
+    if error.__traceback__ is None:
+        return False
+    origin = error.__traceback__
+    while origin.tb_next:
+        origin = origin.tb_next
+    code = origin.tb_frame.f_code
+    if type(error) is ValueError:
+        is_of_torch = Path(code.co_filename).is_relative_to(TORCH_DISTRIBUTED)
+        return is_of_torch and str(error).startswith("Default process group has not been initialized")
+    is_raised = dis.opname[code.co_code[origin.tb_lasti]] == "RAISE_VARARGS"
+    return type(error) is RuntimeError and not is_raised and GLOO.match(str(error)) is not None
 
 
 def gather(value: Any) -> list[Any]:

@@ -45,6 +45,7 @@ NEEDED: Final[dict[str, dict[str, type | tuple[type, ...]]]] = {
     "state": {"state": str},
     "trained": {},
     "set_aside": {"said": str},
+    "peer_lost": {"error": str},
 }
 """What is read of each kind of record, beside its time; of kinds that later versions may have, the time alone."""
 

@@ -16,6 +16,7 @@ class JournalSummary:
         versions: of the code, of each session that produced something.
         last_version: of the last session.
         completed: ids of the evaluations that were done when it was complete last; None where it never was.
+        peer_traceback: of the last session, where it ended because another process of a distributed run was lost.
         final: the newest record that says how it ended; `{"state": "new"}` where there is none.
     """
 
@@ -27,6 +28,7 @@ class JournalSummary:
     completed: frozenset[str] | None = None
     final: Record = field(default_factory=lambda: {"state": "new"})
     step: int = -1
+    peer_traceback: str = ""
     host: str = ""
     device: str = ""
     duration_s: float = 0.0
@@ -49,6 +51,8 @@ class JournalSummary:
         self._last_ms = now_ms
         if record["kind"] not in NEEDED:
             return
+        if record["kind"] in ("started", "peer_lost"):
+            self.peer_traceback = record.get("traceback", "")
         if record["kind"] in ("metrics", "evaluation") and self.versions[-1:] != [self.last_version]:
             self.versions.append(self.last_version)
         self.metrics |= record.get("metrics", {})

@@ -17,6 +17,10 @@ from orchestrator.scheduler.task import Task
 from orchestrator.worker.work import Work
 from trainables.errors import InputError
 
+OURS: Final = Path(__file__).parents[1]
+RUNS_WORK: Final = "/orchestrator/worker/execute.py"
+"""Is in the traceback of every worker; on another machine the package may lie in another folder."""
+
 LOOK_S: Final = 0.5
 PLACE_S: Final = 300.0
 """After so long without a place it is said, once, that work waits for one."""
@@ -140,8 +144,10 @@ class Watchdog:
 
 def where_it_hung(said: str) -> str:
     """The innermost line of the thread that was at work, as far as the process could still say it."""
-    lines = said.splitlines()
-    frames = [line.strip() for line in lines if line.startswith("  File") and "/orchestrator/" not in line]
+    lines = [line.strip() for line in said.splitlines() if line.startswith("  File")]
+    begun = [line.partition(RUNS_WORK)[0] for line in lines if RUNS_WORK in line]
+    ours = (f'File "{OURS}/', *(f"{line}/orchestrator/" for line in begun))
+    frames = [line for line in lines if not line.startswith(ours)]
     own = [frame for frame in frames if "site-packages" not in frame and "/lib/python" not in frame]
     return f" ({(own or frames)[0]})" if frames else ""
 

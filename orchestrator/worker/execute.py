@@ -158,6 +158,10 @@ def _execute(
         write(final | _peaks() | {"size_bytes": size_bytes(folder.path)})
     except Exception as error:
         if is_one_of_many and distributed.is_peer_failure(error):
+            if is_writer and not isinstance(error, distributed.PeerLostError):  # which says itself what was
+                said = redacted_traceback(without_advice(traceback.format_exc(), error))
+                lost = {"kind": "peer_lost", "error": _in_one_line(error), "traceback": said}
+                _append_if_possible(folder, lost | {"attempt": work.attempt})
             raise
         failure = {
             "kind": "state",
@@ -234,7 +238,7 @@ def _set_aside(checkpoint: Path, error: Exception, folder: ReplicateFolder, send
     """Sets a checkpoint aside that cannot be read, and says so; returns its new name.
 
     Raises:
-        ConnectionError: where several processes train together, for all of them have to start again; the next session
+        PeerLostError: where several processes train together, for all of them have to start again; the next session
             says it.
     """
     if not is_writer:
@@ -247,13 +251,13 @@ def _set_aside(checkpoint: Path, error: Exception, folder: ReplicateFolder, send
     is_one_of_many = distributed.world_size() > 1
     record = folder.append({"kind": "set_aside", "said": redacted_text(said), "is_untold": is_one_of_many})
     if is_one_of_many:
-        raise ConnectionResetError(record["said"])
+        raise distributed.PeerLostError(record["said"])
     send(record)
     return aside
 
 
-def _started_again(checkpoint: Path) -> ConnectionError:
-    return ConnectionResetError(f"The writer starts again, because {checkpoint.name} cannot be read.")
+def _started_again(checkpoint: Path) -> distributed.PeerLostError:
+    return distributed.PeerLostError(f"The writer starts again, because {checkpoint.name} cannot be read.")
 
 
 def _is_outside(error: Exception) -> bool:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from orchestrator.journal.summary import JournalSummary
 from orchestrator.scheduler.retry import MAX_TRIES, WAITS_S, unwritten
 from tests.orchestrator.scheduler.parts import lost, parts
 
@@ -15,7 +16,7 @@ COMPLETE = {"attempt": "driver.1", "state": "complete"}
 
 def task(last, lost_because=""):
     work = SimpleNamespace(attempt="driver.1", folder=Path("runs/replicates/sweep/0123"))
-    return SimpleNamespace(work=work, last=last, lost_because=lost_because)
+    return SimpleNamespace(work=work, last=last, lost_because=lost_because, summary=JournalSummary())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from orchestrator.machine.processes import start_time
 from orchestrator.scheduler import watchdog
 from orchestrator.scheduler.watchdog import Watchdog, end_process, where_it_hung
 
+ROOT = Path(__file__).parents[3]
 HANGS = """
 import faulthandler, signal, sys, time
 file = open(sys.argv[1], "w")
@@ -32,8 +33,16 @@ def test_a_process_that_is_ended_says_where_it_hung(tmp_path):
 
 def test_of_a_process_that_said_nothing_nothing_is_made_up():
     assert where_it_hung("") == ""
-    own = f'  File "{Path("orchestrator/execute.py").absolute()}", line 1 in execute'
+    own = f'  File "{ROOT}/orchestrator/worker/execute.py", line 1 in execute'
     assert where_it_hung(f"Thread 1:\n{own}\n") == ""
+
+
+def test_a_users_own_folder_called_orchestrator_is_shown_and_our_package_is_not_on_any_machine():
+    users = '  File "/home/me/orchestrator/model.py", line 12 in train'
+    for package in (f"{ROOT}/orchestrator", "/opt/node/orchestrator"):
+        ours = [f'  File "{package}/{name}", line 3 in f' for name in ("worker/trainable.py", "worker/execute.py")]
+        assert where_it_hung("\n".join(["Thread 1:", users, *ours])) == f" ({users.strip()})"
+        assert where_it_hung("\n".join(["Thread 1:", *ours])) == ""
 
 
 def test_work_that_finds_no_place_is_told_once(monkeypatch):
