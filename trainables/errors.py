@@ -9,7 +9,17 @@ def shown(value: object) -> str:
         text = repr(value)
     except ValueError:  # of a number with thousands of digits
         text = "a number with thousands of digits"
+    except Exception:  # whatever a class of the user's raises there
+        text = f"a value of type {type(value).__name__} without a text"
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 20]}... ({len(text):,} characters)"
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an exception; a class of the user's may fail to make it."""
+    try:
+        return str(error)
+    except Exception as fault:
+        return f"its text cannot be made ({type(fault).__name__})"
 
 
 class InputError(ValueError):

@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from trainables.config import explain
-from trainables.errors import InputError
+from trainables.errors import InputError, text_of
 
 MACHINERY: Final = ("/importlib/", "/site-packages/", "/dist-packages/")
 OURS: Final = Path(__file__).parents[1]
@@ -60,7 +60,7 @@ def said_at(error: BaseException) -> str:
     if isinstance(error, ValidationError):
         said = explain(error).rstrip(".")
     else:
-        said = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
+        said = f"{type(error).__name__}: {text_of(error)}".splitlines()[0].rstrip(".")
     frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_of_user(one.filename)]
     if isinstance(error, SyntaxError) or not frames:
         return f"{said}."

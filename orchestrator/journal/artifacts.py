@@ -5,9 +5,13 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.journal.file_names import is_plain
+from trainables.errors import shown
 
 LIMIT_BYTES: Final = 64_000_000
 """What those of one replicate may take; larger things belong into checkpoints."""
+
+NAME_BYTES: Final = 200
+"""File systems allow 255, and what is not whole yet has a longer name."""
 
 
 def write_artifacts(folder: Path, contents: Mapping[str, bytes]) -> Iterator[str]:
@@ -16,8 +20,12 @@ def write_artifacts(folder: Path, contents: Mapping[str, bytes]) -> Iterator[str
     Raises:
         ValueError: if all of them would take more than the limit, or a name leads elsewhere.
     """
-    if strange := [name for name in contents if not is_plain(name)]:
-        raise ValueError(f"An artifact's name must be that of a file alone, but got {strange[0]!r}.")
+    for name in contents:
+        if not is_plain(name) or not name.isprintable() or len(name.encode()) > NAME_BYTES:
+            raise ValueError(
+                f"An artifact's name must be that of a file alone, in one line of at most {NAME_BYTES} bytes in UTF-8, "
+                f"but got {shown(name)}."
+            )
     there = {file.name: file.stat().st_size for file in folder.glob("*")}
     total = sum((there | {name: len(content) for name, content in contents.items()}).values())
     if total > LIMIT_BYTES:

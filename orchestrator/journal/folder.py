@@ -36,7 +36,7 @@ from orchestrator.journal.file_names import (
 from orchestrator.journal.journal_file import JournalFile
 from orchestrator.journal.lines import ACCESS, DAMAGED, Lines, Record, parse
 from orchestrator.journal.packed_folder import pack
-from orchestrator.journal.steps import best_steps, last_step, products, steps
+from orchestrator.journal.steps import ANEW, best_steps, is_over, last_step, products, since_anew, steps
 from trainables.errors import DataWarning
 from trainables.metric import Best
 
@@ -99,8 +99,13 @@ class ReplicateFolder:
             self._writer.flush()
 
     def records(self) -> list[Record]:
-        """Every whole line of the journal before any that is damaged; a line torn by a crash is not one."""
-        return self.records_after(0)[0]
+        """Every whole line of the journal before any that is damaged, since it last began anew; none that is torn."""
+        return since_anew(self.records_after(0)[0])
+
+    def begin_anew(self, why: str) -> None:
+        """Has nothing count that stands in the journal by now, and removes the checkpoints."""
+        self.remove_behind(None)
+        self.append({"kind": ANEW, "said": why})
 
     def records_after(self, offset: int) -> tuple[list[Record], int]:
         """The whole lines behind `offset` bytes of the journal, and the offset behind them; warns of a damaged one.
@@ -301,14 +306,12 @@ class ReplicateFolder:
     def is_trained(self, num_steps: int | None) -> bool:
         """Whether the last step was reported, or `train` returned, and the best checkpoints are there."""
         records = self.records()
-        last = last_step(records)
-        is_over = any(r["kind"] == "trained" for r in records) if num_steps is None else last >= num_steps
-        if not is_over:
+        if not is_over(records, num_steps):
             return False
         kept = [r["step"] for r in records if r["kind"] == "metrics" and r.get("kept", True)]
         if num_steps is None and not kept:
             return True
-        needed = set(best_steps(records, self.selection, last).values()) or self._product_steps(records)
+        needed = set(best_steps(records, self.selection, last_step(records)).values()) or self._product_steps(records)
         return (needed or {max(kept, default=-1)}) <= set(self.whole())
 
     def products(self) -> dict[str, str]:

@@ -1,9 +1,26 @@
 """What the records of a journal say of its steps: which were reported, and which of them are the best."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from orchestrator.journal.lines import Record
 from trainables.metric import Best
+
+ANEW: Final = "anew"
+"""The kind of record behind which a replicate is trained from the start, and nothing counts that stands before."""
+
+
+def since_anew(records: Sequence[Record]) -> list[Record]:
+    """Those that count."""
+    anew = max((i for i, record in enumerate(records) if record["kind"] == ANEW), default=-1)
+    return list(records[anew + 1 :])
+
+
+def is_over(records: Sequence[Record], num_steps: int | None) -> bool:
+    """Whether the last step was reported; where that is not known, whether `train` returned."""
+    if num_steps is None:
+        return any(record["kind"] == "trained" for record in records)
+    return last_step(records) >= num_steps
 
 
 def steps(records: Iterable[Record]) -> set[int]:

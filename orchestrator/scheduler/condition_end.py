@@ -13,7 +13,6 @@ from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.task import Task, TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.sweep import Condition, Sweep
-from trainables.errors import InputError
 
 LEAST_S: Final = 2.0
 MOST_LINES: Final = 6
@@ -34,11 +33,7 @@ class ConditionEnds:
         return self._replication.num_to_come()
 
     def close(self, name: str) -> None:
-        """Closes the condition if its time has come.
-
-        Raises:
-            InputError: if its replicates do not report an objective.
-        """
+        """Closes the condition if its time has come."""
         wanted, tasks = self._replication.by_name[name], self._tasks.of(name)
         if wanted.is_closed or len(tasks) < wanted.num_seeds or not all(map(_has_ended, tasks)):
             return
@@ -97,13 +92,12 @@ class ConditionEnds:
         self._recorder.end_condition(wanted.condition, list(replicates), wanted.decision)
 
     def _means(self, condition: Condition, replicates: Sequence[Replicate]) -> dict[str, float] | None:
-        """The mean of every metric over the replicates; None unless all are complete."""
+        """The mean of every metric over the replicates; None unless all are complete and have every objective."""
         if not replicates or any(replicate.state != "complete" for replicate in replicates):
             return None
         common = set.intersection(*(set(replicate.metrics) for replicate in replicates))
-        missing = [name for name in self._factory.objective_names(condition) if name not in common]
-        if missing:
-            raise InputError(f"The objective {missing[0]!r} is not among what {self._factory.sweep.trainable} reports.")
+        if not common.issuperset(self._factory.objective_names(condition)):
+            return None
         return {name: math.fsum(r.metrics[name] for r in replicates) / len(replicates) for name in sorted(common)}
 
 

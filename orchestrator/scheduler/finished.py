@@ -37,6 +37,8 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
         known = admission.by_key.get(task.work.key)
         if known is None or not is_recorded(known, journal, task):
             return ()
+        if task.work.lacking(known.metrics):
+            return ()
         found.append(known)
     return tuple(found)
 

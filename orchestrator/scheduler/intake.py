@@ -91,12 +91,17 @@ class Intake:
         known = self._admission.by_key.get(task.work.key)
         self._admission.check(task, journal)
         self._tasks.add(task)
-        final = journal.final
-        if is_recorded(known, journal, task):
+        final, is_recorded_here = journal.final, is_recorded(known, journal, task)
+        is_there = is_recorded_here or journal.is_complete(task.evaluations)
+        lacking = task.work.lacking((known.metrics if known else {}) | journal.metrics) if is_there else ""
+        if lacking:  # the objectives are others by now, or no worker had looked at them
+            version = journal.last_version or (known.code_version if known else task.work.code_version)
+            known, final = None, {"state": "failed", "error": lacking, "code_version": version}
+        elif is_recorded_here:
             self._tasks.move(task, "complete")
             return
         task.summary = journal
-        if journal.is_complete(task.evaluations):
+        if is_there and not lacking:
             self._runs.end(task, {"state": "complete"})  # also where another evaluation, no longer wanted, had failed
         elif self._admission.tries_again(task, final):
             for key in task.prerequisites:

@@ -51,7 +51,7 @@ class TaskFactory:
                 self.settings.replicates(sweep.name) / key,
                 (condition.resources or sweep.resources).resolve(self.num_gpus),
                 {name: task.work for name, task in prerequisites.items()},
-            ),
+            ).model_copy(update=self._needed_metrics(condition)),
             condition=condition,
             seed=seed,
             fingerprint=fingerprint,
@@ -83,6 +83,15 @@ class TaskFactory:
         """`@NAME` of the evaluation under which the objectives are taken; empty where there is none."""
         config = self.sweep.config(condition, self.sweep.seeds[0])
         return next((f"@{one.name}" for one in load(self.sweep.trainable).evaluations(config)), "")
+
+    def _needed_metrics(self, condition: Condition) -> dict[str, tuple[str, ...]]:
+        """What the work of a replicate must report."""
+        constraints = self.sweep.search.constraints if self.sweep.search else ()
+        end = self.first_evaluation(condition)
+        return {
+            "objectives": tuple(self.objective_names(condition)),
+            "constraints": tuple(one.metric + end for one in constraints),
+        }
 
     def objective_names(self, condition: Condition) -> list[str]:
         """The metrics that are the objectives, as a replicate of the condition reports them."""

@@ -23,6 +23,7 @@ from orchestrator.journal.file_names import step_of
 from orchestrator.journal.folder import ReplicateFolder, size_bytes
 from orchestrator.journal.lines import Record
 from orchestrator.journal.packed_folder import opened, remove_unpacked
+from orchestrator.journal.steps import is_over
 from orchestrator.journal.summary import summarise
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import forget_peak_memory, peak_memory_bytes
@@ -33,7 +34,7 @@ from orchestrator.worker.unreadable import in_our_words, is_unreadable, without_
 from orchestrator.worker.work import Work, evaluation_id, evaluation_ids
 from trainables import distributed
 from trainables.config import AnyConfig
-from trainables.errors import InputError
+from trainables.errors import InputError, text_of
 from trainables.metric import Best
 
 LEASE_TIMEOUT_S: Final = 120.0
@@ -58,6 +59,9 @@ WRITER_S: Final = 20.0
 
 MOST_OF_ERROR: Final = 4_000
 """Signs of an error's text that are recorded beside its traceback."""
+
+MOST_OF_TRACEBACK: Final = 30_000
+"""Signs of a traceback, of which an error of a megabyte is a part."""
 
 CHECKPOINT_STEP: Final = "checkpoint_step"
 """The metric that says which checkpoint an evaluation tested; a trainable's own of that name takes its place."""
@@ -125,7 +129,7 @@ def _execute(
         send(folder.append(record) if is_writer else record)
 
     try:
-        mended, untold = _begin(work, folder, is_writer)
+        mended, untold = _begin(work, folder, is_writer, has_tests=bool(trainable.evaluations(config)))
         folder.look()
         if folder.state().get("attempt") == work.attempt:
             return
@@ -145,9 +149,13 @@ def _execute(
             folder.look()
         if is_writer:
             _check_trained(work, folder, has_tests=bool(trainable.evaluations(config)))
+        known = summarise(folder.records()).metrics
         for evaluation in trainable.evaluations(config):
-            if (under_test := evaluation_id(evaluation)) not in done:
+            under_test = evaluation_id(evaluation)
+            if under_test not in done or work.lacking(known, evaluation.name):
                 step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
+                if lacking := work.lacking(known | metrics, evaluation.name):
+                    raise ValueError(lacking)
                 write({"kind": "evaluation", "id": under_test, "step": step, "metrics": metrics})
         under_test = ""
         best = {n: path.name for n in folder.selection if (path := folder.best(n))} if is_writer else {}
@@ -159,8 +167,7 @@ def _execute(
     except Exception as error:
         if is_one_of_many and distributed.is_peer_failure(error):
             if is_writer and not isinstance(error, distributed.PeerLostError):  # which says itself what was
-                said = redacted_traceback(without_advice(traceback.format_exc(), error))
-                lost = {"kind": "peer_lost", "error": _in_one_line(error), "traceback": said}
+                lost = {"kind": "peer_lost", "error": _in_one_line(error), "traceback": _traceback(error)}
                 _append_if_possible(folder, lost | {"attempt": work.attempt})
             raise
         failure = {
@@ -172,7 +179,7 @@ def _execute(
             "error": _in_one_line(error),
             "evaluation": under_test,
             "is_input_error": isinstance(error, InputError),
-            "traceback": redacted_traceback(without_advice(traceback.format_exc(), error)),
+            "traceback": _traceback(error),
         }
         failure |= _peaks() | {"size_bytes": size_bytes(folder.path)}
         failure = _append_if_possible(folder, failure)
@@ -181,15 +188,20 @@ def _execute(
         send(failure)
 
 
-def _begin(work: Work, folder: ReplicateFolder, is_writer: bool) -> tuple[str, list[Record]]:
+def _begin(work: Work, folder: ReplicateFolder, is_writer: bool, has_tests: bool) -> tuple[str, list[Record]]:
     """What was damaged, in words, and what the session before could not tell; the same in all processes.
 
-    None goes on before the writer has begun, and so they read the same journal.
+    None goes on before the writer has begun, and so they read the same journal. What is tried again though its training
+    was over, because that left no result, is trained anew: there is no step from which to go on.
     """
     found: tuple[str, list[Record]] | None = None
     if is_writer:
         said = folder.begin(work.attempt)
         remove_unpacked(folder.path)
+        has_ended = folder.state()["state"] != "new" and folder.state().get("attempt") != work.attempt
+        if has_ended and (fault := _fault_of_training(work, folder, has_tests)):
+            said = f"{said} {fault} So training starts anew.".strip()
+            folder.begin_anew(said)
         found = said, _untold(folder.records(), work.attempt)
     everybodys: list[tuple[str, list[Record]] | None] = distributed.gather(found)
     return next(begun for begun in everybodys if begun)
@@ -263,7 +275,7 @@ def _started_again(checkpoint: Path) -> distributed.PeerLostError:
 def _is_outside(error: Exception) -> bool:
     if isinstance(error, WRONG_PATHS):
         return any(Path(frame.filename).parent == JOURNAL for frame in traceback.extract_tb(error.__traceback__))
-    return isinstance(error, OUTSIDE_CAUSES) or any(text in str(error) for text in OUT_OF_MEMORY)
+    return isinstance(error, OUTSIDE_CAUSES) or any(text in text_of(error) for text in OUT_OF_MEMORY)
 
 
 def _append_if_possible(folder: ReplicateFolder, record: Record) -> Record:
@@ -330,9 +342,21 @@ def _check_trained(work: Work, folder: ReplicateFolder, has_tests: bool) -> None
         raise ValueError("`train` returned without a report; it must call `trial.report`.")
     if work.num_steps is not None and found.step < work.num_steps:
         raise ValueError(f"`train` returned after step {found.step}, but its `num_steps` says {work.num_steps}.")
-    bad = [] if has_tests else [metric for metric, value in found.metrics.items() if not math.isfinite(value)]
-    if bad:
-        raise ArithmeticError(f"The metric {bad[0]} is {found.metrics[bad[0]]} at step {found.step}.")
+    if fault := _fault_of_training(work, folder, has_tests):
+        raise fault
+
+
+def _fault_of_training(work: Work, folder: ReplicateFolder, has_tests: bool) -> Exception | None:
+    """Why training that is over left no result where no evaluation makes it; None where it did, or is not over."""
+    records = folder.records()
+    if has_tests or not is_over(records, work.num_steps):
+        return None
+    found = summarise(records)
+    for metric, value in found.metrics.items():
+        if not math.isfinite(value):
+            return ArithmeticError(f"The metric {metric} is {value} at step {found.step}.")
+    lacking = work.lacking(found.metrics)
+    return ValueError(lacking) if lacking else None
 
 
 def _candidates(folder: ReplicateFolder, is_any: bool) -> list[Path]:
@@ -345,9 +369,18 @@ def _candidates(folder: ReplicateFolder, is_any: bool) -> list[Path]:
 
 def _in_one_line(error: Exception) -> str:
     """As tables and terminals take it: no line breaks, no control sequences, not without an end."""
-    text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-    line = " ".join(redacted_text(text.replace("\n", " ")).split())
+    text = text_of(error) if isinstance(error, InputError) else f"{type(error).__name__}: {text_of(error)}"
+    line = " ".join(redacted_text(text[:MOST_OF_TRACEBACK].replace("\n", " ")).split())
     return "".join(sign if sign.isprintable() else "?" for sign in line[:MOST_OF_ERROR])
+
+
+def _traceback(error: Exception) -> str:
+    """The traceback of the exception that is handled, without secrets; of one without end its beginning and its end."""
+    text = without_advice(traceback.format_exc(), error)
+    if len(text) > MOST_OF_TRACEBACK:
+        half = MOST_OF_TRACEBACK // 2
+        text = f"{text[:half]}\n... ({len(text):,} characters)\n{text[-half:]}"
+    return redacted_traceback(text)
 
 
 def _place() -> dict[str, Any]:

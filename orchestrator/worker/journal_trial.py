@@ -1,8 +1,9 @@
 """What a trainable sees of the outside, at work on a replicate's folder."""
 
 import contextlib
-import posixpath
-import re
+import errno
+import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -12,9 +13,14 @@ from orchestrator.journal.lines import Record
 from orchestrator.journal.packed_folder import opened
 from orchestrator.worker.system_metrics import SystemMetrics
 from orchestrator.worker.work import Work
+from trainables.errors import shown
+from trainables.metric import NAME_RULE, is_metric_name
 
-METRIC_NAME: Final = re.compile(r"[\w.:/@ -]{1,150}")
-"""What MLflow takes, and leaves room for names of evaluations and of means; there @ becomes /."""
+MOST_STEP: Final = 2**63 - 1
+"""What databases take, MLflow's too."""
+
+NO_PATH: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+"""Why nothing can stand at a path, whenever it is asked for."""
 
 Send = Callable[[Record], None]
 
@@ -45,7 +51,7 @@ class JournalTrial:
         artifacts: Sequence[Path] = (),
     ) -> None:
         """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint` and `artifacts`."""
-        values = {_checked(name): float(value) for name, value in metrics.items()}
+        values = _numbers(metrics)
         _check_step(step)
         if step <= self._session_step:
             rule = f"Steps must rise, but step {step} was reported after step {self._session_step}"
@@ -53,8 +59,8 @@ class JournalTrial:
         self._session_step = step
         record: Record = {"kind": "metrics", "step": step, "metrics": values, "kept": checkpoint is not None}
         if self._is_writer:
-            if checkpoint and not Path(checkpoint).exists():
-                raise ValueError(f"A checkpoint must be a file or a folder, but there is no {checkpoint}.")
+            if checkpoint and not (_is(checkpoint, stat.S_ISREG) or _is(checkpoint, stat.S_ISDIR)):
+                raise ValueError(f"A checkpoint must be a file or a folder, but there is no {shown(str(checkpoint))}.")
             self._folder.keep_artifacts(_read(artifacts))
             self._remove_behind()
             if step > self._last_step:
@@ -118,26 +124,63 @@ class EvaluationTrial(JournalTrial):
     ) -> None:
         """Keeps `metrics` and `artifacts` in memory."""
         _check_step(step)
-        self.reported = (step, {_checked(name): value for name, value in metrics.items()}, _read(artifacts))
+        self.reported = (step, _numbers(metrics), _read(artifacts))
 
 
-def _checked(name: str) -> str:
-    path = str(name).replace("@", "/")
-    if not METRIC_NAME.fullmatch(str(name)) or posixpath.normpath(path) != path or path.startswith(("/", ".")):
-        raise ValueError(
-            "A metric's name must have 1 to 150 letters, digits, spaces and any of _ . : / - @, not begin with . / or "
-            f"@, and have no empty, . or .. part between / or @, but got {name!r}."
-        )
-    return name
+def _numbers(metrics: Mapping[str, float]) -> dict[str, float]:
+    """What a report says, as plain names and numbers.
+
+    Raises:
+        ValueError: if it is no mapping, or a name or a value is none that a journal and a store can keep.
+    """
+    if not isinstance(metrics, Mapping):
+        raise ValueError(f"`metrics` must be a mapping from names to numbers, but got {shown(metrics)}.")
+    found: dict[str, float] = {}
+    for name, value in metrics.items():
+        if not is_metric_name(name):
+            raise ValueError(f"A metric's name must {NAME_RULE}, but got {shown(name)}.")
+        try:
+            found[str(name)] = float(value)
+        except Exception as error:  # whatever a class of the user's, or of torch's, raises there
+            raise ValueError(f"The metric {name!r} must be one number, but got {shown(value)}.") from error
+    return found
 
 
 def _check_step(step: object) -> None:
     if not isinstance(step, int) or isinstance(step, bool):
-        raise ValueError(f"`step` must be an int, but got {step!r}; write `step=int(step)`.")
+        raise ValueError(f"`step` must be an int, but got {shown(step)}; write `step=int(step)`.")
+    if not 0 <= step <= MOST_STEP:
+        raise ValueError(f"`step` must be from 0 to {MOST_STEP}, but got {shown(step)}.")
 
 
 def _read(files: Sequence[Path]) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in files}
+    """The contents of artifacts by name.
+
+    Raises:
+        ValueError: if one is no file; of a pipe or a device there would be no end.
+    """
+    if not isinstance(files, Sequence) or isinstance(files, str | bytes):
+        raise ValueError(f"`artifacts` must be a list of files, but got {shown(files)}.")
+    for file in files:
+        if not _is(file, stat.S_ISREG):
+            raise ValueError(f"An artifact must be a file, but there is no file {shown(str(file))}.")
+    return {Path(file).name: Path(file).read_bytes() for file in files}
+
+
+def _is(path: Path, kind: Callable[[int], bool]) -> bool:
+    """Whether something of this kind stands at `path`, which may be no path at all.
+
+    Raises:
+        OSError: where that cannot be known now, as of a mount that is lost.
+    """
+    try:
+        return kind(os.stat(path).st_mode)  # noqa: PTH116 - what is given may be no Path
+    except OSError as error:
+        if error.errno not in NO_PATH:
+            raise
+    except (TypeError, ValueError):
+        pass
+    return False
 
 
 def best_product(folder: Path, shared: str = "") -> Path:

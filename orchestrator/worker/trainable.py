@@ -1,17 +1,20 @@
 """A trainable: a module with `train(config, trial)`; whatever else it may have has a plain default here."""
 
 import inspect
+import signal
+import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType, UnionType
+from types import FrameType, ModuleType, UnionType
 from typing import Any, Final
 
 from trainables.analysis import Analysis
 from trainables.config import fields_of
-from trainables.errors import InputError
+from trainables.errors import InputError, shown
 from trainables.importing import import_module, put_first, said_at
 from trainables.metric import Best, Metric
 from trainables.trial import Trial
@@ -29,17 +32,62 @@ FUNCTIONS: Final = {
 
 @contextmanager
 def _exit_is_an_error() -> Iterator[None]:
-    """A `sys.exit()` of a trainable, as from argparse, would end the process as if all were done.
+    """What is raised to end a program, as by `sys.exit()`, would end the process of a trainable as if all were done.
 
     Raises:
-        RuntimeError: in its place; Ray, which ends a worker by SystemExit, is let do so.
+        RuntimeError: in its place. Ray, which ends a worker by SystemExit, whoever interrupts this process by a signal,
+            and what takes a report are let do so.
     """
-    try:
-        yield
-    except SystemExit as error:
-        if hasattr(error, "ray_terminate_msg"):
+    with noted_interrupts() as interrupts:
+        try:
+            yield
+        except SystemExit as error:
+            if hasattr(error, "ray_terminate_msg"):
+                raise
+            told = f"The trainable called sys.exit({shown(error.code)}); it must return or raise."
+            raise RuntimeError(told) from error
+        except Exception:
             raise
-        raise RuntimeError(f"The trainable called sys.exit({error.code!r}); it must return or raise.") from error
+        except BaseException as error:
+            if interrupts or _is_of_report(error):
+                raise
+            told = f"The trainable raised {type(error).__name__}, which ends programs; it must raise an Exception."
+            raise RuntimeError(told) from error
+
+
+def _is_of_report(error: BaseException) -> bool:
+    """Whether something beneath a `report` raised it, and not the trainable itself."""
+    ours = str(Path(__file__).with_name("journal_trial.py"))
+    return any(frame.f_code.co_filename == ours for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+@contextmanager
+def noted_interrupts() -> Iterator[list[int]]:
+    """The signals by which somebody interrupts this process within the block; what they do is what they did before.
+
+    Python's handlers run in the main thread alone, so elsewhere nobody does.
+    """
+    noted: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        noted.append(number)
+        handler = before[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+
+    for number, handler in before.items():
+        if callable(handler):
+            signal.signal(number, note)
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is note:
+                signal.signal(number, handler)
 
 
 @dataclass(frozen=True)

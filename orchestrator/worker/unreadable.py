@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from typing import Final
 
-from trainables.errors import InputError
+from trainables.errors import InputError, text_of
 
 ADVICE: Final = "weights_only"
 FORBIDDEN: Final = re.compile(r"Unsupported (?:global: GLOBAL|class) (\S+)")
@@ -58,7 +58,7 @@ def is_unreadable(error: Exception) -> bool:
 
 def words(error: BaseException) -> str:
     """What is wrong with the file, in one line and without torch's advice."""
-    text = str(error)
+    text = text_of(error)
     if ADVICE not in text:
         return f"{type(error).__name__}: {' '.join(text.split())}".rstrip(": ")
     found = FORBIDDEN.search(text)
@@ -67,7 +67,7 @@ def words(error: BaseException) -> str:
 
 def in_our_words(error: Exception, name: str) -> Exception:
     """`error`, or the same failure where it holds torch's advice: that the file `name` cannot be read."""
-    if ADVICE not in str(error):
+    if ADVICE not in text_of(error):
         return error
     told = f"{name} cannot be read: {words(error)}. Keep tensors, numbers, texts, lists and dicts in a checkpoint."
     return UnreadableError(told).with_traceback(error.__traceback__)
@@ -76,7 +76,7 @@ def in_our_words(error: Exception, name: str) -> Exception:
 def without_advice(text: str, error: BaseException | None) -> str:
     """The traceback `text` of `error` and of what led to it, in our words where torch gives its advice."""
     while error is not None:
-        if ADVICE in str(error):
-            text = text.replace(str(error), words(error))
+        if ADVICE in (said := text_of(error)):
+            text = text.replace(said, words(error))
         error = error.__cause__ or error.__context__
     return text

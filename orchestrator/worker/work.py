@@ -1,8 +1,9 @@
 """A piece of work as it travels to a worker: one training run, named by its key."""
 
 import importlib
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,6 +11,9 @@ from orchestrator.worker.trainable import Trainable, load
 from search_spaces.resources import ResolvedResources
 from trainables.config import AnyConfig, content_hash, from_values
 from trainables.errors import InputError
+
+MOST_NAMED: Final = 20
+"""Metrics in a message."""
 
 
 class Work(BaseModel):
@@ -20,6 +24,8 @@ class Work(BaseModel):
         label: for people, `surprisal seed 1`.
         root: folder from which the trainable is imported, where it is not installed.
         config_type: `module:NAME` of the config's type; empty where `train` says it.
+        objectives: metrics without which it has no result, as it reports them: `loss`, or `loss@test` of an evaluation.
+        constraints: the same of a search's constraints; also that of training, `loss`, is one where `loss@test` lacks.
         num_steps: the last step that `train` reports; None where it is not known before.
         folder: its journal and checkpoints, on storage that all machines see, or each machine's own copy of `shared`.
         shared: URL at which all machines see them; empty where they see `folder`.
@@ -40,6 +46,8 @@ class Work(BaseModel):
     root: str = ""
     config: dict[str, Any]
     config_type: str = ""
+    objectives: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
     num_steps: int | None
     folder: Path
     shared: str = ""
@@ -51,6 +59,23 @@ class Work(BaseModel):
     host: str = ""
     mark: str = ""
     keep_last: bool = False
+
+    def lacking(self, metrics: Collection[str], evaluation: str | None = None) -> str:
+        """That an objective or a constraint is not among the names of what it reported; empty where all are.
+
+        Args:
+            evaluation: look at those of this one alone; default: at all.
+        """
+        end = "" if evaluation is None else f"@{evaluation}"
+        for name in (one for one in (*self.objectives, *self.constraints) if one.endswith(end)):
+            plain, at, under = name.partition("@")
+            if name not in metrics and not (name in self.constraints and plain in metrics):
+                what = "objective" if name in self.objectives else "constraint's metric"
+                reported = sorted(one.removesuffix(at + under) for one in metrics if one.endswith(at + under))
+                where = f" under {under!r}" if under else ""
+                there = ", ".join(reported[:MOST_NAMED]) or "nothing"
+                return f"The {what} {plain!r} is not among what {self.trainable} reports{where}: {there}."
+        return ""
 
     @property
     def planned_steps(self) -> int:

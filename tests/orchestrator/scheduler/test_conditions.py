@@ -1,10 +1,7 @@
 """Which conditions and seeds are wanted, and when a condition is closed and told."""
 
-import pytest
-
 from search_spaces.sweep import Sequential
 from tests.orchestrator.scheduler.parts import lost, parts, pruned_parts
-from trainables.errors import InputError
 
 
 def test_every_listed_condition_gets_every_seed(tmp_path):
@@ -49,12 +46,12 @@ def test_of_a_failed_condition_the_search_learns_that_of_a_lost_one_nothing(tmp_
     assert [call[0].name for call in made.recorder.named("end_condition")] == ["a", "b"]
 
 
-def test_a_metric_that_no_replicate_reports_is_named(tmp_path):
+def test_a_condition_without_an_objective_counts_as_failed_and_stops_nothing(tmp_path):
     made = parts(tmp_path, {"a": {}}, seeds=(1,))
     task = made.start()
     task.summary.metrics |= {"loss": 1.0}
-    with pytest.raises(InputError, match="The objective 'error@plain' is not among what"):
-        made.runs.end(task, {"state": "complete"})
+    made.runs.end(task, {"state": "complete"})
+    assert made.source.told == [("a", None)]
 
 
 def test_seeds_are_added_until_a_comparison_is_decided(tmp_path):

@@ -14,7 +14,8 @@ from tests.door import PLAIN
 EVALUATE = """
 def evaluate(config, checkpoint, evaluation, trial):
     state = json.loads(checkpoint.read_text())
-    trial.report({"loss": state["loss"], "valid": float(state["step"] % 3)}, step=state["step"])
+    report = {"loss": state["loss"], "macs": 1.0, "valid": float(state["step"] % 3)}
+    trial.report(report, step=state["step"])
 
 
 def selection(config):
@@ -103,7 +104,7 @@ def test_a_replicate_that_returned_is_not_trained_again_though_it_does_not_say_i
         ("    for step in", "    return\n    for step in", "`train` returned without a report"),
         ("\ntoy =", "\ndef num_steps(config):\n    return 7\n\n\ntoy =", "after step 6, but its `num_steps` says 7"),
         ("step=step,", "step=1,", "Steps must rise, but step 1 was reported after step 1"),
-        ("checkpoint=checkpoint)", 'checkpoint="nowhere.pt")', "there is no nowhere.pt"),
+        ("checkpoint=checkpoint)", 'checkpoint="nowhere.pt")', "there is no 'nowhere.pt'"),
         ("\ntoy =", "\ndef evaluate(config, checkpoint, evaluation, trial):\n    pass\n\n\ntoy =", "without a report"),
     ],
 )
