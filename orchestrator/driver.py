@@ -37,6 +37,7 @@ from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.lease import LeaseKeeper
 from orchestrator.tracking.store import reason_of, unusable
 from orchestrator.tracking.write_queue import WriteQueue
+from orchestrator.worker.template import Template
 from search_spaces.sweep import Condition
 from trainables.errors import InputError
 
@@ -101,19 +102,28 @@ def run_on_ray(
         return driver.outcome(scheduler)
 
 
-def run_without_ray(factory: TaskFactory, console: Console, accept_code: bool, retry: Collection[str] = ()) -> Outcome:
-    """Runs what is left of the factory's sweep in this process.
+def run_without_ray(
+    factory: TaskFactory,
+    console: Console,
+    accept_code: bool,
+    retry: Collection[str] = (),
+    template: Template | None = None,
+) -> Outcome:
+    """Runs what is left of the factory's sweep in this process, where each replicate sees what others did to it.
+
+    Args:
+        template: runs the prerequisites, so that the first replicate is the first in this process.
 
     Raises:
         RefusedError, StoppedError, KeyboardInterrupt: as `run_on_ray`.
     """
     with _leased(factory, console) as driver:
         with driver.planned(_everything, accept_code, retry) as scheduler:
-            _run_in_process(scheduler)
+            _run_in_process(scheduler, template)
         return driver.outcome(scheduler)
 
 
-def _run_in_process(scheduler: Scheduler) -> None:
+def _run_in_process(scheduler: Scheduler, template: Template | None) -> None:
     """One piece of work after another; waits for a prerequisite that another driver is making."""
     from orchestrator.worker.execute import execute
 
@@ -122,11 +132,14 @@ def _run_in_process(scheduler: Scheduler) -> None:
         if work is None:
             time.sleep(POLL_S)
             continue
-        lost = ""
-        try:
-            execute(work, partial(scheduler.reported, work.key))
-        except OSError as error:  # it could not take its folder, in which it would have said so
-            lost = f"its folder could not be taken ({redacted_text(str(error))})"
+        send, lost = partial(scheduler.reported, work.key), ""
+        if template and scheduler.tasks[work.key].condition is None:
+            lost = template.run(work, send, {})
+        else:  # no fork, because a debugger, a profiler and the terminal have to reach it
+            try:
+                execute(work, send)
+            except OSError as error:  # it could not take its folder, in which it would have said so
+                lost = f"its folder could not be taken ({redacted_text(str(error))})"
         scheduler.ended(work.key, lost)
 
 

@@ -1,5 +1,6 @@
 """Looks for what cannot work before a sweep runs; only then MLflow and Ray are loaded, which takes seconds."""
 
+import contextlib
 import math
 from collections.abc import Collection
 
@@ -45,5 +46,7 @@ def launch_here(factory: TaskFactory, console: Console, accept_code: bool, retry
     """
     refuse_failed(check_places(factory.settings))
     from orchestrator.driver import run_without_ray
+    from orchestrator.worker.template import Template
 
-    return run_without_ray(factory, console, accept_code, retry)
+    with contextlib.closing(Template()) as template:
+        return run_without_ray(factory, console, accept_code, retry, template)

@@ -1,14 +1,11 @@
-"""Inside Ray: a trial runs its work itself, or drives Ray Train workers that do."""
+"""Inside Ray: a trial has its work done by a process that is forked for it, or drives Ray Train workers that do it."""
 
-import faulthandler
 import json
 import os
 import shutil
-import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
@@ -18,11 +15,12 @@ from ray import tune
 from ray.tune import PlacementGroupFactory
 
 from orchestrator.cluster.ray_internals import trainer_without_process_group
-from orchestrator.journal.folder import HUNG_FILE, ReplicateFolder
+from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.lines import Record
 from orchestrator.machine.processes import start_time
 from orchestrator.machine.shared_folder_check import read_mark
 from orchestrator.worker.code_version import code_version
+from orchestrator.worker.template import Template, traceable
 from orchestrator.worker.work import Work
 from trainables.errors import InputError
 from trainables.importing import put_first
@@ -36,14 +34,22 @@ ROOM_CPUS: Final = 0.02
 NUM_RETRIES: Final = 3
 GATHER_S: Final = 0.5
 
+TEMPLATE: Final = Template()
+"""Of this process, which Tune has run one piece of work after another."""
+
 
 def run_trial(params: dict[str, str]) -> None:
-    """The Tune function: one piece of work, in this process or in Ray Train workers."""
+    """The Tune function: one piece of work, in a process that is forked for it or in Ray Train workers."""
     work = Work.model_validate_json(params["work"])
-    if not work.resources.num_workers:
-        _run_here(work, is_train_worker=False)
-    elif fault := machine_fault(work):
+    if fault := machine_fault(work):
         tune.report({"records": json.dumps([_refused(work, fault)])})
+    elif not work.resources.num_workers:
+        _hide_devices(work)
+        records = Records(tune.report, GATHER_S)
+        lost = TEMPLATE.run(work, records.send, _place())
+        records.flush()
+        if lost:
+            tune.report({"lost": lost})
     else:
         _run_workers(work)
         final = ReplicateFolder(work.folder, {}, work.shared).state()
@@ -69,7 +75,8 @@ def _trainer_type(num_workers: int) -> Any:
 def _run_workers(work: Work) -> None:
     from ray.tune.integration.ray_train import TuneReportCallback
 
-    tune.report({"records": json.dumps([{"kind": "driving", "time_ms": time.time_ns() // 1_000_000} | _process()])})
+    process = {"pid": os.getpid(), "process_started": start_time(os.getpid())} | _place()
+    tune.report({"records": json.dumps([{"kind": "driving", "time_ms": time.time_ns() // 1_000_000} | process])})
     resources = work.resources
     least, most = resources.min_workers, resources.num_workers
     trainer = _trainer_type(resources.num_workers)(
@@ -93,21 +100,15 @@ def _run_workers(work: Work) -> None:
 
 
 def _run_in_worker(loop_config: dict[str, str]) -> None:
-    _run_here(Work.model_validate_json(loop_config["work"]), is_train_worker=True)
-
-
-def _run_here(work: Work, is_train_worker: bool) -> None:
-    is_writer = not is_train_worker or ray.train.get_context().get_world_rank() == 0
-    report = ray.train.report if is_train_worker else tune.report
-    records = Records(report, GATHER_S if work.resources.num_workers <= 1 else 0.0)
-    if not work.resources.gpus_per_worker:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a card that was not asked for is somebody else's
+    """In a process that Ray has made for this replicate alone."""
+    work = Work.model_validate_json(loop_config["work"])
+    records = Records(ray.train.report, GATHER_S if work.resources.num_workers == 1 else 0.0)
+    _hide_devices(work)
     import torch
 
     from orchestrator.worker.execute import execute
     from trainables.distributed import gather
 
-    torch.set_num_threads(work.resources.cpus_per_worker)
     if work.resources.gpus_per_worker:
         from ray.train.torch import get_device
 
@@ -116,9 +117,15 @@ def _run_here(work: Work, is_train_worker: bool) -> None:
         records.send(_refused(work, faults[0]))
         records.flush()
         return
-    with _traceable(work):
-        execute(work, records.send, is_writer, _process() | {"hung_file": str(work.folder / HUNG_FILE)})
+    is_writer = ray.train.get_context().get_world_rank() == 0
+    with traceable(work.folder) as process:
+        execute(work, records.send, is_writer, process | _place())
     records.flush()
+
+
+def _hide_devices(work: Work) -> None:
+    if not work.resources.gpus_per_worker:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a card that was not asked for is somebody else's
 
 
 def machine_fault(work: Work) -> str:
@@ -155,10 +162,9 @@ def _refused(work: Work, fault: str) -> Record:
     return final | {"error": fault, "is_input_error": True, "is_machine_fault": True}
 
 
-def _process() -> dict[str, Any]:
-    """Where the driver finds this process."""
-    pid = os.getpid()
-    return {"pid": pid, "process_started": start_time(pid), "node_id": ray.get_runtime_context().get_node_id()}
+def _place() -> dict[str, Any]:
+    """Where the driver finds the processes of this node."""
+    return {"node_id": ray.get_runtime_context().get_node_id()}
 
 
 class Records:
@@ -184,15 +190,3 @@ class Records:
         if self._held:
             self._report({"records": json.dumps(self._held)})
             self._held, self._sent_s = [], time.monotonic()
-
-
-@contextmanager
-def _traceable(work: Work) -> Iterator[None]:
-    """On SIGUSR1 the process writes where its threads are, which is asked of one that no longer reports."""
-    work.folder.mkdir(parents=True, exist_ok=True)
-    with (work.folder / HUNG_FILE).open("w") as file:
-        faulthandler.register(signal.SIGUSR1, file=file, all_threads=True)
-        try:
-            yield
-        finally:
-            faulthandler.unregister(signal.SIGUSR1)

@@ -140,8 +140,9 @@ class SchedulerSearcher(Searcher):
         if error:
             self._lost.add(trial_id)  # Ray tells why right after, in a callback
             return
+        lost = (result or {}).get("lost", "")
         with self._keeping_faults():
-            self._scheduler.ended(self._keys.pop(trial_id))
+            self._scheduler.ended(self._keys.pop(trial_id), lost=f"its worker was lost: {lost}" if lost else "")
 
     def end_lost(self, trial_id: str, cause: str = "") -> None:
         """The end of a trial that could not say it itself, because of `cause`."""

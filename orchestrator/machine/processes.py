@@ -70,16 +70,8 @@ def kill(pid: int, started: str) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def forget_peak_memory() -> None:
-    """Starts the measure of this process's peak memory anew, where Linux lets it."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    except OSError:
-        return
-
-
 def peak_memory_bytes() -> int:
-    """The most memory that this process held at once since `forget_peak_memory`, or ever where that did nothing."""
+    """The most memory that this process has held at once."""
     try:
         status = Path("/proc/self/status").read_text(encoding="utf-8")
         peak = next(line for line in status.splitlines() if line.startswith("VmHWM:"))

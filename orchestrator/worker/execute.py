@@ -4,7 +4,6 @@ Every process of a distributed run executes this; rank 0 writes, all pass each r
 """
 
 import contextlib
-import gc
 import math
 import platform
 import re
@@ -26,7 +25,7 @@ from orchestrator.journal.packed_folder import opened, remove_unpacked
 from orchestrator.journal.steps import is_over
 from orchestrator.journal.summary import summarise
 from orchestrator.machine.process_lock import Lease
-from orchestrator.machine.processes import forget_peak_memory, peak_memory_bytes
+from orchestrator.machine.processes import peak_memory_bytes
 from orchestrator.machine.waiting import wait_until
 from orchestrator.worker.journal_trial import EvaluationTrial, JournalTrial, Send
 from orchestrator.worker.trainable import Trainable
@@ -80,7 +79,7 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
     """
     trainable, config = work.loaded(), work.typed_config()
     folder = ReplicateFolder(work.folder, trainable.selection(config), work.shared, must_answer=True)
-    forget_peak_memory()
+    torch.set_num_threads(work.resources.cpus_per_worker)
     lease = Lease(work.folder / "in_use")
     if is_writer:
         _take(lease)
@@ -90,7 +89,6 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
         with contextlib.suppress(OSError, InputError):  # what could not be sent is made again
             folder.close()
         lease.release()
-        _free_memory()
 
 
 def _take(lease: Lease) -> None:
@@ -103,14 +101,6 @@ def _take(lease: Lease) -> None:
     except TimeoutError:
         lease.end_holder()
         lease.wait(LEASE_TIMEOUT_S)
-
-
-def _free_memory() -> None:
-    """The process may go on to the next piece of work; on the CPU Python's own collection does, at no cost."""
-    if torch.cuda.is_available():
-        gc.collect()
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
 
 
 def _execute(

@@ -17,10 +17,11 @@ from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.resources import Resources
-from search_spaces.sweep import Condition, Objective
+from search_spaces.sweep import Condition, Objective, Sweep
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_damaged_journals import stop_in_the_last_step
 from tests.integration.test_without_ray import starts, statuses
+from tests.orchestrator.worker.leaking import Leaking
 from tests.orchestrator.worker.test_unreadable import replace as replace_content
 from trainables.errors import InputError
 
@@ -166,3 +167,26 @@ def test_a_mistake_that_shows_at_the_end_of_a_replicate_stops_the_sweep_with_its
 def test_what_can_never_fit_is_refused_before_it_starts():
     with pytest.raises(RefusedError, match="needs 16 CPUs"):
         run_with_ray(tiny((Condition("huge", {}, Resources(num_workers=16)),)))
+
+
+@pytest.mark.slow
+def test_a_replicate_has_the_digits_it_has_alone_behind_those_that_change_their_process():
+    """All run one after another in one trial's process, which Tune keeps."""
+
+    def metrics_of_last(name: str, *changes: str) -> dict[str, float]:
+        sweep = Sweep(
+            name=name,
+            description="For tests.",
+            trainable="tests.orchestrator.worker.leaking",
+            base=Leaking(),
+            objectives=(Objective("loss"), Objective("seen_bits")),
+            conditions=tuple(Condition(change or "plain", {"changes": change}) for change in changes),
+            seeds=(1,),
+            resources=Resources(num_workers=0, cpus_per_worker=2),
+        )
+        replicates = run_with_ray(sweep).replicates
+        assert [replicate.state for replicate in replicates] == ["complete"] * len(changes)
+        return dict(replicates[-1].metrics)
+
+    changed = metrics_of_last("leaks.after", "default dtype", "deterministic algorithms", "environment", "patches", "")
+    assert changed == metrics_of_last("leaks.alone", "")

@@ -103,7 +103,7 @@ def last_machine_is_at_fault(rank: int, num_processes: int, folder: Path) -> Non
     worker.machine_fault = lambda _work: "no mount." if rank == num_processes - 1 else ""
     worker.ray = SimpleNamespace(train=TrainSession(rank, folder))
     with process_group(rank, num_processes, folder):
-        worker._run_here(work, is_train_worker=True)
+        worker._run_in_worker({"work": work.model_dump_json()})
 
 
 @pytest.mark.slow

@@ -91,13 +91,13 @@ def test_what_is_a_fault_of_the_program_is_not_hidden():
         raise ZeroDivisionError
 
 
-def test_a_trials_last_records_which_tune_passes_on_twice_count_once():
+def test_a_trials_last_records_which_tune_passes_on_twice_count_once_and_how_it_was_lost():
     reported, ended = [], []
     work = SimpleNamespace(key="k", model_dump_json=lambda: "{}")
     scheduler = SimpleNamespace(
         next=lambda: work,
         reported=lambda key, record: reported.append((key, record["step"])),
-        ended=lambda key: ended.append(key),
+        ended=lambda key, lost: ended.append((key, lost)),
     )
     searcher = SchedulerSearcher(scheduler, bool)
     for trial in ("a", "b"):
@@ -105,6 +105,6 @@ def test_a_trials_last_records_which_tune_passes_on_twice_count_once():
     searcher.on_trial_result("a", {"records": '[{"step": 1}]', "training_iteration": 1})
     searcher.on_trial_result("a", {"records": '[{"step": 2}]', "training_iteration": 2})
     searcher.on_trial_complete("a", {"records": '[{"step": 2}]', "training_iteration": 2})
-    searcher.on_trial_complete("b", {"records": '[{"step": 9}]', "training_iteration": 1})
+    searcher.on_trial_complete("b", {"records": '[{"step": 9}]', "training_iteration": 1, "lost": "SIGKILL"})
     assert reported == [("k", 1), ("k", 2), ("k", 9)]
-    assert ended == ["k", "k"]
+    assert ended == [("k", ""), ("k", "its worker was lost: SIGKILL")]
