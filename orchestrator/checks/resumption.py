@@ -1,5 +1,6 @@
-"""Whether a replicate gives the same digits again, and when it is killed and goes on: tried on its first reports."""
+"""Whether a replicate gives the same digits again, behind another one, and killed and resumed: by its first reports."""
 
+import contextlib
 import math
 import multiprocessing
 import os
@@ -13,7 +14,9 @@ from typing import Final
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.lines import Record
+from orchestrator.scheduler.task import Task
 from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.worker.template import Template
 from orchestrator.worker.work import Work
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
@@ -27,16 +30,20 @@ Numbers = Mapping[tuple[int, str], float]
 
 @dataclass(frozen=True)
 class Trials:
-    """What three runs of the same replicate reported, as far as they were let.
+    """What four runs of the same replicate reported, as far as they were let.
 
     Attributes:
         whole, again: uninterrupted ones.
+        behind: one that `run` would make behind another replicate on the same machine.
+        before: the label of that other replicate.
         resumed: one that was killed after `killed_at` and went on.
         has_checkpoint: whether there was one to go on from.
     """
 
     whole: Numbers
     again: Numbers
+    behind: Numbers
+    before: str
     resumed: Numbers
     killed_at: int
     has_checkpoint: bool
@@ -59,7 +66,7 @@ class _EnoughError(BaseException):
 def try_out(
     sweep: Sweep, condition: Condition, settings: Settings, num_reports: int, tell: Callable[[str], None]
 ) -> Trials:
-    """Runs the condition's first seed three times in folders below `settings.runs`, in processes of their own.
+    """Runs the condition's first seed four times in folders below `settings.runs`, in processes of their own.
 
     Raises:
         InputError: if the replicate fails.
@@ -70,7 +77,7 @@ def try_out(
         tell(f"Running {task.work.label}")
         _run(task.work, None, None)
     work = factory.replicate(condition, sweep.seeds[0], needed).work
-    whole, again, cut = (_in(work, settings.runs / name) for name in ("whole", "again", "cut"))
+    whole, again, behind, cut = (_in(work, settings.runs / name) for name in ("whole", "again", "behind", "cut"))
     for one in (whole, again):
         tell(f"Running {work.label} to report {num_reports}")
         _run(one, num_reports, None)
@@ -81,7 +88,39 @@ def try_out(
     has_checkpoint = bool(_folder(cut).checkpoints())
     tell(f"Running {work.label} on from there")
     _run(cut, len([step for step in reported if step > killed_at or not has_checkpoint]), None)
-    return Trials(_numbers(whole), _numbers(again), _numbers(cut), killed_at, has_checkpoint)
+    before = _in(_another(factory, condition, needed).work, settings.runs / "before")
+    tell(f"Running {work.label} behind {before.label}")
+    with contextlib.closing(Template()) as template:
+        for following in (before, behind):
+            _run_as_forked(template, following, num_reports)
+    numbers, of_again, of_behind = _numbers(whole), _numbers(again), _numbers(behind)
+    return Trials(numbers, of_again, of_behind, before.label, _numbers(cut), killed_at, has_checkpoint)
+
+
+def _another(factory: TaskFactory, condition: Condition, needed: Mapping[str, Task]) -> Task:
+    """A replicate of another condition, else under another seed, else the same, that needs no more prerequisites."""
+    seeds, others = factory.sweep.seeds, [other for other in factory.sweep.conditions if other.name != condition.name]
+    keys = {task.work.key for task in needed.values()}
+    for other, seed in [*((other, seeds[0]) for other in reversed(others)), *((condition, seed) for seed in seeds[1:])]:
+        prerequisites = factory.prerequisites(other, seed)
+        if {task.work.key for task in prerequisites.values()} <= keys:
+            return factory.replicate(other, seed, prerequisites)
+    return factory.replicate(condition, seeds[0], needed)
+
+
+def _run_as_forked(template: Template, work: Work, num_reports: int) -> None:
+    """As `run` does on a CPU, and ended after so many reports; how the replicate itself ends does not matter here."""
+    num_seen = 0
+    process = 0
+
+    def send(record: Record) -> None:
+        nonlocal num_seen, process
+        process = record.get("pid", process)
+        num_seen += record["kind"] == "metrics"
+        if num_seen == num_reports and record["kind"] == "metrics" and not _is_last(work, record["step"]):
+            os.kill(process, signal.SIGKILL)
+
+    template.run(work, send, {})
 
 
 def differences(expected: Numbers, found: Numbers) -> Iterator[Difference]:
@@ -139,11 +178,8 @@ def _run(work: Work, num_reports: int | None, kill_after: int | None) -> None:
 
 
 def _work(work: Work, num_reports: int | None, kill_after: int | None) -> None:
-    import torch
-
     from orchestrator.worker.execute import execute
 
-    torch.set_num_threads(work.resources.cpus_per_worker)
     num_seen = 0
 
     def send(record: Record) -> None:

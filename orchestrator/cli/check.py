@@ -1,4 +1,4 @@
-"""The command `check`: whether a sweep can work, and whether its replicates repeat and resume digit by digit."""
+"""The command `check`: whether a sweep can work, and whether its replicates repeat and resume, digit by digit."""
 
 import tempfile
 from dataclasses import replace
@@ -24,9 +24,9 @@ def check(
     condition: Annotated[str | None, typer.Option(help="Which condition is tried; default: the first one.")] = None,
     reports: Annotated[int, typer.Option(min=2, max=1_000, help="How many reports of the replicate are compared.")] = 4,
 ) -> None:
-    """Say what cannot work in a sweep and its trainable, then try one replicate: again, and killed and resumed.
+    """Say what cannot work in a sweep and its trainable, then try one replicate: again, behind another, and resumed.
 
-    It runs the first reports three times in processes of its own and a temporary folder; nothing is recorded.
+    It runs the first reports four times in processes of their own and a temporary folder; nothing is recorded.
     All metrics but times must be equal in all digits. Exit code 1 says that they are not.
     """
     from orchestrator.checks.resumption import try_out
@@ -57,14 +57,18 @@ def _chosen(sweep: "Sweep", name: str | None) -> "Condition":
 
 
 def _say(found: "Trials") -> bool:
-    """Prints both answers; whether both are good."""
+    """Prints all answers; whether all are good."""
     if not _compared("repeated", "Seed every random stream from `config.seed`.", found.whole, found.again):
         out.print("resumed  not judged, because runs that nothing interrupts differ already", markup=False)
         return False
+    label = f"independent of what ran before (behind {found.before})"
+    remedy = "Let no replicate read what another one keeps, as in a file, a cache or a running program."
+    is_independent = _compared(label, remedy, found.whole, found.behind)
     if not found.has_checkpoint:
         out.print("There was no checkpoint to go on from: a replicate that is cut off begins again.")
     remedy = "A checkpoint must hold all that the next step needs: optimiser, random generators, order of the data."
-    return _compared(f"resumed (killed after step {found.killed_at})", remedy, found.whole, found.resumed)
+    label = f"resumed (killed after step {found.killed_at})"
+    return _compared(label, remedy, found.whole, found.resumed) and is_independent
 
 
 def _compared(label: str, remedy: str, expected: "Numbers", numbers: "Numbers") -> bool:

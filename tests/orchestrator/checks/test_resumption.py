@@ -23,6 +23,15 @@ def test_numbers_that_differ_or_lack_come_in_order_of_steps_and_times_do_not_cou
 
 
 NOISY = PLAIN.replace("  # NOISE", " + random.Random().random()")
+KEEPS = PLAIN.replace(
+    "    for step in",
+    """    kept = Path("kept.txt")  # as a cache that does not know what it is of
+    if config.width == 8:
+        kept.touch()
+    elif kept.exists():
+        loss = 2.0
+    for step in""",
+)
 FORGETS = PLAIN.replace("rng.setstate(", "tuple(")
 
 
@@ -31,12 +40,18 @@ FORGETS = PLAIN.replace("rng.setstate(", "tuple(")
     ("source", "code", "said"),
     [
         (PLAIN, 0, "resumed (killed after step 2) ok: the values of 2 metrics at 4 steps are equal in all digits"),
+        (PLAIN, 0, "independent of what ran before (behind width=8 seed 1) ok: the values of 2 metrics at 4 steps"),
+        (
+            KEEPS,
+            1,
+            "independent of what ran before (behind width=8 seed 1) differs in 4 of 8 numbers, first loss at step",
+        ),
         (NOISY, 1, "repeated differs in 4 of 8 numbers, first loss at step 1"),
         (FORGETS, 1, "resumed (killed after step 2) differs in 2 of 8 numbers, first loss at step 3"),
     ],
-    ids=["good", "noisy", "forgets its random stream"],
+    ids=["good", "independent", "keeps a file", "noisy", "forgets its random stream"],
 )
-def test_a_replicate_is_tried_again_and_killed_and_resumed(tmp_path, source, code, said):
+def test_a_replicate_is_tried_again_and_behind_another_and_killed_and_resumed(tmp_path, source, code, said):
     found = ponderay(write(tmp_path, source), "check", "toy.py:toy")
     assert (found.returncode, said in found.stdout) == (code, True), found
     assert "contract ok: toy, 2 conditions" in found.stdout
