@@ -13,12 +13,13 @@ random share of its steps is done; whenever its driver has ended, the same comma
     actor or placement group is left.
 
 Kinds: worker_killed, driver_killed, driver_and_worker_killed (SIGKILL); worker_stopped (SIGSTOP) and hung (sleeps for
-ever), ended by the report timeout; host_memory (a true MemoryError), cuda_memory (raised by hand); disk_full
-(a file-size limit, while a checkpoint is saved or copied, or the journal written); damaged_newest, damaged_best (bytes
-of a checkpoint flipped, its worker killed); driver_sigterm; driver_sigint (to its whole group, as Ctrl-C does);
-node_lost (in rounds on a cluster of two nodes); tracking_away (in rounds beside an MLflow server, killed for 10 to
-20 s); database_away (with --store postgresql, where tracking and searches are kept in databases of a PostgreSQL server:
-it crashes, and is back after 10 to 20 s; tracking_away then takes it too); nan and exception (conditions of the listed
+ever), ended by the report timeout; host_memory (a true MemoryError), cuda_memory (raised by hand); disk_full (a
+file-size limit, while a checkpoint is saved or copied, or the journal written); process_changed (at its end a replicate
+changes seeding, default dtype and environment of its process, which no later one may see); damaged_newest, damaged_best
+(bytes of a checkpoint flipped, its worker killed); driver_sigterm; driver_sigint (to its whole group, as Ctrl-C does);
+node_lost (in rounds on a cluster of two nodes); tracking_away (in rounds beside an MLflow server, killed for 10 to 20
+s); database_away (with --store postgresql, where tracking and searches are kept in databases of a PostgreSQL server: it
+crashes, and is back after 10 to 20 s; tracking_away then takes it too); nan and exception (conditions of the listed
 sweep). A fault that met nobody is injected again in a later round. Behind the rounds, bit_flips reads a replicate's
 journal with each of its bits flipped, with and without the checksums of its lines.
 Ends with 1 where a check failed, a kind that was injected never struck, or a flipped bit changed a record unseen.

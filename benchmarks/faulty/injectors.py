@@ -15,7 +15,7 @@ from benchmarks.faulty.places import Database, TrackingServer, TwoNodes
 from benchmarks.faulty.processes import Worker, records, workers
 
 ENDS_DRIVER: Final = ("driver_sigterm", "driver_sigint", "driver_killed", "driver_and_worker_killed")
-ORDERED: Final = ("hung", "host_memory", "cuda_memory", "disk_full")
+ORDERED: Final = ("hung", "host_memory", "cuda_memory", "disk_full", "process_changed")
 ALWAYS: Final = ("nan", "exception")
 """Conditions of the listed sweep, in every run of it."""
 

@@ -1,11 +1,14 @@
 """Faults ordered to whichever worker comes first: a file in a folder, taken by renaming it, so that it strikes once."""
 
 import contextlib
+import os
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
+
+from trainables import rng
 
 FULL_BYTES: Final = {"disk_full.saved": 6000, "disk_full.copied": 6000, "disk_full.journal": 64}
 """How large a file may become: less than a checkpoint; in the last case less than the journal is already."""
@@ -13,6 +16,8 @@ FULL_BYTES: Final = {"disk_full.saved": 6000, "disk_full.copied": 6000, "disk_fu
 MORE_THAN_FITS: Final = 4 << 30
 ROOM: Final = 256 << 20
 """Of address space, for the other threads of the process."""
+
+_at_end: list[Callable[[], None]] = []
 
 
 def give(orders: Path, name: str) -> Path:
@@ -42,6 +47,23 @@ def strike(order: str) -> None:
             import torch
 
             raise torch.OutOfMemoryError("CUDA out of memory, as ordered.")
+        case "process_changed":
+            _at_end.append(_change_process)
+
+
+def strike_at_end() -> None:
+    """Carries out what was ordered for the end of the replicate."""
+    for strike_now in _at_end:
+        strike_now()
+
+
+def _change_process() -> None:
+    """A replicate that this process ran next would draw other numbers, and of another type."""
+    import torch
+
+    rng.seed_everything = lambda seed: None
+    torch.set_default_dtype(torch.float16)
+    os.environ["CUDA_VISIBLE_DEVICES"] = "none"
 
 
 @contextlib.contextmanager

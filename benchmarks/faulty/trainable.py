@@ -117,3 +117,4 @@ def evaluate(config: FaultyConfig, checkpoint_path: Path, evaluation: PlainEvalu
     state = checkpoint.load(checkpoint_path)
     error = _error(config, state["weight"], state["step"])
     trial.report({"error": error, "valid_error": error, "cost": config.x}, step=state["step"])
+    orders.strike_at_end()
