@@ -131,6 +131,7 @@ class Template:
             [sys.executable, "-c", START, json.dumps([*given, sys.path])],
             stdin=subprocess.DEVNULL,
             pass_fds=given,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},  # as for Ray's workers; else BLAS starts threads as it is loaded
             start_new_session=True,
         )
         for pipe in given:
@@ -192,6 +193,7 @@ def base(requests: int, answers: int) -> None:
             if not _fork():
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 os.close(requests)
+                os.chdir(request["folder"])
                 _serve(work, reads, answers)
             os.close(reads)
             templates[kind] = os.fdopen(writes, "wb", buffering=0)
@@ -201,7 +203,7 @@ def base(requests: int, answers: int) -> None:
 
 def _serve(work: Work, requests: int, answers: int) -> NoReturn:
     """The template of a trainable."""
-    num_threads = _num_threads()
+    num_threads, folder = _num_threads(), Path.cwd()
     with contextlib.suppress(InputError):  # each replicate says it in its own words
         load(work.trainable, work.root)
         config_module = work.config_type.partition(":")[0]
@@ -214,6 +216,8 @@ def _serve(work: Work, requests: int, answers: int) -> NoReturn:
     gc.freeze()
     for line in os.fdopen(requests, "rb"):
         request = json.loads(line)
+        if Path.cwd() != folder:  # the import went there
+            request["folder"] = str(Path.cwd())
         if _num_threads() > num_threads:  # a fork would lack them: this is the replicate, and the next has a new base
             _replicate(request, answers)
         if not (replicate := _fork()):

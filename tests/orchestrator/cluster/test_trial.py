@@ -1,7 +1,9 @@
 """What a machine that came after the sweep began must have."""
 
 import json
+import os
 import socket
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +13,7 @@ from orchestrator.machine.shared_folder_check import ensure_mark
 from orchestrator.worker.code_version import code_version
 from orchestrator.worker.work import Work
 from search_spaces.resources import Resources
+from tests.orchestrator.worker.test_template import replicate
 from tests.trainables.processes import in_one_and_two, process_group
 
 TRAINABLE = "tests.integration.tiny"
@@ -115,3 +118,30 @@ def test_a_fault_of_one_machine_is_reported_by_all_workers_which_report_in_step(
             [("failed", "no mount.", True)]
         ] * len(said)
         assert len(said) == (2 if folder.name.startswith("two") else 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "states", "lost"),
+    [("environment", ["complete"], []), ("SIGKILL", [], ["its process was ended by SIGKILL"])],
+)
+def test_a_trial_passes_on_what_a_process_of_its_own_reports_and_how_that_was_lost(
+    tmp_path, monkeypatch, changes, states, lost
+):
+    """In a thread that ends with the trial, as Tune runs it."""
+    from orchestrator.cluster import trial
+
+    sent = []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(trial.tune, "report", sent.append)
+    monkeypatch.setattr(trial, "_place", lambda: {"node_id": "here"})
+    work = replicate(tmp_path, changes)
+    mark = ensure_mark(work.folder.parent)
+    params = {"work": work.model_copy(update={"mark": mark}).model_dump_json()}
+    thread = threading.Thread(target=trial.run_trial, args=(params,))
+    thread.start()
+    thread.join()
+    records = [record for message in sent for record in json.loads(message.get("records", "[]"))]
+    assert (records[0]["kind"], records[0]["node_id"]) == ("started", "here")
+    assert records[0]["pid"] != os.getpid()
+    assert [record["state"] for record in records if record["kind"] == "state"] == states
+    assert [message["lost"] for message in sent if "lost" in message] == lost

@@ -173,6 +173,19 @@ def test_a_module_that_changes_while_the_template_lives_is_not_taken_for_what_it
     assert run(template, works[2])[1][-1]["state"] == "complete"
 
 
+def test_a_replicate_works_where_its_user_does_unless_the_import_goes_elsewhere(template, tmp_path, monkeypatch):
+    for name, line in (("stays", ""), ("goes", "import os; os.chdir('/')\n")):
+        (tmp_path / f"{name}.py").write_text(f"{line}from tests.orchestrator.worker.leaking import Leaking, train\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    works = [replicate(tmp_path / str(i), "", name) for i, name in enumerate(("stays", "goes", "stays"))]
+    monkeypatch.chdir(tmp_path)
+    seen = [digits(run(template, work)[1])["metrics", 1]["seen_folder"] for work in works]
+    monkeypatch.chdir("/")
+    assert [*seen, digits(run(template, replicate(tmp_path / "3", "", "stays"))[1])["metrics", 1]["seen_folder"]] == [
+        0, 1, 0, 1
+    ]  # fmt: skip
+
+
 @pytest.mark.slow
 def test_a_trainable_whose_import_starts_threads_is_imported_anew_for_each_replicate(template, tmp_path, monkeypatch):
     """A fork would lack the threads."""
