@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from orchestrator.results.points import columns_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.statistics.intervals import Interval, mean_interval
@@ -67,28 +68,37 @@ def varied(study: Study, question: Question, metric: str, path: str) -> Varied |
     """The metric against the number at `path`; None where nothing is there to be drawn.
 
     Args:
-        metric: a replicate's own, or one of an evaluation, with or without `@evaluation`. Where replicates have their
-            own, those of evaluations are drawn only for a number of the evaluations.
+        metric: a name, which is taken as fronts and comparisons take an objective's (`points.columns_of`), or
+            `NAME@EVALUATION`.
     """
-    points = [point for point in _points(question.configs) if _values(study, point, metric)]
-    own = [point for point in points if not point.evaluation]
-    points = points if path.startswith(f"{EVALUATIONS}.") else own or points
+    columns = _columns(study, metric)
+    points = [one for one in _points(question.configs, columns) if _values(study, one, columns)]
     series = []
     for group in _groups(points, path):
-        found = [_series_point(study, point, metric, float(point.settings[path])) for point in group]
+        found = [_series_point(study, point, columns, float(point.settings[path])) for point in group]
         series.append(Series(_name(group, points, path), tuple(sorted(found, key=lambda one: one.value))))
     if not series:
         return None
-    return Varied(path, metric, tuple(series), _references(study, question.reference, points, metric, path))
+    return Varied(path, metric, tuple(series), _references(study, question.reference, points, columns, path))
 
 
-def _references(study: Study, reference: str, points: Sequence[_Point], metric: str, path: str) -> tuple[Series, ...]:
+def _columns(study: Study, metric: str) -> Mapping[str, str]:
+    """By evaluation, under which name replicates have the metric; "" is without an evaluation."""
+    evaluation = metric.partition("@")[2]
+    if evaluation:
+        return {evaluation: metric}
+    return {name: column for name, (column,) in columns_of([metric], study.metrics()).items()}
+
+
+def _references(
+    study: Study, reference: str, points: Sequence[_Point], columns: Mapping[str, str], path: str
+) -> tuple[Series, ...]:
     """One for each evaluation in which the reference and a drawn point are tested."""
     found = [point for point in points if point.condition == reference and path not in _numbers(point)]
     if path.startswith(f"{EVALUATIONS}."):
         found = found[:1]  # the series go through evaluations
     return tuple(
-        Series(_name([point], points, path), (_series_point(study, point, metric, math.nan),)) for point in found
+        Series(_name([point], points, path), (_series_point(study, point, columns, math.nan),)) for point in found
     )
 
 
@@ -99,12 +109,17 @@ def of_objectives(study: Study, question: Question) -> tuple[Varied, ...]:
     return tuple(one for one in found if one)
 
 
-def _points(configs: Mapping[str, Mapping[str, str]]) -> Iterator[_Point]:
+def _points(configs: Mapping[str, Mapping[str, str]], evaluations: Collection[str] | None = None) -> Iterator[_Point]:
+    """Every condition under each of `evaluations`, by default without one and under those that its config lists.
+
+    What a config says of an evaluation are settings of the point; of one that it does not list, as the `test` of a
+    trainable without a list, it says nothing.
+    """
     for condition, config in configs.items():
         own = {path: text for path, text in config.items() if path != EVALUATIONS}
-        yield _Point(condition, "", own)
-        for name, fields in _evaluations(config.get(EVALUATIONS, "")).items():
-            yield _Point(condition, name, own | fields)
+        listed = _evaluations(config.get(EVALUATIONS, ""))
+        for name in ("", *listed) if evaluations is None else evaluations:
+            yield _Point(condition, name, own | listed.get(name, {}))
 
 
 def _evaluations(text: str) -> dict[str, dict[str, str]]:
@@ -159,17 +174,15 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _values(study: Study, point: _Point, metric: str) -> tuple[float, ...]:
-    name, _, evaluation = metric.partition("@")
-    if point.condition not in study.conditions or (evaluation and evaluation != point.evaluation):
-        return ()
-    column = f"{name}@{point.evaluation}" if point.evaluation else name
-    found = (one.metrics.get(column, math.nan) for one in study.of(point.condition) if one.state == "complete")
+def _values(study: Study, point: _Point, columns: Mapping[str, str]) -> tuple[float, ...]:
+    column = columns[point.evaluation]
+    recorded = study.of(point.condition) if point.condition in study.conditions else ()
+    found = (one.metrics.get(column, math.nan) for one in recorded if one.state == "complete")
     return tuple(value for value in found if math.isfinite(value))
 
 
-def _series_point(study: Study, point: _Point, metric: str, value: float) -> SeriesPoint:
-    values = _values(study, point, metric)
+def _series_point(study: Study, point: _Point, columns: Mapping[str, str], value: float) -> SeriesPoint:
+    values = _values(study, point, columns)
     return SeriesPoint(value, summarise(values), mean_interval(values))
 
 

@@ -46,7 +46,7 @@ class ConditionEnds:
         if not any(replicate.is_lost for replicate in replicates):
             means = self._means(wanted.condition, replicates)
             self._replication.tell(wanted.condition, means)
-            names = self._factory.objective_names(wanted.condition)
+            names = self._factory.objective_names(wanted.condition, means or ())
             if not is_pruned(wanted.decision):
                 self._front.add(name, [means[name] for name in names] if means else [])
 
@@ -85,7 +85,7 @@ class ConditionEnds:
         metrics = self._recorder.replicate(task).metrics
         if task.state != "complete" or not metrics:
             return None
-        return [metrics.get(name, math.nan) for name in self._factory.objective_names(condition)]
+        return [metrics.get(name, math.nan) for name in self._factory.objective_names(condition, metrics)]
 
     def _write(self, name: str) -> None:
         wanted, replicates = self._replication.by_name[name], map(self._recorder.replicate, self._tasks.of(name))
@@ -96,7 +96,7 @@ class ConditionEnds:
         if not replicates or any(replicate.state != "complete" for replicate in replicates):
             return None
         common = set.intersection(*(set(replicate.metrics) for replicate in replicates))
-        if not common.issuperset(self._factory.objective_names(condition)):
+        if not common.issuperset(self._factory.objective_names(condition, common)):
             return None
         return {name: math.fsum(r.metrics[name] for r in replicates) / len(replicates) for name in sorted(common)}
 

@@ -1,14 +1,17 @@
 """What is drawn against what: which numbers vary, in which groups, of conditions and of evaluations."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from scipy import stats
 
+from orchestrator.results.points import points_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.results.varied import of_objectives, varied, varied_paths
 from search_spaces.find import find_sweep
+from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import replicate
 
 NOISE = (0.0, 1.0, -1.0)
@@ -129,8 +132,8 @@ def test_the_report_has_each_objective_against_each_number():
     ]
 
 
-def test_a_replicates_own_metric_is_not_drawn_again_for_its_evaluations():
-    """Those of an evaluation are asked for by `@`."""
+def test_a_name_means_what_evaluations_report_as_in_fronts_and_comparisons():
+    """So the figure of an objective shows the numbers of its table."""
     asked = question("lm.step_size")
     runs = [
         replicate(condition, seed, metrics={"loss": 5.0 + noise, "loss@test": 6.0 + noise})
@@ -138,12 +141,24 @@ def test_a_replicates_own_metric_is_not_drawn_again_for_its_evaluations():
         for seed, noise in enumerate(NOISE, 1)
     ]
     study = Study(asked.sweep, tuple(runs))
-    own = varied(study, asked, "loss", "recoder.step.size")
+    plain = varied(study, asked, "loss", "recoder.step.size")
     tested = varied(study, asked, "loss@test", "recoder.step.size")
-    assert own is not None and tested is not None
+    assert plain is not None and tested is not None
     groups = ["surprisal", "eq44", "mc_dropout", "ensemble"]
-    assert [series.name for series in own.series] == [series.name for series in tested.series] == groups
-    assert (own.series[0].points[0].summary.mean, tested.series[0].points[0].summary.mean) == (5.0, 6.0)
+    assert [series.name for series in plain.series] == [series.name for series in tested.series] == groups
+    means = {point.summaries[0].mean for point in points_of(study, (Objective("loss"),))}
+    assert means == {point.summary.mean for series in plain.series for point in series.points} == {6.0}
+
+
+def test_an_evaluation_that_no_config_lists_is_drawn():
+    """The `test` of a trainable with `evaluate` and without a field `evaluations`, and what a table names."""
+    asked = question("act.tau_parity_laptop")
+    plain = replace(asked, configs={name: dict(config) for name, config in asked.configs.items()})
+    for config in plain.configs.values():
+        config.pop("evaluations", None)
+    found = varied(study_of(plain, "sequence_error@test"), plain, "sequence_error", "halting.tau")
+    assert found is not None and [point.value for point in found.series[0].points] == [1e-4, 1e-3, 1e-2, 1e-1]
+    assert of_objectives(study_of(plain, "sequence_error@test"), plain) == (found,)
 
 
 def test_a_number_of_evaluations_is_drawn_though_the_replicate_has_the_metric_too():
