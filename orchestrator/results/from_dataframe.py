@@ -101,7 +101,12 @@ def _number(value: Any) -> float | None:
     """NaN for an empty cell; None for text and for yes and no."""
     if _is_empty(value):
         return math.nan
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # of a whole number or a fraction
+        return math.inf if value > 0 else -math.inf
 
 
 def _is_empty(value: Any) -> bool:

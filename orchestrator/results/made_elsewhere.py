@@ -3,8 +3,10 @@
 import contextlib
 import math
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, Final, Literal, get_args
 
 from orchestrator.results.named import check_objectives
@@ -19,6 +21,7 @@ from trainables.errors import InputError, shown
 
 TESTS: Final = ("welch", "paired_permutation")
 STATES: Final = get_args(State)
+NUMBER: Final = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ def study_of(
 ) -> Study:
     """The study of `runs`, in their order; with objectives it knows its question.
 
-    A setting of one part names the condition by its value, a setting of several by `name=value,name=value`.
+    A setting of one part names the condition by its value, a setting of several by `name=value,name=value`. Numbers of
+    one value, `0.001` and `1e-3`, are one setting, in the writing that comes first.
 
     Raises:
         InputError: if there is no run, a condition has a seed twice, a seed is no whole number, a name is missing or
@@ -64,7 +68,10 @@ def study_of(
     replicates: list[Replicate] = []
     configs: dict[str, dict[str, str]] = {}
     columns = columns_of([one.metric for one in objectives], {name for run in runs for name in run.metrics})
-    for run in runs:
+    written: dict[tuple[str, object], Any] = {}
+    for given in runs:
+        parts = {name: written.setdefault((name, comparable(x)), x) for name, x in given.setting.items()}
+        run = replace(given, setting=parts)
         replicate = _replicate(run, columns)
         setting = {name: str(value) for name, value in run.setting.items()}
         if configs.setdefault(replicate.condition, setting) != setting:  # `<10` and `>10` have one name for people
@@ -100,6 +107,15 @@ def parts_of_condition(condition: str | Sequence[str]) -> list[str]:
     if not is_list(condition):
         raise InputError(f"`condition` must be a name or a list of names, but got {shown(condition)}.")
     return list(condition)
+
+
+def comparable(value: Any) -> object:
+    """What is equal for values that are the same: the size of a number however it is written, else the text.
+
+    Yes and no are no numbers, and neither is a code that begins with a needless 0.
+    """
+    text = str(value)
+    return Decimal(text) if NUMBER.fullmatch(text.strip()) else text
 
 
 def _replicate(run: Run, columns: Mapping[str, Sequence[str]]) -> Replicate:

@@ -1,12 +1,14 @@
 """Studies of runs that others logged with plain MLflow: a parameter or tag is the seed, others make the condition."""
 
+import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
-from orchestrator.results.made_elsewhere import Run, parts_of_condition, study_of
+from orchestrator.results.made_elsewhere import Run, comparable, parts_of_condition, study_of
 from orchestrator.results.study import State, Study
 from orchestrator.tracking.mlflow_internals import PARENT
 from orchestrator.tracking.store import has_store
@@ -83,8 +85,13 @@ def _logged(run: "MlflowRun") -> Logged:
     info, data = run.info, run.data
     duration_ms = (info.end_time or info.start_time or 0) - (info.start_time or 0)
     named = {**data.tags, **data.params}
-    metrics = {str(name): float(value) for name, value in data.metrics.items()}
+    metrics = {str(name): _unclamped(float(value)) for name, value in data.metrics.items()}
     return Logged(info.run_id, info.status, named, metrics, data.tags.get(PARENT, ""), duration_ms / 1000)
+
+
+def _unclamped(value: float) -> float:
+    """Infinity, in whose place MLflow's database holds the largest number."""
+    return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value
 
 
 def _identified(logged: Sequence[Logged], names: Sequence[str]) -> Iterator[Logged]:
@@ -105,7 +112,7 @@ def _identified(logged: Sequence[Logged], names: Sequence[str]) -> Iterator[Logg
 
 def _counting(logged: Sequence[Logged], names: Sequence[str]) -> list[Logged]:
     """Without the attempts that other attempts have made needless; `logged` begins with the oldest."""
-    identities = [tuple(one.named[name] for name in names) for one in logged]
+    identities = [tuple(comparable(one.named[name]) for name in names) for one in logged]
     pairs = list(zip(identities, logged, strict=True))
     finished = {identity for identity, one in pairs if one.status == FINISHED}
     newest = dict(pairs)

@@ -2,6 +2,7 @@
 
 import io
 import math
+from fractions import Fraction
 
 import pandas
 import pytest
@@ -50,7 +51,12 @@ def test_several_columns_make_a_condition_and_are_its_setting():
     assert set(found.metrics()) == {"error", "cost"}
 
 
-@pytest.mark.parametrize("value", [math.nan, None, math.inf])
+def test_a_number_is_one_condition_however_it_is_written_and_yes_is_no_number():
+    assert read({"condition": ["1e-3", 0.001, 1, 1.0]}).conditions == ("1e-3", "1")
+    assert read({"condition": [True, 1, "1.0", "01"]}).conditions == ("True", "1", "01")
+
+
+@pytest.mark.parametrize("value", [math.nan, None, math.inf, -math.inf, 10**400, Fraction(-(10**400))])
 def test_a_run_without_a_finite_objective_has_failed_and_counts_in_nothing(value):
     found = read({"error": [0.1, value, 0.4, 0.3]})
     assert [r.state for r in found.replicates] == ["complete", "failed", "complete", "complete"]

@@ -1,5 +1,6 @@
 """Runs logged with plain MLflow, against the study that the same numbers make by hand."""
 
+import math
 from typing import Any
 
 import pytest
@@ -76,6 +77,33 @@ def test_several_parameters_and_tags_make_a_condition(theirs):
     found = theirs.read(seed="run.seed", condition=["opt.lr", "team"])
     assert found.conditions == ("lr=0.01,team=b", "lr=0.1,team=b")
     assert found.question.configs["lr=0.1,team=b"] == {"opt.lr": "0.1", "team": "b"}
+
+
+def test_infinity_which_the_database_holds_as_the_largest_number_is_no_finite_value(theirs):
+    for seed, error in enumerate((math.inf, -math.inf, math.nan, 1.7e308), 1):
+        theirs.log(error, seed=seed, model="a")
+    theirs.log(0.5, seed=1, model="b")
+    found = theirs.read()
+    assert [(r.state, str(r.metrics["error"])) for r in found.of("a")] == [
+        ("failed", "inf"), ("failed", "-inf"), ("failed", "nan"), ("complete", "1.7e+308"),
+    ]  # fmt: skip
+    assert {p.name: p.seeds for p in notebook.pareto(found).points} == {"a": (4,), "b": (1,)}
+
+
+def test_a_number_is_one_condition_however_it_is_written(theirs):
+    theirs.log(0.1, seed=1, lr="0.001", model="True")
+    theirs.log(0.2, seed=2, lr="1e-3", model="True")
+    theirs.log(0.3, seed=1, lr="1", model="1")
+    theirs.log(0.4, seed=2, lr="1.0", model="1.0")
+    theirs.log(0.5, seed=1, lr="007", model="7")
+    assert [(r.condition, r.seed) for r in theirs.read(condition="lr").replicates] == [
+        ("0.001", 1), ("0.001", 2), ("1", 1), ("1", 2), ("007", 1),
+    ]  # fmt: skip
+    theirs.log(0.6, "FAILED", seed="1.0", lr="1E-3", model="True")
+    assert [(r.condition, r.seed) for r in theirs.read(condition=["lr", "model"]).replicates] == [
+        ("lr=0.001,model=True", 1), ("lr=0.001,model=True", 2), ("lr=1,model=1", 1), ("lr=1,model=1", 2),
+        ("lr=007,model=7", 1),
+    ]  # fmt: skip
 
 
 def test_of_several_attempts_the_finished_one_counts_else_the_newest(theirs):
