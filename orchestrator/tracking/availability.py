@@ -1,10 +1,11 @@
 """Which errors of a store pass by themselves, so that the same call may succeed later, and what is away then."""
 
 import errno
+import sqlite3
 from typing import Final
 
 from mlflow.exceptions import MlflowException
-from sqlalchemy.exc import DataError, InterfaceError, OperationalError
+from sqlalchemy.exc import DataError, InterfaceError, OperationalError, SQLAlchemyError
 
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.tracking.damage import is_damage
@@ -42,6 +43,11 @@ def is_of_data(error: BaseException) -> bool:
 def is_answer(error: Exception) -> bool:
     """Whether a server has answered that it failed, which may be for this one write alone."""
     return isinstance(error, MlflowException) and error.get_http_status_code() == FAILED  # type: ignore[no-untyped-call]
+
+
+def is_of_store(error: Exception) -> bool:
+    """Whether a store has raised it: MLflow, a database's driver, or the disk or network below them."""
+    return isinstance(error, (MlflowException, SQLAlchemyError, sqlite3.Error, OSError))
 
 
 def what_is_away(error: Exception) -> str:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final
 
 from orchestrator.environment.redaction import redacted_text
-from orchestrator.tracking.availability import DISK, is_answer, is_unavailable, what_is_away
+from orchestrator.tracking.availability import DISK, is_answer, is_of_store, is_unavailable, what_is_away
 from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.store import telling_line
 from trainables.errors import InputError
@@ -77,6 +77,7 @@ class WriteQueue:
 
         Raises:
             InputError: if the store has refused what was written before, which trying again would not mend.
+            Exception: what a job has raised that is no error of a store.
         """
         with self._changed:
             self._raise_error()
@@ -111,7 +112,7 @@ class WriteQueue:
         return self._error is not None or not (self._jobs or self._num_in_hand)
 
     def _raise_error(self) -> None:
-        if isinstance(self._error, InputError):  # of the bucket, where the journals are
+        if self._error and not is_of_store(self._error):  # such as an InputError of the bucket, where the journals are
             raise self._error
         if self._error and is_damage(self._error):
             raise InputError(

@@ -5,11 +5,18 @@ import errno
 import threading
 
 import pytest
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST
 
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.tracking.write_queue import WriteQueue
 from tests.waiting import until
 from trainables.errors import InputError
+
+
+def refusal(text):
+    """What MLflow raises where it will not write."""
+    return MlflowException(text, RESOURCE_DOES_NOT_EXIST)
 
 
 @pytest.fixture
@@ -129,7 +136,7 @@ def test_a_write_refused_because_another_writes_by_now_is_dropped(told):
 
     def refused() -> None:
         is_ours[0] = False
-        raise ValueError("The run was deleted")
+        raise refusal("The run was deleted")
 
     queue = WriteQueue(told.append, lambda: is_ours[0])
     queue.put("x", refused)
@@ -142,13 +149,24 @@ def test_a_write_refused_because_another_writes_by_now_is_dropped(told):
 
 def test_what_is_wrong_for_good_is_raised_to_whoever_writes_next(queue):
     def broken():
-        raise ValueError("no such experiment")
+        raise refusal("no such experiment")
 
     queue.put("x", broken)
     with pytest.raises(InputError, match="refuses a write: no such experiment"):
         queue.drain(5)
     with pytest.raises(InputError, match="refuses a write: no such experiment"):
         queue.put("y", broken)
+
+
+@pytest.mark.parametrize("error", [OverflowError("intermediate overflow in fsum"), ValueError("no"), KeyError("loss")])
+def test_an_error_of_ours_is_not_called_the_stores(queue, error):
+    def broken():
+        raise error
+
+    queue.put("x", broken)
+    with pytest.raises(type(error)) as raised:
+        queue.drain(5)
+    assert raised.value is error
 
 
 def test_closing_ends_a_wait_for_a_store_that_does_not_come_back(told, monkeypatch):
@@ -269,7 +287,7 @@ def test_a_write_that_another_process_came_before_is_tried_once_more(queue):
     def entered():
         tries.append(1)
         if len(tries) == 1:
-            raise ValueError("UNIQUE constraint failed")
+            raise refusal("UNIQUE constraint failed")
 
     queue.put("a", entered)
     assert queue.drain(5) == 0 and len(tries) == 2
@@ -279,7 +297,7 @@ def test_of_jobs_done_together_the_one_that_is_refused_keeps_no_other_from_being
     ended, gate = blocks
 
     def refused():
-        raise ValueError("no such run")
+        raise refusal("no such run")
 
     queue.put("a", lambda: queue.done.append("a"))
     queue.put("b", refused)
