@@ -51,7 +51,8 @@ def _first_look(claim: Claim, study: Study, question: Question) -> Verdict | Tes
     match claim:
         case NumberClaim():
             own = list(values(claim.place, study, question).values())
-            return number_verdict(claim, own, len(set(own)) == 1 and _hides_noise(claim, study, question))
+            has_no_spread = len(own) > 1 and summarise(own).std == 0
+            return number_verdict(claim, own, has_no_spread and _hides_noise(claim, study, question))
         case StatementClaim():
             return _compared(claim, study, question)
         case JointClaim():

@@ -27,14 +27,15 @@ def number_verdict(claim: NumberClaim, values: Sequence[float], hides_noise: boo
 
     Reproduced where two one-sided tests (5 %) find the difference within the margin, be it distinguishable from 0 or
     not. Else better or worse where its 95 % interval leaves 0 out; a number without a better side deviates and counts
-    as worse. Else inconclusive. What has no spread on either side is compared as it is.
+    as worse. Else inconclusive. What has no spread on either side is compared as it is. Where ours may only seem to
+    have none, nothing is decided, whatever spread was published.
     """
     if len(values) < 2:
         return _too_few(claim, values)
     ours, published, needed = summarise(values), claim.published, None
     difference = Difference.from_published(values, published.mean, _std(claim), published.n)
     p_equal, p, interval = difference.equivalence_p(claim.margin), difference.p(), difference.interval()
-    if difference.standard_error == 0 and hides_noise:
+    if ours.std == 0 and hides_noise:
         return Verdict(claim, Finding.inconclusive, ours, difference.value, NONE, math.nan, sentence(HIDDEN))
     if p_equal < LEVEL:
         finding, p = Finding.reproduced, p_equal

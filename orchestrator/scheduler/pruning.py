@@ -4,8 +4,11 @@ A rule over one metric would cut the cheap end of a front. So a condition is pru
 all complete, is no worse than its first seed in every objective, and better in one.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
+
+from orchestrator.statistics.student import RESOLUTION
 
 KEPT: Final = "kept"
 PRUNED: Final = "pruned: "
@@ -28,5 +31,6 @@ def decision_on(first: Sequence[float], whole: Mapping[str, Sequence[float]]) ->
 
 
 def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
-    pairs = list(zip(one, other, strict=True))
-    return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
+    """Whether `one` is no worse in every place and better in one, by more than rounding."""
+    pairs = [(a, b, math.isclose(a, b, rel_tol=RESOLUTION)) for a, b in zip(one, other, strict=True)]
+    return all(a <= b or is_same for a, b, is_same in pairs) and any(a < b and not is_same for a, b, is_same in pairs)

@@ -133,6 +133,21 @@ def test_no_spread_shows_nothing_where_values_repeat_in_other_conditions_too() -
     assert [one.finding for one in of_per([BELOW, NUMBER], alone)] == [Finding.reproduced, Finding.better]
 
 
+@pytest.mark.parametrize("published", [Published(0.31), Published(0.31, 0.001, 5)])
+@pytest.mark.parametrize("own", [(0.3,) * 3, (0.1 * 3, 0.3, 0.3)])
+def test_hidden_noise_decides_nothing_of_a_number_whatever_spread_was_published_and_however_it_is_rounded(
+    own: Sequence[float], published: Published
+) -> None:
+    """.1 * 3 is more than .3 by 6e-17."""
+    claim = replace(NUMBER, published=published)
+    (verdict,) = of_per([claim], tied_study(a=own, **NOISY))
+    assert verdict.finding is Finding.inconclusive and "it may be chance" in verdict.reason
+    (verdict,) = of_per([claim], tied_study(a=own, c=(0.97, 0.98, 0.99)))
+    assert verdict.finding is Finding.better
+    (verdict,) = of_per([claim], tied_study(a=(0.3, 0.3, 0.3001), **NOISY))
+    assert verdict.finding is Finding.better
+
+
 def test_a_value_that_is_not_finite_breaks_what_is_said_of_every_replicate() -> None:
     never = replace(BELOW, relation="same", right=0.0, of="every")
     (verdict,) = of_per([never], tied_study(a=(0.0, math.nan, math.inf, 0.0)))

@@ -173,6 +173,12 @@ def decided_anew(search, first) -> str:
     return decision_on(search._row(first), search._whole)
 
 
+def test_what_is_better_by_rounding_only_prunes_nothing():
+    """.1 * 3 is more than .3 by 6e-17."""
+    assert decision_on([0.1 * 3, 1.0], {"whole": [0.3, 1.0]}) == "kept"
+    assert decision_on([0.3, 1.0], {"whole": [0.1 * 3, 0.9]}).startswith("pruned")
+
+
 def test_a_decision_is_made_once_and_a_restart_finds_it(workplace, told):
     search = opened_pruned(told)
     (whole,), (worse,), (open_one,) = (search.more() for _ in range(3))
