@@ -1,5 +1,6 @@
 """The command `curve`: any metric against a number that the sweep varies."""
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -91,5 +92,5 @@ def _row(found: "Varied", group: str, point: "SeriesPoint") -> dict[str, Any]:
         "low": point.interval.low,
         "high": point.interval.high,
     }
-    plain = {key: None if number != number else number for key, number in numbers.items()}
+    plain = {key: number if math.isfinite(number) else None for key, number in numbers.items()}
     return {"path": found.path, "metric": found.metric, "group": group} | plain

@@ -9,11 +9,13 @@ import numpy as np
 
 from orchestrator.pareto.front import signs
 from orchestrator.results.points import Point
-from orchestrator.statistics import student
+from orchestrator.statistics import scale, student
 from orchestrator.statistics.intervals import NONE, Interval, of_estimates
 from orchestrator.statistics.pairwise import LEVEL
+from orchestrator.statistics.scale import between
 from orchestrator.statistics.significance import holm
 from orchestrator.statistics.student import RESOLUTION
+from orchestrator.statistics.summary import exact_mean
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
 
@@ -88,7 +90,7 @@ def _check(point: Point, controls: Sequence[Point]) -> None:
                 f"{_listed(one)} and {controls[0].name} {_listed(controls[0])}."
             )
     for seed, costs in zip(controls[0].seeds, zip(*(one.values[1] for one in controls), strict=True), strict=True):
-        if max(costs) - min(costs) <= RESOLUTION * max(map(abs, costs)):
+        if student.is_constant(np.array(costs)):
             names = ", ".join(one.name for one in controls)
             raise InputError(
                 f"A line needs two controls of different cost, but {names} cost the same under seed {seed}."
@@ -104,13 +106,16 @@ def _beside(point: Point, controls: Sequence[Point], sign: float) -> BesideLine:
     lines = np.array([_line(controls, i, costs[i]) for i in range(len(costs))])
     inside = np.isfinite(lines)
     errors, costs, lines = errors[inside], costs[inside], lines[inside]
+    cost, error, line = (float(student.of_mean(values).value) for values in (costs, errors, lines))
+    power = scale.headroom(errors, lines)
+    errors, lines = scale.divided(errors, power), scale.divided(lines, power)
     difference = student.of_paired_difference(errors, lines)
-    cost, error, line = (float(values.mean()) if len(values) else math.nan for values in (costs, errors, lines))
     p, gaps = float(student.two_sided_p(difference)), sign * (errors - lines)
     better = int((gaps < -RESOLUTION * np.abs(lines)).sum())
     is_certain = len(lines) > 1 and all(_is_constant(one) for one in (point, *controls))
     interval = of_estimates(difference, 0.95) if difference.standard_error > 0 or is_certain else NONE
-    beside = cost, error, line, float(difference.value), interval
+    interval = Interval(*(float(scale.times(np.asarray(bound), power)) for bound in interval))
+    beside = cost, error, line, float(scale.times(difference.value, power)), interval
     return BesideLine(point.name, len(lines), better, *beside, p, math.nan, "undecided", is_certain)
 
 
@@ -129,9 +134,9 @@ def _line(controls: Sequence[Point], seed: int, cost: float) -> float:
         known = next((known for known in by_cost if own - known <= step), own)
         by_cost.setdefault(known, []).append(error)
     costs = sorted(by_cost)
-    errors = [math.fsum(by_cost[one]) / len(by_cost[one]) for one in costs]
+    errors = [exact_mean(by_cost[one]) for one in costs]
     near = next((one for one in costs if abs(one - cost) <= step), cost)
-    return float(np.interp(near, costs, errors, left=math.nan, right=math.nan))
+    return between(near, costs, errors, left=math.nan, right=math.nan)
 
 
 def _answer(worse_by: float, p: float) -> Literal["better", "worse", "undecided"]:

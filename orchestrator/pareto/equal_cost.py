@@ -11,6 +11,8 @@ from orchestrator.pareto.front import is_minimal, signs
 from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
 from orchestrator.pareto.seed_values import Floats, SeedValues
 from orchestrator.results.points import Point, counterpart
+from orchestrator.statistics import scale
+from orchestrator.statistics.student import RESOLUTION
 from search_spaces.sweep import Objective
 
 TOLERANCE: Final = 0.02
@@ -99,7 +101,8 @@ def _held(
     values, sign = SeedValues.of([_first_two(point) for point in among], objectives), signs(objectives)
     line = _line(values.means[1:], values.means[0, 1])
     better = _share_better(values, num_draws, seed) if math.isfinite(line) else math.nan
-    return replace(_named(a, b, objectives), line=float(line * sign[0]), better=better, num_others=len(among) - 1)
+    line = float(scale.times(np.asarray(line * sign[0]), values.powers[0]))
+    return replace(_named(a, b, objectives), line=line, better=better, num_others=len(among) - 1)
 
 
 def _named(a: Point, b: Point, objectives: Sequence[Objective]) -> EqualCost:
@@ -128,7 +131,7 @@ def _line(rows: Floats, cost: float) -> float:
         return math.inf
     kept = rows[is_minimal(rows)]
     kept = kept[np.argsort(kept[:, 1], kind="stable")]
-    return float(np.interp(cost, kept[:, 1], kept[:, 0], left=math.inf))
+    return scale.between(cost, kept[:, 1].tolist(), kept[:, 0].tolist(), left=math.inf, right=None)
 
 
 def _share_better(values: SeedValues, num_draws: int, seed: int) -> float:
@@ -139,6 +142,6 @@ def _share_better(values: SeedValues, num_draws: int, seed: int) -> float:
         rows = values.resampled(counts)
         line = _line(rows[1:], rows[0, 1])
         without += weight * math.isinf(line)
-        better += weight * (rows[0, 0] < line < math.inf)
+        better += weight * (line < math.inf and line - rows[0, 0] > RESOLUTION * abs(line))
         total += weight
     return better / (total - without) if 2 * without <= total else math.nan

@@ -7,8 +7,9 @@ import moocore
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.results.points import Point, centres, points_of
+from orchestrator.results.points import Point, centres, points_of, sizes
 from orchestrator.results.study import Study
+from orchestrator.statistics import scale
 from orchestrator.statistics.student import RESOLUTION
 from search_spaces.sweep import Objective
 
@@ -32,14 +33,22 @@ def is_minimal(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
     return marks
 
 
-def on_grid(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means as whole steps of 1e-12 of their column's largest size, so that those which differ by rounding are equal.
+def places(means: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The place of each mean in its column, from 0 for the least; equal for means that differ by rounding only.
 
-    The mean of .1, .2 and .3 is less than .2 in binary numbers, by 3e-17.
+    The mean of .1, .2 and .3 is less than .2 in binary numbers, by 3e-17. What is rounding is told by the numbers that
+    two means are of, and not by the column, in which one may be 1e300 and others near 1.
+
+    Args:
+        sizes: (points, objectives), the largest size of the numbers that each mean is of.
     """
-    steps = RESOLUTION * np.abs(means).max(axis=0, initial=0.0)
-    grid: NDArray[np.float64] = np.round(means / np.where(steps > 0, steps, 1.0))
-    return np.where(steps > 0, grid, means)
+    order = np.argsort(means, axis=0, kind="stable")
+    rising, rounding = (np.take_along_axis(values, order, axis=0) for values in (means, RESOLUTION * sizes))
+    with np.errstate(over="ignore"):
+        steps = np.diff(rising, axis=0) > np.maximum(rounding[1:], rounding[:-1])
+    found = np.zeros(means.shape)
+    np.put_along_axis(found, order[1:], np.cumsum(steps, axis=0, dtype=np.float64), axis=0)
+    return found
 
 
 def _is_minimal_with_infinities(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -65,7 +74,7 @@ def front(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:
     if not points:
         return ()
     rows = centres(points) * signs(objectives)
-    marks = is_minimal(on_grid(rows))
+    marks = is_minimal(places(rows, sizes(points)))
     marked = [replace(point, is_front=bool(mark)) for point, mark in zip(points, marks, strict=True)]
     return tuple(marked[i] for i in np.argsort(rows[:, 0], kind="stable"))
 
@@ -76,7 +85,8 @@ def nearest(points: Sequence[Point], count: int) -> tuple[Point, ...]:
     The distance is Euclid's, each objective divided by the range of its means.
     """
     is_front = np.array([point.is_front for point in points], bool)
-    means = centres(points)
+    (columns,) = scale.normalised(centres(points).T)
+    means = columns.T
     ranges = np.ptp(means, axis=0)
     scaled = means / np.where(ranges > 0, ranges, 1.0)
     squares = np.full(len(points), np.inf)

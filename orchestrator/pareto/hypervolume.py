@@ -8,10 +8,10 @@ from typing import Final
 import moocore
 import numpy as np
 
-from orchestrator.pareto.front import is_minimal, on_grid, signs
+from orchestrator.pareto.front import is_minimal, places, signs
 from orchestrator.pareto.seed_values import Floats, SeedValues
 from orchestrator.results.points import Point
-from orchestrator.statistics import student
+from orchestrator.statistics import scale, student
 from orchestrator.statistics.intervals import NONE, Interval, of_estimates
 from search_spaces.sweep import Objective
 
@@ -53,12 +53,14 @@ def volume(points: Sequence[Point], objectives: Sequence[Objective]) -> Volume |
     if len(points) < 2:
         return None
     values, sign = SeedValues.of(points, objectives), signs(objectives)
+    values = values.divided(scale.exponents(scale.largest(values.means.T)))
     worst = values.means.max(axis=0)
     reference = worst + 0.01 * np.abs(worst)
     total = _up_to(reference, values.means)
-    own = tuple(float(x) for x in reference * sign)
+    own = tuple(scale.times(reference * sign, values.powers).tolist())
     left = values.chosen(values.contenders(values.jackknife_reach()))
-    return Volume(total, own, _interval(total, left, reference))
+    size, low, high = scale.times(np.array([total, *_interval(total, left, reference)]), values.powers.sum()).tolist()
+    return Volume(size, own, Interval(low, high))
 
 
 def _up_to(reference: Floats, means: Floats) -> float:
@@ -83,7 +85,7 @@ def _interval(total: float, values: SeedValues, reference: Floats) -> Interval:
 def _that_matter(values: SeedValues) -> list[int]:
     """Groups of two or more seeds without one of which the front may be another; the others leave it as it is."""
     best = values.means - values.jackknife_reach()
-    front = np.flatnonzero(is_minimal(on_grid(values.means)))
+    front = np.flatnonzero(is_minimal(places(values.means, values.magnitudes)))
     found = []
     for group in np.flatnonzero(values.sizes > 1).tolist():
         others = values.means[front[values.groups[front] != group]]

@@ -8,14 +8,14 @@ from typing import Final, Literal
 import numpy as np
 
 from orchestrator.pareto.attainment import MAX_FRONT, Surface, surfaces, thinned
-from orchestrator.pareto.front import front, is_minimal, on_grid, signs
+from orchestrator.pareto.front import front, is_minimal, places, signs
 from orchestrator.pareto.hypervolume import Volume, volume
-from orchestrator.pareto.membership_notes import CLOSE, notes
+from orchestrator.pareto.membership_notes import CLOSE, notes, notes_on_infinite
 from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
 from orchestrator.pareto.seed_values import Floats, Indices, SeedValues
 from orchestrator.results.points import Point, counterpart
 from orchestrator.results.study import Study
-from orchestrator.statistics import student
+from orchestrator.statistics import scale, student
 from orchestrator.statistics.intervals import Interval
 from search_spaces.sweep import Objective
 
@@ -90,13 +90,16 @@ def uncertain_front(
     points = front(study, objectives)
     if not points:
         return UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
-    values, sign = SeedValues.of(points, objectives), signs(objectives)
+    values = SeedValues.of(points, objectives)
+    sign = scale.times(signs(objectives), values.powers)
     rivals = _rivals(points, reference)
     tally = _tally(values, rivals, num_draws, seed)
     is_paired = len(values.sizes) == 1
-    by_seed = [rows[is_minimal(on_grid(rows))] for rows in values.by_seed()] if is_paired else []
+    by_seed = [rows[is_minimal(places(rows, values.magnitudes))] for rows in values.by_seed()] if is_paired else []
     levels = [k / len(by_seed) for k in range(1, len(by_seed) + 1)]
     memberships, size = _memberships(points, tally), volume(points, objectives)
+    sizes = (size.value, *size.reference, *size.interval) if size else ()
+    infinite = notes_on_infinite(points, [one.intervals for one in memberships], sizes)
     is_close = size is not None and any(one.standing.endswith("within noise") for one in memberships)
     return UncertainFront(
         points,
@@ -106,7 +109,7 @@ def uncertain_front(
         tally.is_exact,
         is_paired,
         points[int(rivals.min())].name if rivals is not None else "",
-        (*notes(study, points, objectives, reference), *((CLOSE,) if is_close else ())),
+        (*notes(study, points, objectives, reference), *infinite, *((CLOSE,) if is_close else ())),
         surfaces(tally.fronts, tally.weights, LEVELS, sign),
         surfaces(by_seed, [1.0] * len(by_seed), levels, sign) if is_paired else (),
     )
@@ -138,21 +141,21 @@ def _tally(values: SeedValues, rivals: Indices | None, num_draws: int, seed: int
     """Points that no draw can bring to the front are left out of the draws, unless they are held against the rivals."""
     num_points, contenders = len(values.means), values.contenders(values.resample_reach())
     drawn = values.chosen(contenders) if rivals is None else values
-    places = np.arange(len(contenders)) if rivals is None else contenders
+    chosen = np.arange(len(contenders)) if rivals is None else contenders
     sizes = [int(n) for n in drawn.sizes]
     is_exact = num_distinct(sizes) <= num_draws
     on_front, dominates = np.zeros(num_points), np.zeros(num_points)
     fronts, weights = [], []
     for weight, counts in every_resample(sizes) if is_exact else random_resamples(sizes, num_draws, seed):
         rows = drawn.resampled(counts)
-        grid = on_grid(rows)
-        marks = is_minimal(grid[places])
+        ranks = places(rows, drawn.magnitudes)
+        marks = is_minimal(ranks[chosen])
         on_front[contenders[marks]] += weight
-        fronts.append(thinned(rows[places[marks]], MAX_FRONT))
+        fronts.append(thinned(rows[chosen[marks]], MAX_FRONT))
         weights.append(weight)
         if rivals is not None:
-            others = grid[rivals]
-            dominates += weight * ((grid <= others).all(axis=1) & (grid < others).any(axis=1))
+            others = ranks[rivals]
+            dominates += weight * ((ranks <= others).all(axis=1) & (ranks < others).any(axis=1))
     total = sum(weights)
     has_rival = np.zeros(num_points, bool) if rivals is None else rivals != np.arange(num_points)
     return _Tally(on_front / total, np.where(has_rival, dominates / total, math.nan), fronts, weights, is_exact)
@@ -179,7 +182,6 @@ def _intervals(points: Sequence[Point]) -> list[tuple[Interval, ...]]:
     for n in np.unique(numbers):
         chosen = np.flatnonzero(numbers == n)
         estimates = student.of_mean(np.array([points[int(i)].values for i in chosen]))
-        half = student.half_width(estimates, 0.95)
-        for i, lows, highs in zip(chosen, estimates.value - half, estimates.value + half, strict=True):
+        for i, lows, highs in zip(chosen, *student.bounds(estimates, 0.95), strict=True):
             found[i] = tuple(Interval(float(low), float(high)) for low, high in zip(lows, highs, strict=True))
     return found

@@ -1,11 +1,13 @@
 """What a reader of a front must know of its seeds."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from orchestrator.results.points import Point
 from orchestrator.results.study import Study
+from orchestrator.statistics.intervals import Interval
 from search_spaces.sweep import Objective
 
 MAX_NAMED: Final = 3
@@ -49,6 +51,18 @@ def notes(
             f"The reference {reference} is not shown: none of its replicates has these metrics, or --where hides it."
         )
     return tuple(found)
+
+
+def notes_on_infinite(
+    points: Sequence[Point], intervals: Sequence[Sequence[Interval]], sizes: Sequence[float]
+) -> tuple[str, ...]:
+    """A sentence where a spread, an interval's end or one of `sizes`, of the hypervolume, is larger than any number."""
+    spreads = ([summary.std for summary in point.summaries] for point in points)
+    ends = ([end for interval in own for end in interval] for own in intervals)
+    infinite = [p for p, stds, own in zip(points, spreads, ends, strict=True) if any(map(math.isinf, (*stds, *own)))]
+    listed = [_listed(infinite, points)] if infinite else []
+    listed += ["the hypervolume"] if any(map(math.isinf, sizes)) else []
+    return (f"Beyond 1.8e308, the largest number, and so infinite: {' and '.join(listed)}.",) if listed else ()
 
 
 def _lacking(study: Study, points: Sequence[Point]) -> list[str]:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.pareto.attainment import thinned
-from orchestrator.pareto.front import is_minimal, signs
-from orchestrator.results.points import Point, centres
+from orchestrator.pareto.front import is_minimal, places, signs
+from orchestrator.results.points import Point, centres, sizes
+from orchestrator.statistics import scale
 from search_spaces.sweep import Objective
 
 Floats = NDArray[np.float64]
@@ -41,32 +42,44 @@ class SeedValues:
         deviations: (N, P, d) from the means; 0 where nothing varies, and beyond a point's own seeds.
         groups: (P,) which group a point is of.
         sizes: (G,) how many seeds each group has.
+        magnitudes: (P, d) largest sizes of the values.
+        powers: (d,) of two, by which all these were divided; 0 but for numbers above 1e298 or below 1e-298.
     """
 
     means: Floats
     deviations: Floats
     groups: Indices
     sizes: Indices
+    magnitudes: Floats
+    powers: Indices
 
     @classmethod
     def of(cls, points: Sequence[Point], objectives: Sequence[Objective]) -> "SeedValues":
         """Those of at least one point."""
-        numbers = {seeds: number for number, seeds in enumerate(dict.fromkeys(point.seeds for point in points))}
-        groups = np.array([numbers[point.seeds] for point in points], np.intp)
-        sizes = np.array([len(seeds) for seeds in numbers], np.intp)
-        means, sign = centres(points), signs(objectives)
-        deviations = np.zeros((sizes.max(), *means.shape))
-        for num_seeds in np.unique(sizes):
-            chosen = np.flatnonzero(sizes[groups] == num_seeds)
-            values = np.array([points[int(i)].values for i in chosen])
+        groups_of = {seeds: number for number, seeds in enumerate(dict.fromkeys(point.seeds for point in points))}
+        groups = np.array([groups_of[point.seeds] for point in points], np.intp)
+        counts = np.array([len(seeds) for seeds in groups_of], np.intp)
+        powers, sign = scale.headroom(sizes(points).T), signs(objectives)
+        means, magnitudes = (scale.times(values, -powers) for values in (centres(points), sizes(points)))
+        deviations = np.zeros((counts.max(), *means.shape))
+        for num_seeds in np.unique(counts):
+            chosen = np.flatnonzero(counts[groups] == num_seeds)
+            values = scale.divided(np.array([points[int(i)].values for i in chosen]), powers)
             deviations[:num_seeds, chosen] = np.moveaxis(values, 2, 0) - means[chosen]
         stds = np.array([[summary.std for summary in point.summaries] for point in points])
-        return cls(means * sign, np.where(stds > 0, deviations, 0.0) * sign, groups, sizes)
+        return cls(means * sign, np.where(stds > 0, deviations, 0.0) * sign, groups, counts, magnitudes, powers)
 
     def chosen(self, indices: Indices) -> "SeedValues":
         """Some of the points, with the groups that they are of."""
         numbers, groups = np.unique(self.groups[indices], return_inverse=True)
-        return SeedValues(self.means[indices], self.deviations[:, indices], groups, self.sizes[numbers])
+        means, deviations, magnitudes = self.means[indices], self.deviations[:, indices], self.magnitudes[indices]
+        return SeedValues(means, deviations, groups, self.sizes[numbers], magnitudes, self.powers)
+
+    def divided(self, powers: Indices) -> "SeedValues":
+        """The same, divided by further powers of two (d,)."""
+        arrays = (self.means, self.deviations, self.magnitudes)
+        means, deviations, magnitudes = (scale.times(values, -powers) for values in arrays)
+        return SeedValues(means, deviations, self.groups, self.sizes, magnitudes, self.powers + powers)
 
     def resampled(self, counts: Indices) -> Floats:
         """Means (P, d) of a resample that has seed k of group g `counts[g, k]` times, further from the means.
@@ -110,7 +123,8 @@ class SeedValues:
         A point is out if another is better at its worst than this one at its best; of these others at most
         `MAX_COMPARED` are looked at.
         """
-        best, worst = self.means - reach, self.means + reach
+        ends, magnitudes = ([self.means - reach, self.means + reach], [self.magnitudes] * 2)
+        best, worst = np.split(places(np.concatenate(ends), np.concatenate(magnitudes)), 2)
         left = np.arange(len(best))
         for row in thinned(worst[is_minimal(worst)], MAX_COMPARED):
             is_out = (row <= best[left]).all(axis=1) & (row < best[left]).any(axis=1)

@@ -59,7 +59,11 @@ def obstacle(claim: Claim, study: Study, question: Question) -> str:
         return f"{origin.capitalize()} {claim.setting.title}; here {found[0]}{others}."
     if isinstance(claim, NumberClaim) and claim.bar:
         return sentence(claim.bar)
-    return _missing_fact(claim.setting, study, question) or _unknown_column(claim, study, question)
+    return (
+        _missing_fact(claim.setting, study, question)
+        or _unknown_column(claim, study, question)
+        or _too_far_apart(claim, study, question)
+    )
 
 
 def _differences(setting: Setting, configs: list[Mapping[str, str]]) -> Iterator[str]:
@@ -106,6 +110,14 @@ def _unknown_column(claim: Claim, study: Study, question: Question) -> str:
             near = " or ".join(difflib.get_close_matches(part.column, sorted(known), n=2, cutoff=0)) or "no metric"
             return f"No replicate has reported {part.column}, but {near}."
     return ""
+
+
+def _too_far_apart(claim: Claim, study: Study, question: Question) -> str:
+    """What is said where a difference of the claim's numbers is beyond float64."""
+    found = [value for place in claim.places for value in values(place, study, question).values()]
+    if not found or math.isfinite(max(found) - min(found)):
+        return ""
+    return f"Numbers from {min(found):.3g} to {max(found):.3g} have no difference below 1.8e308, the largest number."
 
 
 def _complete(study: Study, condition: str) -> Iterator[Replicate]:

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from orchestrator.published.compound_test import CompoundTest, too_few
 from orchestrator.published.number_verdict import UNDECIDABLE
 from orchestrator.published.statement_verdict import Test, Values, is_paired
 from orchestrator.published.verdict import Verdict
+from orchestrator.statistics import scale
 from orchestrator.statistics.spread import (
     LEAST,
     brown_forsythe_p,
@@ -60,4 +63,6 @@ def _needed(a: Sequence[float], b: Sequence[float], is_paired_test: bool, level:
     first, second = summarise(a).std, summarise(b).std
     if not is_paired_test:
         return spread_required_sample_size(first, second, level)
-    return paired_spread_required_sample_size(first, second, statistics.correlation(a, b), level)
+    return paired_spread_required_sample_size(
+        first, second, statistics.correlation(*(scale.normalised(np.array(x))[0].tolist() for x in (a, b))), level
+    )

@@ -77,8 +77,8 @@ def front_json(sweep: str, front: UncertainFront, objectives: Sequence[Objective
         "sweep": sweep,
         "objectives": [vars(objective) for objective in objectives],
         "points": front_rows(front, objectives),
-        "hypervolume": volume.value if volume else None,
-        "hypervolume_reference": volume.reference if volume else None,
+        "hypervolume": _number(volume.value) if volume else None,
+        "hypervolume_reference": [_number(value) for value in volume.reference] if volume else None,
         "hypervolume_low": _number(volume.interval.low) if volume else None,
         "hypervolume_high": _number(volume.interval.high) if volume else None,
         "num_draws": front.num_draws,
@@ -89,7 +89,7 @@ def front_json(sweep: str, front: UncertainFront, objectives: Sequence[Objective
         "attainment": [_surface(surface) for surface in front.attainment],
         "seed_attainment": [_surface(surface) for surface in front.seed_attainment],
     }
-    return json.dumps(content, indent=2)
+    return json.dumps(content, indent=2, allow_nan=False)
 
 
 def _number(value: float) -> float | None:

@@ -24,7 +24,8 @@ def decimals(summaries: Iterable[Summary]) -> int:
     stds = [summary.std for summary in summaries if summary.std > 0 and math.isfinite(summary.std)]
     sizes = [abs(summary.mean) for summary in summaries if summary.mean]
     if stds:
-        digits = 1 - _exponent(statistics.median(stds))
+        middle = statistics.median(stds)
+        digits = 1 - _exponent(middle if math.isfinite(middle) else statistics.median_low(stds))
         most_rounded = min(0, 2 - _exponent(min(sizes, default=1.0)))
         return min(max(digits, most_rounded), MAX_DECIMALS)
     if not sizes or all(summary.mean.is_integer() for summary in summaries):
@@ -46,10 +47,12 @@ def fixed(value: float | None, num_decimals: int) -> str:
         return ""
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
+    if abs(value) >= LARGE:
+        return f"{value:.2e}".replace("-", MINUS)
     rounded = round(value, num_decimals) if num_decimals < 0 else value
     text = f"{rounded:,.{max(0, num_decimals)}f}"
     is_zero = not text.strip("-0.,")
-    if abs(value) >= LARGE or (is_zero and abs(value) < SMALL and value):
+    if is_zero and abs(value) < SMALL and value:
         return f"{value:.2e}".replace("-", MINUS)
     return text.lstrip("-") if is_zero else text.replace("-", MINUS)
 

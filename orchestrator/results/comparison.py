@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.results.points import Point, counterpart
-from orchestrator.statistics import shape, student
+from orchestrator.statistics import scale, shape, student
 from orchestrator.statistics import warnings as noise_warnings
 from orchestrator.statistics.intervals import Interval
 from orchestrator.statistics.pairwise import LEVEL, MOST_ORDERS, Groups, Test
@@ -138,6 +138,7 @@ class _Batch:
         index: of the objective.
         pairs: their points.
         places: of each comparison in the family.
+        powers: of two, by which the values of each comparison were divided; 0 but beyond 1e298 or below 1e-298.
         hides_noise: whether what is constant in this metric need not be certain.
         warnings: about the metric.
     """
@@ -147,6 +148,7 @@ class _Batch:
     pairs: tuple[tuple[Point, Point], ...]
     places: NDArray[np.intp]
     groups: Groups
+    powers: NDArray[np.intp]
     hides_noise: bool
     warnings: tuple[str, ...]
 
@@ -207,7 +209,9 @@ def _batches(
             chosen = tuple(pairs[i] for i in members)
             left, right = (np.array([pair[side].values[j] for pair in chosen], np.float64) for side in (0, 1))
             places = np.array(members, np.intp) * len(objectives) + j
-            yield _Batch(objective, j, chosen, places, Groups(left, right, is_paired), hides_noise, warnings)
+            powers = scale.headroom(left, right)
+            groups = Groups(scale.divided(left, powers), scale.divided(right, powers), is_paired)
+            yield _Batch(objective, j, chosen, places, groups, powers, hides_noise, warnings)
 
 
 def _family(batches: Sequence[_Batch], num_comparisons: int, test: Test) -> _Family:
@@ -251,30 +255,38 @@ def _columns(batch: _Batch, family: _Family) -> dict[str, Sequence[Any]]:
             groups.required_sample_size(family.test, family.level),
         )
     )
+    low, high = (scale.times(end, batch.powers) for end in (difference - half, difference + half))
     columns = {
         "is_better": difference > 0 if direction == "maximize" else difference < 0,
-        "difference": difference,
+        "difference": scale.times(difference, batch.powers),
         "welch_p": groups.welch_p,
         "permutation_p": groups.permutation_p,
         "effect": groups.hedges_g(),
         "epsilon": orders,
         "improvement": groups.improvement(direction),
-        "shown": shown,
+        "shown": scale.times(shown, batch.powers),
         "is_certain": is_certain,
         "can_decide": is_certain | np.array([family.can_decide[place] for place in places]),
     }
     return {name: column.tolist() for name, column in columns.items()} | {
         "is_paired": [groups.is_paired] * num_rows,
-        "interval": list(map(Interval, (difference - half).tolist(), (difference + half).tolist())),
+        "interval": list(map(Interval, low.tolist(), high.tolist())),
         "least_p": [groups.least_permutation_p()] * num_rows,
         "p": [family.p[place] for place in places],
         "p_holm": [family.p_holm[place] for place in places],
         "seeds_needed": [None if math.isnan(n) else int(n) for n in needed.tolist()],
-        "warnings": _warnings(batch, family),
+        "warnings": _warnings(batch, family, _is_beyond(batch, low, high)),
     }
 
 
-def _warnings(batch: _Batch, family: _Family) -> list[tuple[str, ...]]:
+def _is_beyond(batch: _Batch, low: student.Floats, high: student.Floats) -> NDArray[np.bool_]:
+    """Of each comparison whether something of it is larger than any number."""
+    stds = [[one.summaries[batch.index].std for one in pair] for pair in batch.pairs]
+    found: NDArray[np.bool_] = np.isinf(low) | np.isinf(high) | np.isinf(stds).any(1)
+    return found
+
+
+def _warnings(batch: _Batch, family: _Family, is_beyond: NDArray[np.bool_]) -> list[tuple[str, ...]]:
     """Of each comparison, those about its seeds first."""
     groups, is_certain, is_constant = batch.groups, batch.is_certain(), batch.groups.is_constant()
     can_decide = any(family.can_decide[place] for place in batch.places.tolist())
@@ -289,4 +301,4 @@ def _warnings(batch: _Batch, family: _Family) -> list[tuple[str, ...]]:
             found.append((noise_warnings.HIDDEN_SPREAD, *of_test))
         else:
             found.append((noise_warnings.ONE_DIFFERENCE, *of_test) if has_one_difference[i] else of_test)
-    return found
+    return [(noise_warnings.BEYOND, *own) if beyond else own for own, beyond in zip(found, is_beyond, strict=True)]

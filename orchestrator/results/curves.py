@@ -57,9 +57,13 @@ def _histories(journal: Sequence[Mapping[str, Any]]) -> dict[str, dict[int, floa
 def _curve(condition: str, metric: str, histories: Sequence[Mapping[int, float]]) -> Curve:
     import numpy as np
 
+    from orchestrator.statistics import scale
+
     common = sorted(set.intersection(*(set(history) for history in histories)))
     steps = [common[i] for i in subsample(len(common), MAX_STEPS)]
     values = np.array([[history[step] for step in steps] for history in histories], np.float64)
-    means, n = values.mean(axis=0), len(histories)
-    stds = values.std(axis=0, ddof=1) if n > 1 else np.full(len(steps), math.nan)
+    powers, n = scale.exponents(scale.largest(values.T)), len(histories)
+    scaled = scale.times(values, -powers)
+    means = scale.times(scaled.mean(axis=0), powers)
+    stds = scale.times(scaled.std(axis=0, ddof=1), powers) if n > 1 else np.full(len(steps), math.nan)
     return Curve(condition, metric, n, tuple(steps), tuple(means.tolist()), tuple(stds.tolist()))

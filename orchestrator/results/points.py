@@ -93,6 +93,11 @@ def centres(points: Sequence[Point]) -> NDArray[np.float64]:
     return np.array([[_centre(point, i) for i in range(len(point.summaries))] for point in points])
 
 
+def sizes(points: Sequence[Point]) -> NDArray[np.float64]:
+    """The largest size of the values that each of `centres` is of."""
+    return np.array([[max(map(abs, column)) for column in point.values] for point in points])
+
+
 def _centre(point: Point, i: int) -> float:
     summary = point.summaries[i]
     return point.values[i][0] if summary.std == 0 else summary.mean

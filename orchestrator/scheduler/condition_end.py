@@ -12,6 +12,7 @@ from orchestrator.scheduler.pruning import is_pruned
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.task import Task, TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.statistics.summary import exact_mean
 from search_spaces.sweep import Condition, Sweep
 
 LEAST_S: Final = 2.0
@@ -98,7 +99,7 @@ class ConditionEnds:
         common = set.intersection(*(set(replicate.metrics) for replicate in replicates))
         if not common.issuperset(self._factory.objective_names(condition, common)):
             return None
-        return {name: math.fsum(r.metrics[name] for r in replicates) / len(replicates) for name in sorted(common)}
+        return {name: exact_mean([r.metrics[name] for r in replicates]) for name in sorted(common)}
 
 
 def _has_ended(task: Task) -> bool:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import optuna
 from optuna.distributions import (
     BaseDistribution,
@@ -23,6 +24,8 @@ from optuna.trial import create_trial
 
 from orchestrator.results.importance import Importance
 from orchestrator.results.trials import Trial, Trials
+from orchestrator.statistics import scale
+from orchestrator.statistics.student import is_constant
 from orchestrator.statistics.subsample import subsample
 
 LEAST_TRIALS: Final = 20
@@ -96,11 +99,11 @@ def _explained(trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], 
     """
     from sklearn.ensemble import RandomForestRegressor  # type: ignore[import-untyped]
 
-    values = [trial.values[objective] for trial in trials]
-    if min(values) == max(values):
+    values = np.array([trial.values[objective] for trial in trials], np.float64)
+    if is_constant(values):
         return math.nan
     rows = [[cell for path, space in spaces.items() for cell in _cells(space, trial.drawn[path])] for trial in trials]
-    forest = RandomForestRegressor(NUM_JUDGES, oob_score=True, random_state=SEED).fit(rows, values)
+    forest = RandomForestRegressor(NUM_JUDGES, oob_score=True, random_state=SEED).fit(rows, *scale.normalised(values))
     return float(forest.oob_score_)
 
 
@@ -113,11 +116,11 @@ def _cells(space: BaseDistribution, drawn: Any) -> list[float]:
 
 def _shares(trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], objective: int) -> dict[str, float]:
     """Each parameter's share."""
-    values = [trial.values[objective] for trial in trials]
+    (values,) = scale.normalised(np.array([trial.values[objective] for trial in trials], np.float64))
     even = {path: _even(space) for path, space in spaces.items()}
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study()
-    for trial, value in zip(trials, values, strict=True):
+    for trial, value in zip(trials, values.tolist(), strict=True):
         params = {path: _even_value(space, trial.drawn[path]) for path, space in spaces.items()}
         study.add_trial(create_trial(params=params, distributions=even, value=value))
     forest = FanovaImportanceEvaluator(n_trees=NUM_TREES, seed=SEED)

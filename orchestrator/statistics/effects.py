@@ -7,6 +7,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.statistics import scale
 from orchestrator.statistics.student import RESOLUTION, Floats
 
 Direction = Literal["minimize", "maximize"]
@@ -25,7 +26,8 @@ def hedges_g_rows(a: Floats, b: Floats) -> Floats:
     freedom = n + m - 2
     if min(n, m) < 1 or freedom < 2:
         return np.full(len(a), np.nan)
-    largest = np.maximum(np.abs(a).max(1), np.abs(b).max(1))
+    a, b = scale.normalised(a, b)
+    largest = scale.largest(a, b)
     pooled = np.sqrt((a.var(1) * n + b.var(1) * m) / freedom)
     factor = math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom - 1) / 2)) / math.sqrt(freedom / 2)
     g: Floats = factor * (a.mean(1) - b.mean(1)) / np.where(pooled <= RESOLUTION * largest, np.nan, pooled)
@@ -39,8 +41,9 @@ def improvement_rows(a: Floats, b: Floats, direction: Direction) -> Floats:
     """
     if min(a.shape[1], b.shape[1]) < 1:
         return np.full(len(a), np.nan)
+    a, b = scale.normalised(a, b)
     gains = (a[:, :, None] - b[:, None, :]) * (1 if direction == "maximize" else -1)
-    rounding = RESOLUTION * np.maximum(np.abs(a).max(1), np.abs(b).max(1))[:, None, None]
+    rounding = RESOLUTION * scale.largest(a, b)[:, None, None]
     shares: Floats = (0.5 + 0.5 * np.where(np.abs(gains) <= rounding, 0.0, np.sign(gains))).mean((1, 2))
     return shares
 
@@ -65,6 +68,7 @@ def almost_stochastic_order_rows(
     bounds = np.full(len(a), np.nan)
     if min(n, m) < LEAST_SEEDS:
         return bounds
+    a, b = scale.normalised(a, b)
     places_a, places_b, widths = _steps(n, m)
     rng = np.random.default_rng(seed)
     drawn_a, drawn_b = (np.sort(rng.integers(0, size, (num_draws, size))) for size in (n, m))

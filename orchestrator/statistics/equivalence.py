@@ -63,7 +63,8 @@ class Difference:
         """
         array, published = np.asarray(values, np.float64), np.asarray([mean], np.float64)
         ours = student.of_mean(array)
-        value = student.without_rounding(ours.value - mean, array, published)
+        with np.errstate(over="ignore"):
+            value = student.without_rounding(ours.value - mean, array, published)
         if std is None or n is None or n < 2:
             return cls._of(ours._replace(value=value))
         theirs = Estimates(*(np.asarray(x, np.float64) for x in (mean, std / math.sqrt(n), n - 1)))

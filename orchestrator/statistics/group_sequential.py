@@ -37,6 +37,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.statistics import scale
 from search_spaces.sweep import Objective, Sequential
 
 GROWTH = 1.5  # of the number of seeds, from look to look
@@ -123,6 +124,7 @@ def wanted(
     table, has_ended = _table(conditions, seeds, len(about), values)
     if sequential.question == "front":
         table = table * [-1.0 if objective.direction == "maximize" else 1.0 for objective in about]
+    table = scale.times(table, -scale.headroom(np.nan_to_num(table.reshape(-1, len(about)).T)))
     first, shares = _pairs(sequential, conditions, reference, len(about)), _shares(sequential, conditions, about)
     tests = [first for _ in shares]
     rule = looks(sequential.minimum, len(seeds))
@@ -233,9 +235,11 @@ def _any(flags: Flags) -> Flags:
 
 
 def _paired_p(differences: Floats, num_common: Integers, resolution: Floats) -> tuple[Floats, Floats]:
-    """Mean difference, 0 within its resolution, and p of the paired t-test, or of the signs where all are one value."""
+    """Mean difference up to a power of two, 0 within its resolution, and p of the t-test, or of signs of one value."""
     from scipy.special import stdtr
 
+    powers = scale.exponents(_largest(differences))
+    differences, resolution = scale.times(differences, -powers[:, None]), scale.times(resolution, -powers)
     n = np.maximum(num_common, 2)
     mean = np.nansum(differences, axis=1) / n
     std = np.sqrt(np.nansum((differences - mean[:, None]) ** 2, axis=1) / (n - 1))

@@ -30,5 +30,5 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval:
 
 def of_estimates(estimate: student.Estimates, level: float) -> Interval:
     """The interval of a single estimate."""
-    middle, half = float(estimate.value), float(student.half_width(estimate, level))
-    return Interval(middle - half, middle + half)
+    low, high = student.bounds(estimate, level)
+    return Interval(float(low), float(high))

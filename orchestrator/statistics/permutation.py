@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from orchestrator.statistics import scale
 from orchestrator.statistics.student import RESOLUTION, Floats
 
 MOST_FLIPS: Final = 2**20
@@ -32,7 +33,7 @@ def sign_flip_p(differences: Floats, sizes: Floats) -> Floats:
 def regrouping_p(a: Floats, b: Floats) -> Floats:
     """Two-sided p-values of groups (R, n) and (R, m): the share of regroupings with means at least so far apart."""
     n, m = a.shape[1], b.shape[1]
-    values = np.concatenate([a, b], axis=1)
+    values = np.concatenate(scale.normalised(a, b), axis=1)
     sizes = np.abs(values).max(1)
     values = values - values.mean(1, keepdims=True)
     return _share_as_large(values, sizes, _all_groups(n, m) if is_regrouped_exactly(n, m) else _some_groups(n, m))

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.statistics import scale
 from orchestrator.statistics.student import Floats
 
 POWER: Final = 0.8
@@ -19,6 +20,9 @@ and fall again to those of that spread."""
 
 FAR: Final = 100.0
 """Beyond this quantile of t the noncentral distribution is that of its denominator, to 1e-4 of the noncentrality."""
+
+CERTAIN: Final = 1e100
+"""So many standard errors are shown for certain."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,16 @@ class Design:
     def at(self, n: int | Floats) -> tuple[Floats, Floats]:
         """Standard error and degrees of freedom (Welch 1947) with n seeds, 2 or more, in each growing group."""
         numbers = np.asarray(n, np.float64)
-        squares = [np.square(std) / numbers for std in self.stds]
-        total = sum(squares) + self.fixed_error**2
-        shares = sum(np.square(square) / (numbers - 1) for square in squares) + self.fixed_error**4 / self.fixed_freedom
+        sizes = np.stack(np.broadcast_arrays(*self.stds, self.fixed_error), axis=-1)
+        powers = scale.exponents(scale.largest(sizes))
+        squares = [np.square(scale.times(np.asarray(std, np.float64), -powers)) / numbers for std in self.stds]
+        fixed = np.square(scale.times(np.asarray(self.fixed_error), -powers))
+        total = sum(squares) + fixed
+        shares = sum(np.square(square) / (numbers - 1) for square in squares) + np.square(fixed) / self.fixed_freedom
         most = len(squares) * (numbers - 1.0)
         is_constant = total == 0
         freedom = np.where(is_constant, most, np.square(total) / np.where(is_constant, 1.0, shares))
-        return np.sqrt(total), freedom
+        return scale.times(np.sqrt(total), powers), freedom
 
 
 def required_sample_size(difference: float, design: Design, level: float = 0.05, power: float = POWER) -> int | None:
@@ -141,7 +148,7 @@ def detection(centres: Floats, freedom: Floats, level: float | Floats) -> Floats
     from scipy.special import gammainc, nctdtr, stdtrit
 
     limit = stdtrit(freedom, 1 - level / 2)
-    far = gammainc(freedom / 2, freedom * np.square(centres / limit) / 2)
+    far = gammainc(freedom / 2, freedom * np.square(np.minimum(centres, CERTAIN) / limit) / 2)
     near = 1 - nctdtr(freedom, np.minimum(centres, 10 * FAR), np.minimum(limit, FAR))
     found: Floats = np.where((limit > FAR) | (centres > 10 * FAR), far, near)
     return found

@@ -5,8 +5,9 @@ from typing import Final
 
 import numpy as np
 
+from orchestrator.statistics import scale
 from orchestrator.statistics.simulated_coverage import REAL_COVERAGE, SEEDS, Shape
-from orchestrator.statistics.student import RESOLUTION, Floats
+from orchestrator.statistics.student import RESOLUTION, Floats, is_constant
 
 SURE: Final = 1.96
 """Standard errors of the mean skewness from 0: 5 % of normal metrics pass it, hardly any in many conditions, where
@@ -53,13 +54,16 @@ def may_hide_noise(groups: Iterable[Sequence[float]]) -> bool:
 
 
 def _by_size(groups: Iterable[Sequence[float]]) -> list[Floats]:
-    """The groups of two values or more that are not constant, those of one size as rows of one array."""
+    """The groups of two values or more that are not constant, those of one size as rows of one array.
+
+    Each is divided by a power of two, which no shape depends on.
+    """
     found: dict[int, list[Sequence[float]]] = {}
     for values in groups:
         if len(values) > 1:
             found.setdefault(len(values), []).append(values)
-    arrays = [np.array(found[n], np.float64) for n in sorted(found)]
-    return [rows[np.ptp(rows, 1) > RESOLUTION * np.abs(rows).max(1)] for rows in arrays]
+    arrays = [scale.normalised(np.array(found[n], np.float64))[0] for n in sorted(found)]
+    return [rows[~is_constant(rows)] for rows in arrays]
 
 
 def _skewness(by_size: Sequence[Floats]) -> float:

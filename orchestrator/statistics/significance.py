@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orchestrator.statistics import permutation, student
+from orchestrator.statistics import permutation, scale, student
 
 
 def welch_p(a: Sequence[float], b: Sequence[float]) -> float:
@@ -32,8 +32,8 @@ def paired_permutation_p(a: Sequence[float], b: Sequence[float]) -> float:
         raise ValueError(f"`a` and `b` must be of one length to be paired, but got {len(a)} and {len(b)}.")
     if len(a) < 2:
         return math.nan
-    values = np.array([a, b], np.float64)
-    return float(permutation.sign_flip_p(values[:1] - values[1:], np.abs(values).max(keepdims=True)[0])[0])
+    first, second = scale.normalised(np.array([a], np.float64), np.array([b], np.float64))
+    return float(permutation.sign_flip_p(first - second, scale.largest(first, second))[0])
 
 
 def least_paired_p(n: int) -> float:

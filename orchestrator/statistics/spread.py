@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from orchestrator.statistics import scale
 from orchestrator.statistics.power import MOST_SEEDS, POWER
 from orchestrator.statistics.student import RESOLUTION, Estimates, Floats, two_sided_p
 
@@ -21,11 +22,12 @@ def brown_forsythe_p(a: Sequence[float], b: Sequence[float]) -> float:
     """
     if min(len(a), len(b)) < LEAST:
         return math.nan
-    deviations = [np.abs(values - np.median(values)) for values in (np.asarray(x, np.float64) for x in (a, b))]
+    groups = scale.normalised(np.asarray(a, np.float64), np.asarray(b, np.float64))
+    deviations = [np.abs(values - np.median(values)) for values in groups]
     freedom = len(a) + len(b) - 2
     squares = sum(float(np.square(group - group.mean()).sum()) for group in deviations)
     error = math.sqrt(squares / freedom * (1 / len(a) + 1 / len(b)))
-    if error <= RESOLUTION * max(map(abs, (*a, *b))):
+    if error <= RESOLUTION * scale.largest(*groups):
         return math.nan
     difference = deviations[0].mean() - deviations[1].mean()
     return float(two_sided_p(Estimates(*(np.asarray(x, np.float64) for x in (difference, error, freedom)))))
@@ -45,7 +47,7 @@ def pitman_morgan_p(a: Sequence[float], b: Sequence[float]) -> float:
         raise ValueError(f"`a` and `b` must be of one length to be paired, but got {len(a)} and {len(b)}.")
     if len(a) < LEAST:
         return math.nan
-    first, second = (np.asarray(x, np.float64) for x in (a, b))
+    first, second = scale.normalised(np.asarray(a, np.float64), np.asarray(b, np.float64))
     sums, differences = _centred(first + second), _centred(first - second)
     lengths = [float(np.sqrt(np.square(x).sum())) for x in (sums, differences, _centred(first), _centred(second))]
     if min(lengths) <= RESOLUTION * float(np.abs(first).max() + np.abs(second).max()):
@@ -68,6 +70,7 @@ def spread_required_sample_size(a: float, b: float, level: float, power: float =
 
     if min(a, b) <= 0 or a == b:
         return None
+    a, b = scale.normalised(np.array([a, b]))[0].tolist()
     z, share = ndtri(1 - level / 2), 2 / math.pi  # of a normal value's square that its mean size has
     needed = (z + ndtri(power)) ** 2 * (1 - share) / share * (a * a + b * b) / (a - b) ** 2 + z * z / 4 + 0.55
     return _whole(needed)
@@ -85,6 +88,7 @@ def paired_spread_required_sample_size(
 
     if min(a, b) <= 0 or a == b:
         return None
+    a, b = scale.normalised(np.array([a, b]))[0].tolist()
     squares, product = a * a + b * b, 2 * correlation * a * b
     r = abs(a * a - b * b) / math.sqrt(squares * squares - product * product)
     return _whole(((ndtri(1 - level / 2) + ndtri(power)) / math.atanh(min(r, 1 - RESOLUTION))) ** 2 + 2.2)

@@ -5,10 +5,26 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.statistics import scale
+
 Floats = NDArray[np.float64]
 
 RESOLUTION: Final = 1e-12
 """Relative to the largest number that went in: what differs by less differs by rounding only."""
+
+
+def is_constant(values: Floats, sizes: Floats | None = None) -> NDArray[np.bool_]:
+    """Whether each row of `values` (..., n) varies by no more than rounding. All that asks whether values vary asks it.
+
+    Args:
+        sizes: (..., n) of the numbers that the values were made of; default: their own.
+    """
+    sizes = np.abs(values) if sizes is None else sizes
+    powers = scale.exponents(sizes.max(-1))
+    found: NDArray[np.bool_] = np.ptp(scale.divided(values, powers), -1) <= RESOLUTION * scale.times(
+        sizes.max(-1), -powers
+    )
+    return found
 
 
 class Estimates(NamedTuple):
@@ -31,14 +47,18 @@ def of_mean(values: Floats) -> Estimates:
 
 def of_paired_difference(a: Floats, b: Floats) -> Estimates:
     """Mean of `a` minus mean of `b`, both (..., n), from the differences value by value; 0 if by rounding only."""
+    powers = scale.headroom(a, b)
+    a, b = scale.divided(a, powers), scale.divided(b, powers)
     found = _of_one(a - b, np.maximum(np.abs(a), np.abs(b)))
-    return found._replace(value=without_rounding(found.value, a, b))
+    return _times(found._replace(value=without_rounding(found.value, a, b)), powers)
 
 
 def of_unpaired_difference(a: Floats, b: Floats) -> Estimates:
     """Mean of `a` (..., n) minus mean of `b` (..., m), which may have spreads of their own (Welch 1947)."""
+    powers = scale.headroom(a, b)
+    a, b = scale.divided(a, powers), scale.divided(b, powers)
     first, second = of_mean(a), of_mean(b)
-    return combine(without_rounding(first.value - second.value, a, b), first, second)
+    return _times(combine(without_rounding(first.value - second.value, a, b), first, second), powers)
 
 
 def of_jackknife(value: Floats, leave_one_out: Floats) -> Estimates:
@@ -47,8 +67,10 @@ def of_jackknife(value: Floats, leave_one_out: Floats) -> Estimates:
     Tukey (1958): pseudo-value i is n times `value` less n - 1 times the value without seed i.
     """
     n = leave_one_out.shape[-1]
-    whole = value[..., None]
-    return _of_one(n * whole - (n - 1) * leave_one_out, n * np.maximum(np.abs(whole), np.abs(leave_one_out)))
+    powers = scale.headroom(value[..., None], leave_one_out)
+    whole, leave_one_out = scale.divided(value[..., None], powers), scale.divided(leave_one_out, powers)
+    found = _of_one(n * whole - (n - 1) * leave_one_out, n * np.maximum(np.abs(whole), np.abs(leave_one_out)))
+    return _times(found, powers)
 
 
 def combine(value: Floats, first: Estimates, second: Estimates) -> Estimates:
@@ -56,14 +78,13 @@ def combine(value: Floats, first: Estimates, second: Estimates) -> Estimates:
 
     Where neither varies they are the sum of both.
     """
-    squares = [np.square(part.standard_error) for part in (first, second)]
+    powers = scale.exponents(np.maximum(first.standard_error, second.standard_error))
+    squares = [np.square(scale.times(part.standard_error, -powers)) for part in (first, second)]
     total = squares[0] + squares[1]
     shares = np.square(squares[0]) / first.freedom + np.square(squares[1]) / second.freedom
-    is_constant = total == 0
-    freedom = np.where(
-        is_constant, first.freedom + second.freedom, np.square(total) / np.where(is_constant, 1.0, shares)
-    )
-    return Estimates(value, np.sqrt(total), freedom)
+    is_certain = total == 0
+    freedom = np.where(is_certain, first.freedom + second.freedom, np.square(total) / np.where(is_certain, 1.0, shares))
+    return Estimates(value, scale.times(np.sqrt(total), powers), freedom)
 
 
 def without_rounding(difference: Floats, a: Floats, b: Floats) -> Floats:
@@ -76,16 +97,25 @@ def half_width(estimates: Estimates, level: float) -> Floats:
     """Half the width of each confidence interval; 0 without a standard error, NaN where there is none."""
     from scipy.special import stdtrit
 
-    width: Floats = stdtrit(estimates.freedom, (1 + level) / 2) * estimates.standard_error
+    with np.errstate(over="ignore"):
+        width: Floats = stdtrit(estimates.freedom, (1 + level) / 2) * estimates.standard_error
     return width
+
+
+def bounds(estimates: Estimates, level: float) -> tuple[Floats, Floats]:
+    """The ends of each confidence interval: NaN where there is none, infinite where they lie beyond float64."""
+    half = half_width(estimates, level)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return estimates.value - half, estimates.value + half
 
 
 def two_sided_p(estimates: Estimates) -> Floats:
     """p-values that each is 0; NaN where there is no standard error, or none can be said."""
     from scipy.special import stdtr
 
-    is_constant = estimates.standard_error == 0
-    t = np.abs(estimates.value) / np.where(is_constant, np.nan, estimates.standard_error)
+    is_certain = estimates.standard_error == 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        t = np.abs(estimates.value) / np.where(is_certain, np.nan, estimates.standard_error)
     p: Floats = 2 * stdtr(estimates.freedom, -t)
     return p
 
@@ -96,9 +126,15 @@ def _of_one(values: Floats, sizes: Floats) -> Estimates:
     nothing = np.full(values.shape[:-1], np.nan)
     if n == 0:
         return Estimates(nothing, nothing, nothing)
-    mean = values.mean(-1)
+    powers = scale.exponents(sizes.max(-1))
+    values, sizes = scale.divided(values, powers), scale.divided(sizes, powers)
+    mean = scale.times(values.mean(-1), powers)
     if n == 1:
         return Estimates(mean, nothing, nothing)
-    is_constant = np.ptp(values, -1) <= RESOLUTION * sizes.max(-1)
-    error = np.where(is_constant, 0.0, values.std(-1, ddof=1)) / np.sqrt(n)
-    return Estimates(mean, error, np.full(mean.shape, n - 1.0))
+    error = np.where(is_constant(values, sizes), 0.0, values.std(-1, ddof=1)) / np.sqrt(n)
+    return Estimates(mean, scale.times(error, powers), np.full(mean.shape, n - 1.0))
+
+
+def _times(estimates: Estimates, powers: scale.Exponents) -> Estimates:
+    value, error, freedom = estimates
+    return Estimates(scale.times(value, powers), scale.times(error, powers), freedom)

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.statistics.student import RESOLUTION
+from orchestrator.statistics import scale
+from orchestrator.statistics.student import is_constant
 
 
 @dataclass(frozen=True)
 class Summary:
     """Mean and sample standard deviation (n - 1 in the denominator) of n values.
 
-    The standard deviation is NaN for n = 1, and 0 where the values differ by rounding only.
+    The standard deviation is NaN for n = 1, 0 where the values differ by rounding only, and infinite where it is
+    larger than the largest number, 1.8e308.
     """
 
     mean: float
@@ -26,7 +28,21 @@ def summarise(values: Sequence[float]) -> Summary:
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0:
         raise ValueError("`values` must hold at least one number, but got none.")
-    is_constant = np.ptp(array) <= RESOLUTION * np.abs(array).max()
-    std = math.nan if array.size == 1 else 0.0 if is_constant else float(array.std(ddof=1))
-    mean = math.fsum(array) / array.size  # exact, so that the order of seeds does not decide between equal means
-    return Summary(mean, std, int(array.size))
+    return Summary(exact_mean(array.tolist()), _std(array), int(array.size))
+
+
+def exact_mean(values: Sequence[float]) -> float:
+    """The mean of at least one value, rounded once, so that the order of seeds does not decide between equal means."""
+    if not all(map(math.isfinite, values)):
+        return sum(values) / len(values)
+    power = math.frexp(max(map(abs, values)))[1]
+    return math.ldexp(math.fsum(math.ldexp(value, -power) for value in values) / len(values), power)
+
+
+def _std(values: scale.Floats) -> float:
+    if values.size == 1:
+        return math.nan
+    if is_constant(values):
+        return 0.0
+    power = scale.exponents(scale.largest(values))
+    return float(scale.times(scale.divided(values, power).std(ddof=1), power))

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from orchestrator.statistics import scale
 from orchestrator.statistics.student import RESOLUTION, Floats
 
 MOST_EXACT: Final = 8
@@ -43,6 +44,7 @@ def page_p(values: Floats) -> float:
 def _ranks(values: Floats) -> Floats:
     from scipy.stats import rankdata
 
+    (values,) = scale.normalised(values)
     size = np.abs(values).max(axis=1, keepdims=True)
     steps = values / np.where(size == 0, 1.0, size * RESOLUTION * 10)
     ranks: Floats = rankdata(np.round(steps), axis=1)

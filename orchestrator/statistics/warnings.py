@@ -12,6 +12,9 @@ HIDDEN_SPREAD: Final = (
 )
 ONE_DIFFERENCE: Final = "the difference is the same under every seed, so its interval has no width; do not trust that"
 NO_ORDERS: Final = f"almost stochastic order is left out, as of any more than {MOST_ORDERS:,} comparisons"
+BEYOND: Final = (
+    "the difference, its interval or a standard deviation is beyond 1.8e308, the largest number: it counts as infinite"
+)
 UNEQUAL: Final = (
     "not as many seeds in both: values are missing, or seeds were given by need; then this p is not corrected for the "
     "looks, while the run's own decision is (tag `ponderay.decision` in MLflow)"

@@ -19,6 +19,7 @@ from orchestrator.results.points import points_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.results.trials import Trial, Trials
+from orchestrator.statistics.summary import exact_mean
 from trainables.errors import InputError
 
 TOLERANCE: Final = 1e-9
@@ -137,7 +138,7 @@ def _told_otherwise(search: Trials, study: Study, question: Question) -> Iterato
     """Trials whose values are no means of their condition's first seeds; later ones may have come since."""
     means: dict[str, list[list[float]]] = {}
     for point in points_of(study, question.objectives):
-        of_first = [[math.fsum(row[:n]) / n for row in point.values] for n in range(1, len(point.seeds) + 1)]
+        of_first = [[exact_mean(row[:n]) for row in point.values] for n in range(1, len(point.seeds) + 1)]
         means.setdefault(point.condition, []).extend(of_first)
     for i, trial in enumerate(search.trials, 1):
         known = means.get(trial.condition, [])

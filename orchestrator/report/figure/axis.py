@@ -1,6 +1,7 @@
 """Axes of figures in SVG: where a value lies, and the numbers beside it."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
@@ -10,6 +11,13 @@ from orchestrator.statistics.subsample import subsample
 
 LOG_RATIO: Final = 50
 MARGIN: Final = 0.06
+ROOM: Final = 1e10
+"""What matplotlib places ticks on must stay this far from the largest number."""
+LEAST_LOG: Final = -323
+MOST_LOG: Final = 308.25
+"""Powers of ten of the least and the largest number."""
+LEAST_POWER: Final = -306
+"""Of smaller numbers there are few digits."""
 
 
 class Area(NamedTuple):
@@ -54,7 +62,8 @@ class Axis:
         low = max(min([low, *outer]), low - reach)
         high = min(max([high, *outer]), high + reach)
         room = MARGIN * (high - low) or abs(low) / 10 or 1.0
-        return cls(low - room, high + room, start, end, is_log)
+        most = MOST_LOG if is_log else sys.float_info.max
+        return cls(max(low - room, -most), min(high + room, most), start, end, is_log)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -69,7 +78,8 @@ class Axis:
         """Where `value` lies; what lies outside is at the nearer end."""
         if self.is_log:
             value = math.log10(value) if value > 0 else -math.inf
-        share = min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+        halves = value / 2 - self.low / 2, self.high / 2 - self.low / 2  # the whole range may be infinite
+        share = min(1.0, max(0.0, halves[0] / halves[1]))
         return round(self.start + share * (self.end - self.start), 1)
 
     def ticks(self, count: int = 6) -> tuple[tuple[float, str], ...]:
@@ -86,7 +96,7 @@ class Axis:
         largest = max(abs(self.low), abs(self.high))
         if self.is_log or 1e-3 <= largest < 1e5:
             return 0
-        return 3 * math.floor(math.log10(largest) / 3)
+        return max(LEAST_POWER, 3 * math.floor(math.log10(largest) / 3))
 
     @property
     def unit(self) -> str:
@@ -99,13 +109,16 @@ class Axis:
         from matplotlib.ticker import MaxNLocator
 
         low, high = self.limits
-        found = MaxNLocator(nbins=count, steps=[1, 2, 2.5, 5, 10], min_n_ticks=4).tick_values(low, high)
-        step = float(f"{found[1] - found[0]:.6g}") / 10**self.power
-        return [float(value) for value in found if low <= value <= high], written_decimals(step)
+        unit = ROOM if max(abs(low), abs(high)) > sys.float_info.max / ROOM else 1.0
+        locator = MaxNLocator(nbins=count, steps=[1, 2, 2.5, 5, 10], min_n_ticks=4)
+        found = locator.tick_values(low / unit, high / unit)
+        step = float(f"{found[1] - found[0]:.6g}") / 10**self.power * unit
+        values = [float(value) * unit for value in found]
+        return [value for value in values if low <= value <= high], written_decimals(step)
 
     def _log_ticks(self) -> list[float]:
         """Powers of ten, and their doubles and fives where few fit."""
-        powers = range(math.floor(self.low), math.ceil(self.high) + 1)
+        powers = range(max(math.floor(self.low), LEAST_LOG), min(math.ceil(self.high), math.floor(MOST_LOG)) + 1)
         factors = (1,) if self.high - self.low > 3 else (1, 2, 5)
         values = [factor * 10.0**power for power in powers for factor in factors]
         found = [value for value in values if self.low <= math.log10(value) <= self.high]

@@ -88,8 +88,8 @@ def intervals(curve: Curve) -> tuple[Interval, ...]:
     """Student's t interval of the mean at each step, 95 %; none of one replicate."""
     means, stds = np.array(curve.means), np.array(curve.stds)
     freedom = np.full(len(means), curve.n - 1.0 if curve.n > 1 else math.nan)
-    half = student.half_width(student.Estimates(means, stds / math.sqrt(curve.n), freedom), 0.95)
-    return tuple(Interval(float(mean - side), float(mean + side)) for mean, side in zip(means, half, strict=True))
+    low, high = student.bounds(student.Estimates(means, stds / math.sqrt(curve.n), freedom), 0.95)
+    return tuple(map(Interval, low.tolist(), high.tolist()))
 
 
 def _line(curve: Curve, number: int, x_axis: Axis, y_axis: Axis) -> Line:

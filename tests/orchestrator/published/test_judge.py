@@ -148,6 +148,13 @@ def test_hidden_noise_decides_nothing_of_a_number_whatever_spread_was_published_
     assert verdict.finding is Finding.better
 
 
+def test_numbers_too_far_apart_for_a_difference_are_not_comparable() -> None:
+    (verdict,) = of_per([BELOW], tied_study(a=(1.7e308, 1.6e308), b=(-1.7e308, -1.6e308)))
+    assert verdict.finding is Finding.not_comparable and "no difference below 1.8e308" in verdict.reason
+    (verdict,) = of_per([BELOW], tied_study(a=(1.1e308, 1.2e308, 1.15e308), b=(1.6e308, 1.7e308, 1.62e308)))
+    assert verdict.finding is Finding.reproduced
+
+
 def test_a_value_that_is_not_finite_breaks_what_is_said_of_every_replicate() -> None:
     never = replace(BELOW, relation="same", right=0.0, of="every")
     (verdict,) = of_per([never], tied_study(a=(0.0, math.nan, math.inf, 0.0)))

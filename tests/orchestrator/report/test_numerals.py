@@ -33,6 +33,18 @@ def test_of_large_numbers_digits_before_the_point_are_rounded_but_the_smallest_k
     assert signed(1_234.0, -2) == "+1,200" and signed(4.0, -2) == "0"
 
 
+def test_numbers_at_the_edges_of_float64_have_digits_too():
+    largest = 1.7976931348623157e308
+    assert decimals([Summary(1.0, largest, 2), Summary(1.0, largest, 2)]) == 0
+    assert decimals([Summary(largest, 1e307, 3), Summary(1e308, math.inf, 2)]) == -306
+    assert (fixed(largest, -306), fixed(-largest, -306), fixed(5e-324, 3)) == (
+        "1.80e+308",
+        f"{MINUS}1.80e+308",
+        f"4.94e{MINUS}324",
+    )
+    assert between(Interval(-math.inf, math.inf), 2) == f"{MINUS}∞ to ∞"
+
+
 def test_an_interval_supports_two_digits_of_a_quarter_of_its_length():
     assert with_interval(5060.0, Interval(4900.0, 5220.0)) == Summary(5060.0, 80.0, 2)
     assert decimals([with_interval(2.5, NONE)]) == 3

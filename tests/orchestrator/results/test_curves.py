@@ -24,6 +24,13 @@ def test_means_and_spread_on_the_steps_that_all_share():
     assert curve.stds == pytest.approx((2.0, math.sqrt(3.0)))
 
 
+def test_means_and_spread_of_values_whose_squares_and_sums_are_too_large():
+    journals = [journal({1: {"loss": x * 1e155}, 2: {"loss": x * 1e308}, 3: {"loss": x}}) for x in (1.1, 1.2, 1.3)]
+    (curve,) = mean_curves("a", journals)
+    assert curve.means == pytest.approx((1.2e155, 1.2e308, 1.2))
+    assert curve.stds == pytest.approx((1e154, 1e307, 0.1))
+
+
 def test_only_what_all_replicates_report_in_training_more_than_once():
     first = journal({1: {"both": 1.0, "first": 1.0, "once": 1.0}, 2: {"both": 1.0, "first": 1.0}})
     second = journal({1: {"both": 1.0, "once": 1.0}, 2: {"both": 1.0}})

@@ -54,6 +54,14 @@ def test_an_objective_of_one_parameter_gives_it_nearly_all(workplace):
     assert shares()[1] == found
 
 
+@pytest.mark.parametrize("factor", [1e-310, 1e155, 1e308])
+def test_the_size_of_an_objective_changes_no_share(workplace, factor):
+    search(lambda v: (factor * v["x"] ** 2, factor * (1 + 1e-15 * v["x"])), 40)
+    found = importance(told())
+    assert dict(zip(found.parameters, found.shares, strict=True))["x"][0] > 0.95
+    assert found.notes == ("cost does not vary, so nothing matters for it.",)
+
+
 def test_shares_of_a_sum_are_those_of_the_variances_in_the_scale_that_is_drawn_from(workplace):
     """Of a x + b log(s), both drawn evenly, x has the variance (a 0.9)^2 / 12 and log(s) (b log(1e6))^2 / 12."""
     a, b = 1.0, 0.9 / math.log(1e6) / 2

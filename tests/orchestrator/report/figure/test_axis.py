@@ -6,6 +6,20 @@ import pytest
 
 from orchestrator.report.figure.axis import Axis
 
+EDGES = [
+    sign * x for x in (0.0, 5e-324, 1e-310, 2e-308, 1e-5, 1.0, 1e155, 1e308, 1.7976931348623157e308) for sign in (1, -1)
+]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("values", [(a, b) for a in EDGES for b in EDGES if a <= b])
+def test_every_finite_number_has_a_place(values):
+    axis = Axis.around(values, 100.0, 300.0, values)
+    places = [axis.at(value) for value in values]
+    assert 100 <= places[0] <= places[1] <= 300
+    assert all(100 <= place <= 300 and text for place, text in axis.ticks())
+    assert math.isfinite(axis.limits[0]) and axis.unit is not None
+
 
 def test_values_lie_in_proportion():
     axis = Axis(0.0, 10.0, 100.0, 300.0)
