@@ -18,6 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
 from orchestrator.cluster.address import raylet_at
+from orchestrator.cluster.session_folder import session_folder
 from orchestrator.cluster.worker_setup import runtime_environment
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.journal.lines import Record
@@ -159,7 +160,9 @@ class Connection:
         before = signal.getsignal(signal.SIGTERM)
         with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
             ray_internals.start_nothing_unasked()
-        made_here: dict[str, Any] = {"num_cpus": self._num_cpus, "include_dashboard": False} if self.is_local else {}
+        made_here: dict[str, Any] = {}
+        if self.is_local:
+            made_here = {"num_cpus": self._num_cpus, "include_dashboard": False, "_temp_dir": session_folder()}
         held = children(os.getpid())
         try:
             ray.init(
