@@ -43,6 +43,7 @@ from orchestrator.cli.ui import ui
 from orchestrator.cli.verify import verify
 from orchestrator.console.exit_codes import DONE, FAILED, REFUSED, WRONG_INPUT
 from orchestrator.console.printing import Format, OutputFormat, err, forget_odd_width, out, print_rows
+from orchestrator.console.streams import is_cut_off, open_streams
 from search_spaces.bounds import MOST_DEVICES, MOST_SEED
 from trainables.errors import DataWarning, InputError, shown
 
@@ -267,7 +268,17 @@ def _remedy(name: str) -> str:
 
 
 def main() -> None:
-    """The entry point: a user's mistake is one line and exit code 2."""
+    """The entry point: a user's mistake is one line and exit code 2, and an answer that is cut off is none."""
+    try:
+        _answer()
+    except SystemExit as ended:
+        if is_cut_off() and not ended.code:
+            raise SystemExit(FAILED) from None
+        raise
+
+
+def _answer() -> None:
+    """The command with these arguments; ends by SystemExit."""
     from orchestrator.console.errors import RefusedError
     from orchestrator.journal.bucket import UnavailableError
     from orchestrator.tracking.damage import is_damage
@@ -276,6 +287,7 @@ def main() -> None:
     warnings.showwarning = _show_warning
     forget_odd_width()  # typer makes consoles of its own
     try:
+        open_streams()
         _check_place()
         _check_arguments()
         app()
