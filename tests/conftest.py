@@ -42,7 +42,7 @@ TENSOR_MODULES = {
 }  # fmt: skip
 OF_THE_USER = (
     "PONDERAY_RUNS", "PONDERAY_STORAGE", "PONDERAY_TRACKING_URI", "PONDERAY_SEARCH_URI", "RAY_ADDRESS",
-    "RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE",
+    "RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE", "MLFLOW_TRACKING_URI",
 )  # fmt: skip
 MODULE_NAMES = [f"trainables.{family}.{name}" for family, names in TENSOR_MODULES.items() for name in names]
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True)  # in every worker, on any machine

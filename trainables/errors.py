@@ -1,6 +1,8 @@
 """What can go wrong in a way that has a name."""
 
 MOST_SHOWN = 120
+MOST_SAID = 500
+"""Characters of an error's text in a message, which shows all of a path."""
 
 
 def shown(value: object) -> str:
@@ -18,8 +20,13 @@ def text_of(error: BaseException) -> str:
     """The text of an exception; a class of the user's may fail to make it."""
     try:
         return str(error)
-    except Exception as fault:
+    except BaseException as fault:
         return f"its text cannot be made ({type(fault).__name__})"
+
+
+def shortened(text: str) -> str:
+    """The text of an error as a message has room for."""
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}... ({len(text):,} characters)"
 
 
 class InputError(ValueError):

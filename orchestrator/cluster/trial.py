@@ -15,6 +15,7 @@ from ray import tune
 from ray.tune import PlacementGroupFactory
 
 from orchestrator.cluster.ray_internals import trainer_without_process_group
+from orchestrator.cluster.worker_setup import enter
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.lines import Record
 from orchestrator.machine.processes import start_time
@@ -131,6 +132,7 @@ def _hide_devices(work: Work) -> None:
 def machine_fault(work: Work) -> str:
     """Why this machine, which may have come after the sweep began, cannot do the work; empty where it can."""
     here = socket.gethostname()
+    enter(work.working_folder)
     put_first(work.root)
     if not work.shared and read_mark(work.folder.parent) != work.mark:
         return (

@@ -1,11 +1,17 @@
 """What every process of a Ray worker starts with; light, because Ray imports it into all of them."""
 
+import contextlib
 import os
+from pathlib import Path
 from typing import Any
+
+from orchestrator.environment.redaction import redacted_setting
+from orchestrator.worker.own_runs import VARIABLE
 
 PASSED_ON = (  # no secrets: Ray shows them to whoever sees the job
     "PONDERAY_DATA",
     "PONDERAY_CACHE",
+    VARIABLE,
     "AWS_ENDPOINT_URL",
     "AWS_ENDPOINT_URL_S3",
     "AWS_DEFAULT_REGION",
@@ -14,14 +20,32 @@ PASSED_ON = (  # no secrets: Ray shows them to whoever sees the job
 )
 
 
+_began_in: list[Path] = []
+"""The folder in which Ray started this process: of a submitted job that of its sources."""
+
+
 def pin_cluster() -> None:
     """Whatever the process starts belongs to its own cluster, though others may run on the host."""
     import ray
 
+    _began_in.append(Path.cwd())
     os.environ["RAY_ADDRESS"] = ray.get_runtime_context().gcs_address
+
+
+def enter(folder: Path | None) -> None:
+    """Changes to the working folder of the driver's command; where this machine lacks it, to that of the process.
+
+    Tune and Train have changed to one of theirs, which is removed with all that a trainable has put there.
+    """
+    for place in (folder, *_began_in) if folder else ():
+        with contextlib.suppress(OSError):
+            os.chdir(place)
+            return
 
 
 def runtime_environment() -> dict[str, Any]:
     """Ray's `runtime_env` of a sweep."""
     variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    if redacted_setting(VARIABLE, own := variables.get(VARIABLE, "")) != own:  # Ray's processes here have it anyway
+        del variables[VARIABLE]
     return {"worker_process_setup_hook": pin_cluster, "env_vars": {"OMP_NUM_THREADS": "1"} | variables}

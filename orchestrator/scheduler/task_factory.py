@@ -141,5 +141,6 @@ class TaskFactory:
             attempt=self.attempt,
             code_version=self._versions[trainable, kind],
             host=socket.gethostname(),
+            working_folder=Path.cwd(),
             keep_last=self.sweep.keep_last,
         )

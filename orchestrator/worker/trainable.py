@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType, ModuleType, UnionType
 from typing import Any, Final
 
+from orchestrator.worker.own_runs import own_runs
 from trainables.analysis import Analysis
 from trainables.config import fields_of
 from trainables.errors import InputError, shown
@@ -110,7 +111,7 @@ class Trainable:
 
     def train(self, config: Any, trial: Trial) -> None:
         """Trains from the trial's checkpoint, or from the start where it has none."""
-        with _exit_is_an_error():
+        with _exit_is_an_error(), own_runs():
             self.module.train(config, trial)
 
     def evaluations(self, config: Any) -> tuple[Any, ...]:
@@ -121,7 +122,7 @@ class Trainable:
 
     def evaluate(self, config: Any, checkpoint: Path, evaluation: Any, trial: Trial) -> None:
         """Tests a checkpoint in one way; what it reports is the result."""
-        with _exit_is_an_error():
+        with _exit_is_an_error(), own_runs():
             self.module.evaluate(config, checkpoint, evaluation, trial)
 
     def fingerprint(self, config: Any) -> str:

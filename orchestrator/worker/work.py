@@ -36,6 +36,7 @@ class Work(BaseModel):
         code_version: of the trainable's sources.
         host: where they were read; every process that does the work compares its own.
         mark: of the folder around `folder`, where that is not behind a URL; other machines must see the same.
+        working_folder: of the command, where a trainable's relative paths begin; None: that of the process.
         keep_last: keep the last checkpoints beside the best ones when it is complete.
     """
 
@@ -59,6 +60,7 @@ class Work(BaseModel):
     code_version: str
     host: str = ""
     mark: str = ""
+    working_folder: Path | None = None
     keep_last: bool = False
 
     def lacking(self, metrics: Collection[str], evaluation: str | None = None) -> str:

@@ -228,7 +228,8 @@ def test_a_sweep_of_ones_own_travels_with_its_code(head, tmp_path, named, study)
     package = source.replace("import ponderay", "import ponderay\n\nfrom mylab.parts.rate import RATE", 1)
     files = {
         "toy.py": source.replace("import ponderay", "import ponderay\n\nfrom rates import RATE", 1),
-        "rates.py": "RATE = 0.5",
+        "rates.py": "from pathlib import Path\n\nRATE = float(Path('rate.txt').read_text())",  # in the working folder
+        "rate.txt": "0.5",
         "mylab/__init__.py": "",
         "mylab/sweeps.py": package,
         "mylab/parts/__init__.py": "",
