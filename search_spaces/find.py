@@ -18,8 +18,8 @@ from typing import Any, Final
 from search_spaces.known_names import known_names
 from search_spaces.size import Size, plain_name, size_of, sized_name
 from search_spaces.sweep import Sweep, SweepFunction
-from trainables.errors import InputError
-from trainables.importing import import_module, put_first, said_at
+from trainables.errors import InputError, shown
+from trainables.importing import import_module, in_one_sentence, put_first
 
 GROUP: Final = "ponderay.sweeps"
 DISTRIBUTION: Final = "ponderay"
@@ -214,17 +214,13 @@ def _built(declared: Any, place: str, size: Size) -> Sweep:
     if isinstance(declared, Sweep):
         sweep, takes_size = declared, False
     elif callable(declared):
-        try:
+        with in_one_sentence(f"The sweep {place} cannot be built"):
             takes_size = bool(inspect.signature(declared).parameters)
             sweep = declared(size) if takes_size else declared()
-        except InputError:
-            raise
-        except Exception as error:
-            raise InputError(f"The sweep {place} cannot be built: {said_at(error)}") from error
     else:
-        raise InputError(f"{place} must be a Sweep, or a function that returns one, but it is {declared!r}.")
+        raise InputError(f"{place} must be a Sweep, or a function that returns one, but it is {shown(declared)}.")
     if not isinstance(sweep, Sweep):
-        raise InputError(f"{place} must return a Sweep, but it returned {sweep!r}.")
+        raise InputError(f"{place} must return a Sweep, but it returned {shown(sweep)}.")
     if size == "smoke" and not takes_size:
         raise InputError(f"{place} has no small size; make it a function of `size`, which is 'full' or 'smoke'.")
     if size_of(sweep.name) != "full" and size != "smoke":

@@ -11,7 +11,7 @@ from search_spaces.size import plain_name
 from search_spaces.sweep import Sweep
 from search_spaces.value_lists import is_list
 from trainables.errors import InputError, shown
-from trainables.importing import import_module
+from trainables.importing import import_module, in_one_sentence
 
 FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
@@ -45,10 +45,11 @@ def _yielded(sweep: str, place: str) -> list[Claim]:
     function = getattr(module, name, None)
     if not callable(function):
         raise InputError(f"{sweep}: `claims` must name a function, but {path} has no function {name!r}.")
-    found = list(function())
+    with in_one_sentence(f"{sweep}: the claims of {place} cannot be made"):
+        found = list(function())
     for claim in found:
         if not isinstance(claim, Claim):
-            raise InputError(f"{sweep}: {place} must yield claims, but yielded {claim!r}.")
+            raise InputError(f"{sweep}: {place} must yield claims, but yielded {shown(claim)}.")
         for field, value in vars(claim).items():
             if isinstance(value, set | frozenset) or (field == "sweeps" and not is_list(value)):
                 raise InputError(f"{sweep}: `{field}` of a claim must be a list, but {place} yields {shown(value)}.")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Protocol, Self, TypeVar, cast, get_typ
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from trainables.errors import InputError, shown
+from trainables.errors import InputError, shortened, shown, text_of
 
 NOT_IN_KEY: Final = "not in key"
 """Marks a field (`Annotated[T, NOT_IN_KEY]`) that does not change what is learnt: paths, evaluations."""
@@ -133,6 +133,11 @@ def _with_value(config: C, path: str, value: object, whole_path: str) -> C:
         return from_values(type(config), values)
     except ValidationError as error:
         raise InputError(explain(error, whole_path)) from None
+    except (InputError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # of the config's own checks
+        said = f"{type(error).__name__}: {text_of(error)}".rstrip(": ")
+        raise InputError(shortened(f"`{whole_path}` cannot be set: {said}.")) from error
 
 
 def _adapter(kind: Any) -> TypeAdapter[Any]:
@@ -158,7 +163,7 @@ def explain(error: ValidationError, path: str = "") -> str:
     where = path if path.endswith(inner) else f"{before if overlaps else path}.{inner}".strip(".")
     if first["type"] == "value_error":  # ours, which name the value
         said = first["msg"].removeprefix("Value error, ").rstrip(".")
-        return f"`{where}`: {said}." if where else f"{said}."
+        return shortened(f"`{where}`: {said}." if where else f"{said}.")
     return f"`{where}`: {first['msg']}, but got {shown(first['input'])}."
 
 

@@ -3,6 +3,8 @@
 import importlib
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -11,11 +13,29 @@ from typing import Final
 from pydantic import ValidationError
 
 from trainables.config import explain
-from trainables.errors import InputError, text_of
+from trainables.errors import InputError, shortened, text_of
 
 MACHINERY: Final = ("/importlib/", "/site-packages/", "/dist-packages/")
 OURS: Final = Path(__file__).parents[1]
 PACKAGES: Final = ("trainables", "search_spaces", "orchestrator", "ponderay")
+
+
+@contextmanager
+def in_one_sentence(subject: str) -> Iterator[None]:
+    """A block of the user's code, of which a `sys.exit()` would end the command without a word.
+
+    Args:
+        subject: begins the sentence that says what it raised.
+
+    Raises:
+        InputError: for whatever it raises but an interruption.
+    """
+    try:
+        yield
+    except (InputError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise InputError(f"{subject}: {said_at(error)}") from error
 
 
 def import_module(path: str, subject: str) -> ModuleType:
@@ -27,12 +47,8 @@ def import_module(path: str, subject: str) -> ModuleType:
     Raises:
         InputError: if it cannot be imported.
     """
-    try:
+    with in_one_sentence(f"{subject} cannot be imported"):
         return importlib.import_module(path)
-    except InputError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise InputError(f"{subject} cannot be imported: {said_at(error)}") from error
 
 
 def put_first(folder: str) -> None:
@@ -61,6 +77,7 @@ def said_at(error: BaseException) -> str:
         said = explain(error).rstrip(".")
     else:
         said = f"{type(error).__name__}: {text_of(error)}".splitlines()[0].rstrip(".")
+    said = shortened(said.rstrip(": "))
     frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_of_user(one.filename)]
     if isinstance(error, SyntaxError) or not frames:
         return f"{said}."

@@ -22,6 +22,7 @@ from search_spaces.sweep import Sweep
 from trainables.analysis import Analysis, Options
 from trainables.config import from_values
 from trainables.errors import InputError
+from trainables.importing import in_one_sentence
 
 Values = Mapping[tuple[Any, ...], Sequence[float]]
 """Of each cell, one number for each replicate."""
@@ -149,7 +150,8 @@ def _over_replicates(
     values: dict[tuple[Any, ...], list[float]] = {}
     seeds = []
     for seed, config, checkpoint, test in _trained(sweep, condition, evaluation, settings, may_lack_it):
-        cells = question.analysis.ask(config, checkpoint, test, question.options)
+        with in_one_sentence(f"The analysis {question.name!r} of {condition} seed {seed} fails"):
+            cells = question.analysis.ask(config, checkpoint, test, question.options)
         seeds.append(seed)
         for cell, value in cells.items():
             values.setdefault(cell, []).append(value)

@@ -173,12 +173,10 @@ class Trainable:
             return default
         try:
             answer = function(config)
-        except InputError:
+        except (InputError, KeyboardInterrupt):
             raise
-        except Exception as error:
-            said = said_at(error)  # of a path it has all of it
-            told = said if len(said) <= MOST_SAID else f"{said[:MOST_SAID]}... ({len(said):,} characters)"
-            raise InputError(f"`{name}` of {self.path} fails: {told}") from error
+        except BaseException as error:  # a `sys.exit()` would end the command without a word
+            raise InputError(f"`{name}` of {self.path} fails: {said_at(error)}") from error
         if not isinstance(answer, kind) or isinstance(answer, bool):
             raise InputError(f"`{name}` of {self.path} must return a {NAMES[kind]}, but got {answer!r}.")
         return answer
@@ -191,9 +189,6 @@ class Trainable:
             return Best(metric, direction)
         raise InputError(f"`selection` of {self.path} must name a metric or an Objective, but got {wanted!r}.")
 
-
-MOST_SAID: Final = 500
-"""Characters of an error of the trainable's own."""
 
 NAMES: Final[Mapping[type | UnionType, str]] = {
     object: "value",
