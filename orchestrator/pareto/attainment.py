@@ -63,7 +63,7 @@ def surfaces(
     Args:
         fronts: each (points, objectives), less is better.
         weights: one for each front.
-        sign: what makes less better, for each objective; steps are given in the objectives' own direction.
+        sign: what makes less better, for each objective, times what values were divided by; steps are multiplied by it.
     """
     if len(sign) == 2:
         found = _of_two(fronts, np.asarray(weights, np.float64), levels)
@@ -71,9 +71,11 @@ def surfaces(
         found = _of_three(fronts, np.asarray(weights, np.float64), levels)
     else:
         return ()
+    with np.errstate(over="ignore"):
+        own = [steps * sign for steps, _ in found]
     return tuple(
-        Surface(level, tuple(tuple(row) for row in (steps * sign).tolist()), is_thinned)
-        for level, (steps, is_thinned) in zip(levels, found, strict=True)
+        Surface(level, tuple(tuple(row) for row in steps.tolist()), is_thinned)
+        for level, steps, (_, is_thinned) in zip(levels, own, found, strict=True)
     )
 
 

@@ -53,7 +53,7 @@ def volume(points: Sequence[Point], objectives: Sequence[Objective]) -> Volume |
     if len(points) < 2:
         return None
     values, sign = SeedValues.of(points, objectives), signs(objectives)
-    values = values.divided(scale.exponents(scale.largest(values.means.T)))
+    values = values.divided(scale.exponents(scale.largest(values.magnitudes.T)))
     worst = values.means.max(axis=0)
     reference = worst + 0.01 * np.abs(worst)
     total = _up_to(reference, values.means)

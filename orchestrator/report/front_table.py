@@ -97,7 +97,8 @@ def _number(value: float) -> float | None:
 
 
 def _surface(surface: Surface) -> dict[str, Any]:
-    return {"level": surface.level, "steps": surface.steps, "is_thinned": surface.is_thinned}
+    steps = [[_number(value) for value in step] for step in surface.steps]
+    return {"level": surface.level, "steps": steps, "is_thinned": surface.is_thinned}
 
 
 def front_table(

@@ -121,3 +121,12 @@ def test_what_differs_by_rounding_only_is_neither_better_nor_off_the_front():
     points = points_of(study({"a": (0.3,) * 3, "b": (0.1 * 3,) * 3}, {"a": (2.0,) * 3, "b": (1.0,) * 3}), OBJECTIVES)
     (costs,) = unequal_costs([("a", "b")], points, OBJECTIVES)
     assert costs.better == 0.0
+
+
+def test_numbers_apart_by_more_than_the_largest_have_an_answer():
+    """Their mean is 0, their spread and what a resample may reach are infinite."""
+    losses = {"a": (LARGEST, -LARGEST, 0.0), "b": LOSSES["b"]}
+    found = uncertain_front(study(losses), OBJECTIVES, "b")
+    assert {point.name: point.summaries[0].mean for point in found.points} == {"a": 0.0, "b": 3.25}
+    assert any("Beyond 1.8e308" in note for note in found.notes)
+    json.loads(front_json("edges", found, OBJECTIVES), parse_constant=pytest.fail)
