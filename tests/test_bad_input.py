@@ -6,9 +6,9 @@ import warnings
 
 import pytest
 
-from benchmarks.bad.cases import BAD_OPTIONS, READS_SETTINGS, Case, cases
+from benchmarks.bad.cases import BAD_OPTIONS, READS_SETTINGS, Case, cases, edge_cases
 from benchmarks.bad.commands import commands
-from benchmarks.bad.places import environment, make
+from benchmarks.bad.places import environment, make, record
 from benchmarks.bad_input import Ended, fault
 from orchestrator.cli.main import main
 
@@ -53,7 +53,7 @@ def call(case: Case, place, monkeypatch, capsys) -> Ended:
         finally:
             os.environ.clear()
             os.environ.update(before)
-            for name in ("toy", "number", "raising", "leaving", "broken"):
+            for name in ("toy", "edges", "number", "raising", "leaving", "broken"):
                 sys.modules.pop(name, None)
     said = capsys.readouterr()
     return Ended(int(ended.value.code or 0), 0.0, said.out, said.err)
@@ -68,4 +68,16 @@ def test_bad_input_is_answered_or_refused_in_one_sentence(tmp_path, monkeypatch,
         make(case, place, None)
         if found := fault(case, call(case, place, monkeypatch, capsys), limit_s=1.0):
             faults.append((found, case))
+    assert faults == []
+
+
+@pytest.mark.slow
+def test_numbers_at_the_edges_of_float64_have_an_answer_everywhere(tmp_path, monkeypatch, capsys, nothing_starts):
+    recorded, faults = record(tmp_path / "recorded"), []
+    for number, case in enumerate(edge_cases()):
+        place = tmp_path / f"case{number}"
+        make(case, place, recorded)
+        ended = call(case, place, monkeypatch, capsys)
+        if found := fault(case, ended, limit_s=1.0):
+            faults.append((found, case.arguments, ended.err[-300:]))
     assert faults == []

@@ -113,6 +113,34 @@ def cases(num: int, seed: int, kinds: Sequence[str] = values.STORES) -> list[Cas
     return found
 
 
+EDGES: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
+    "status": ((),),
+    "plan": ((),),
+    "pareto": ((), ("--where", "size=1e308"), ("--where", "is_apart=true"), ("--where", "size=5e-324")),
+    "compare": (
+        (),
+        ("near4", "near5"),
+        ("apart6", "near2"),
+        ("near0", "near1"),
+        ("near3", "--line", "near2", "--line", "near4"),
+    ),
+    "curve": ((), ("--metric", "cost"), ("--where", "is_apart=true")),
+    "report": ((), ("--bundle", "whole.zip"), ("--where", "size=1e155")),
+    "verify": ((),),
+}
+"""By command, what is asked of a study of numbers at the edges of float64."""
+
+
+def edge_cases() -> list[Case]:
+    """Every question of `EDGES` in every format."""
+    return [
+        Case(command, ("edges.py:edges", *asked, "--format", format), stored="edges")
+        for command in commands()
+        for asked in EDGES.get(command.name, ())
+        for format in ("table", "json", "csv")
+    ]
+
+
 def _reads(command: Command) -> bool:
     return command.name not in STARTS and command.arguments[:1] in (("name",), ("what",))
 

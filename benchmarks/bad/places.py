@@ -38,8 +38,45 @@ toy = Sweep(
     reference="narrow",
 )
 """
+EDGES: Final = """
+from dataclasses import dataclass
+
+from ponderay import Condition, Objective, Sweep
+
+SIZES = (5e-324, 1e-310, 1.0, 1e155, 1e308, -1e308, 1.7976931348623157e308, -0.0)
+
+
+@dataclass(frozen=True)
+class Config:
+    seed: int = 1
+    size: float = 1.0
+    is_apart: bool = False
+
+
+def train(config, trial):
+    factor = (1.0, -1.0, 0.0)[config.seed - 1] if config.is_apart else (1.0, 0.5, 0.75)[config.seed - 1]
+    for step in (1, 2, 3):
+        trial.report({"error": config.size * factor, "cost": abs(config.size)}, step=step)
+
+
+edges = Sweep(
+    name="edges",
+    description="Numbers at the edges of float64, and beyond them their spreads and differences.",
+    trainable=__name__,
+    base=Config(),
+    objectives=(Objective("error"), Objective("cost")),
+    conditions=tuple(
+        Condition(f"{'apart' if is_apart else 'near'}{i}", {"size": size, "is_apart": is_apart})
+        for i, size in enumerate(SIZES)
+        for is_apart in (False, True)
+    ),
+    seeds=(1, 2, 3),
+    reference="near2",
+)
+"""
 FILES: Final = {
     "toy.py": TOY,
+    "edges.py": EDGES,
     "broken.py": "def x(:\n",
     "raising.py": "raise KeyError('x')\n",
     "leaving.py": "import sys\nsys.exit(7)\n",
@@ -53,16 +90,18 @@ from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.find import find_sweep
-run_without_ray(TaskFactory(find_sweep("toy.py:toy"), read_settings(), num_gpus=0), Console(quiet=True), False)
+run_without_ray(TaskFactory(find_sweep({sweep!r}), read_settings(), num_gpus=0), Console(quiet=True), False)
 """
 
 
 def record(folder: Path) -> Path:
-    """A runs folder with the study of the toy sweep, complete."""
+    """A runs folder with the study of the toy sweep, complete; beside it `edges`, with that of numbers at the edges."""
     folder.mkdir()
-    (folder / "toy.py").write_text(TOY)
-    variables = environment(folder) | {"PONDERAY_RUNS": str(folder / "runs")}
-    subprocess.run([sys.executable, "-c", RUN], cwd=folder, env=variables, check=True, capture_output=True)  # noqa: S603
+    for runs, sweep, source in (("runs", "toy", TOY), ("edges", "edges", EDGES)):
+        (folder / f"{sweep}.py").write_text(source)
+        variables = environment(folder) | {"PONDERAY_RUNS": str(folder / runs)}
+        code = RUN.format(sweep=f"{sweep}.py:{sweep}")
+        subprocess.run([sys.executable, "-c", code], cwd=folder, env=variables, check=True, capture_output=True)  # noqa: S603
     return folder / "runs"
 
 
@@ -98,6 +137,9 @@ def _store(state: str, runs: Path, recorded: Path | None) -> None:
     if state in ("study", "cut", "bad cache", "bad journal", "bad optuna"):
         assert recorded is not None
         shutil.copytree(recorded, runs)
+    if state == "edges":
+        assert recorded is not None
+        shutil.copytree(recorded.with_name("edges"), runs)
     runs.mkdir(exist_ok=True)
     database = runs / "mlflow.db"
     match state:
