@@ -8,6 +8,9 @@ import pytest
 import torch
 
 from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.summary import summarise
+from orchestrator.scheduler.retry import unwritten
+from orchestrator.scheduler.task import Task
 from orchestrator.worker import execute
 
 
@@ -55,3 +58,34 @@ def test_an_error_is_recorded_in_one_line_that_tables_and_terminals_take():
     said = execute._in_one_line(error)
     assert said.startswith("RuntimeError: curl: 12% 50% line?[31m ?xxx")
     assert len(said) == execute.MOST_OF_ERROR and said.isprintable()
+
+
+def test_the_loss_of_a_peer_is_raised_and_its_traceback_stays(work, monkeypatch):
+    def lose(*_):
+        raise torch.distributed.DistNetworkError("failed to connect")
+
+    monkeypatch.setattr(work.loaded().module, "train", lose)
+    monkeypatch.setattr("trainables.distributed.world_size", lambda: 2)
+    with pytest.raises(torch.distributed.DistNetworkError):
+        execute.execute(work, lambda record: None)
+    records = ReplicateFolder(work.folder, {}).records()
+    assert records[-1]["kind"] == "peer_lost" and "in lose" in records[-1]["traceback"]
+    task = Task(work, None, 1, "", summary=summarise(records))
+    assert unwritten(task, "its worker was lost") == {
+        "state": "failed",
+        "error": "its worker was lost",
+        "is_lost": True,
+        "traceback": records[-1]["traceback"],
+    }
+
+
+def test_a_process_that_raises_what_a_peers_loss_says_has_failed(work, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("the gloo of the user's")
+
+    monkeypatch.setattr(work.loaded().module, "train", fail)
+    monkeypatch.setattr("trainables.distributed.world_size", lambda: 2)
+    with pytest.raises(RuntimeError, match="the gloo of the user's"):
+        execute.execute(work, lambda record: None)
+    state = ReplicateFolder(work.folder, {}).state()
+    assert state["state"] == "failed" and not state["is_lost"] and "in fail" in state["traceback"]
