@@ -42,7 +42,10 @@ def is_of_data(error: BaseException) -> bool:
 
 def is_answer(error: Exception) -> bool:
     """Whether a server has answered that it failed, which may be for this one write alone."""
-    return isinstance(error, MlflowException) and error.get_http_status_code() == FAILED  # type: ignore[no-untyped-call]
+    if not isinstance(error, MlflowException):
+        return False
+    status: int = error.get_http_status_code()  # type: ignore[no-untyped-call]
+    return status == FAILED
 
 
 def is_of_store(error: Exception) -> bool:
