@@ -1,5 +1,7 @@
 """Generated bad input over every command: arguments, environment, settings file, stored files; and edges of float64.
 
+And every documented variable as junk, before cheap commands. `--cases 0`: edges and variables alone.
+
 python -m benchmarks.bad_input [--cases 500] [--seed 20] [--only COMMAND] [--limit 5] [--jobs 1]
 
 Each case is a process group of its own, with a limit of time. It must end with exit code 0 and an answer, or with 2 or
@@ -25,7 +27,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from benchmarks.bad.cases import STARTS, Case, cases, edge_cases
+from benchmarks.bad.cases import STARTS, Case, cases, edge_cases, variable_cases
 from benchmarks.bad.places import environment, make, record
 
 WALL_S: Final = 300.0
@@ -58,7 +60,8 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=5.0, help="Seconds of CPU.")
     parser.add_argument("--jobs", type=int, default=1, help="How many cases run at once.")
     arguments = parser.parse_args()
-    every = [*cases(arguments.cases, arguments.seed), *edge_cases()]
+    drawn = cases(arguments.cases, arguments.seed) if arguments.cases else []
+    every = [*drawn, *edge_cases(), *variable_cases()]
     chosen = [one for one in every if arguments.only in ("", one.command.name)]
     ends: dict[str, list[Ended]] = defaultdict(list)
     faults: Counter[str] = Counter()

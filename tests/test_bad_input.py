@@ -3,10 +3,11 @@
 import os
 import sys
 import warnings
+from dataclasses import replace
 
 import pytest
 
-from benchmarks.bad.cases import BAD_OPTIONS, READS_SETTINGS, Case, cases, edge_cases
+from benchmarks.bad.cases import BAD_OPTIONS, READS_SETTINGS, Case, cases, edge_cases, variable_cases
 from benchmarks.bad.commands import commands
 from benchmarks.bad.places import environment, make, record
 from benchmarks.bad_input import Ended, fault
@@ -57,6 +58,21 @@ def call(case: Case, place, monkeypatch, capsys) -> Ended:
                 sys.modules.pop(name, None)
     said = capsys.readouterr()
     return Ended(int(ended.value.code or 0), 0.0, said.out, said.err)
+
+
+def test_a_documented_variable_that_holds_junk_is_answered_or_refused_in_one_sentence(
+    tmp_path, monkeypatch, capsys, nothing_starts
+):
+    """Few of them here, each variable once or twice."""
+    chosen = [case for case in variable_cases() if case.command.name == "show"]
+    assert len({name for case in chosen for name in case.environment}) >= 20
+    faults = []
+    for number, case in enumerate(replace(one, stored="nothing") for one in chosen):
+        place = tmp_path / f"case{number}"
+        make(case, place, None)
+        if found := fault(case, call(case, place, monkeypatch, capsys), limit_s=1.0):
+            faults.append((found, case))
+    assert faults == []
 
 
 def test_bad_input_is_answered_or_refused_in_one_sentence(tmp_path, monkeypatch, capsys, nothing_starts):

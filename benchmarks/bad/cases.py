@@ -6,8 +6,10 @@ has a study to answer from, because Hypothesis varies one case a little many tim
 """
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import hypothesis
@@ -17,6 +19,7 @@ from benchmarks.bad import values
 from benchmarks.bad.commands import Command, commands
 
 Draw = st.DrawFn
+ROOT: Final = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,19 @@ BAD_OPTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
 STARTS: Final = READS_SETTINGS | set(BAD_OPTIONS)
 
 
+DOCUMENTS: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+VARIABLE: Final = re.compile(r"\b(?:PONDERAY|MLFLOW|RAY|AWS)_[A-Z_]*[A-Z]\b")
+OF_THE_SYSTEM: Final = ("TMPDIR", "PYTHONIOENCODING", "LANG", "COLUMNS", "HOME")
+CHEAP: Final[Mapping[str, tuple[str, ...]]] = {
+    "sweeps": ("asr",),
+    "show": ("asr.demo",),
+    "plan": ("toy.py:toy",),
+    "status": ("toy.py:toy",),
+    "doctor": (),
+}
+"""Commands that are asked with every variable, and their arguments."""
+
+
 def cases(num: int, seed: int, kinds: Sequence[str] = values.STORES) -> list[Case]:
     """`num` cases, as many of each command as of the others.
 
@@ -139,6 +155,19 @@ def edge_cases() -> list[Case]:
         for asked in EDGES.get(command.name, ())
         for format in ("table", "json", "csv")
     ]
+
+
+def variable_cases() -> list[Case]:
+    """Every variable that a document names, with every kind of junk, before the cheap commands in turn."""
+    every = {one.name: one for one in commands()}
+    names = sorted({name for file in DOCUMENTS for name in VARIABLE.findall(file.read_text(encoding="utf-8"))})
+    turns = list(CHEAP.items())
+    found = []
+    for i, variable in enumerate((*names, *OF_THE_SYSTEM)):
+        for j, junk in enumerate(values.JUNK):
+            name, arguments = turns[(i + j) % len(turns)]
+            found.append(Case(every[name], arguments, {variable: junk}, stored="study"))
+    return found
 
 
 def _reads(command: Command) -> bool:

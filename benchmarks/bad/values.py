@@ -57,6 +57,9 @@ VARIABLES: Final = {
 }
 """Bad values by variable; a part of them changes nothing, and the answer must be right."""
 
+JUNK: Final = ("", "   ", ".", "a-file", "/dev/null/x", "not a number", "-1", "\udcff", "a\nb", "x" * 5000)
+"""What no variable should hold: a folder for a file, a file for a folder, no number, no UTF-8."""
+
 FILES: Final = (
     b"runs = 5", b"runs = [", b"\xff\xfe\x00", b"runs = 'a\\u0000b'", b'runs = "a\\u0000b"', b"runs = true",
     b"nothing = 1", b"[runs]\nx = 1", b'price_per_device_hour = "x"', b"price_per_device_hour = nan",
