@@ -94,7 +94,7 @@ MINI_LIBRISPEECH: Final = Corpus(
     laptop=("asr.laptop_librispeech",),
     note="The released code chose its checkpoints on this test set; ours are chosen on held-out speakers. "
     "The paper's labels are an aligner's, with silences; ours are the dictionary's first pronunciations, without any, "
-    "unless data.phones=textgrid reads an aligner's files.",
+    "unless data.phones=textgrid reads an aligner's files, or data.phones=released_csv the paper's own.",
     data={
         "data.kind": "librispeech",
         "data.train": "('train-clean-5',)",
@@ -102,7 +102,7 @@ MINI_LIBRISPEECH: Final = Corpus(
         "data.num_train_utterances": "None",
         "data.num_test_utterances": "None",
     },
-    phones={"data.phones": ("dictionary_spn", "textgrid")},
+    phones={"data.phones": ("dictionary_spn", "textgrid", "released_csv")},
 )
 CORPORA: Final = (TIMIT, MINI_LIBRISPEECH)
 

@@ -106,7 +106,7 @@ def _number(value: Any) -> float | None:
     try:
         return float(value)
     except OverflowError:  # of a whole number or a fraction
-        return math.inf if value > 0 else -math.inf
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
 
 
 def _is_empty(value: Any) -> bool:

@@ -93,7 +93,7 @@ class Intake:
         self._tasks.add(task)
         final, is_recorded_here = journal.final, is_recorded(known, journal, task)
         is_there = is_recorded_here or journal.is_complete(task.evaluations)
-        lacking = task.work.lacking((known.metrics if known else {}) | journal.metrics) if is_there else ""
+        lacking = task.work.lacking({**(known.metrics if known else {}), **journal.metrics}) if is_there else ""
         if lacking:  # the objectives are others by now, or no worker had looked at them
             version = journal.last_version or (known.code_version if known else task.work.code_version)
             known, final = None, {"state": "failed", "error": lacking, "code_version": version}

@@ -2,7 +2,7 @@
 
 import socket
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class TaskFactory:
     def __post_init__(self) -> None:
         check_contract(self.sweep)
 
-    def replicate(self, condition: Condition, seed: int, prerequisites: dict[str, Task]) -> Task:
+    def replicate(self, condition: Condition, seed: int, prerequisites: Mapping[str, Task]) -> Task:
         """The task of one condition with one seed, which needs `prerequisites` by name."""
         sweep, config = self.sweep, self.sweep.config(condition, seed)
         fingerprint = self.fingerprint(sweep.trainable, config)

@@ -297,8 +297,12 @@ class AsrConfig(Config):
 
     @property
     def pretraining(self) -> Pretraining:
-        """What the autoregressive model is made by: on the task's own data, or on other data that lie beside them."""
-        return self.ar.model_copy(update={"data": self.beside(self.ar.data), "spared": self.spared(self.ar.data)})
+        """What the autoregressive model is made by: on the task's own data, or on other data that lie beside them.
+
+        Given weights are tested on the task's own.
+        """
+        data = None if self.ar.weights else self.ar.data
+        return self.ar.model_copy(update={"data": self.beside(data), "spared": self.spared(data)})
 
     def spared(self, data: Data | None) -> LibriSpeech | None:
         """The task, where other LibriSpeech `data` may hold its validation and test speakers."""

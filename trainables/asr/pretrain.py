@@ -1,6 +1,6 @@
 """Pretraining of the autoregressive model: a trainable whose product other replicates use.
 
-torch is loaded when it trains. Where the config names `weights`, they are the product, and no audio is read.
+torch is loaded when it trains. Where the config names `weights`, they are the product.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ from trainables.asr.config import Pretraining
 from trainables.asr.data.config import Data
 from trainables.asr.data.splits import audio_fingerprint
 from trainables.asr.metrics import METRICS
+from trainables.config import content_hash
 from trainables.errors import InputError
 from trainables.trial import Trial
 
@@ -21,22 +22,23 @@ SELECTION = "valid_mse"
 
 def reads(config: Pretraining) -> tuple[object, ...]:
     """What of `config` decides the fingerprint."""
-    return (config.weights,) if config.weights else (config.data, config.spared)
+    return config.data, config.spared, config.weights
 
 
 def fingerprint(config: Pretraining) -> str:
-    """Of the audio that the model learns from; of the bytes of its weights, where they are given.
+    """Of the audio that the model learns from, and of the bytes of its weights, where they are given.
 
     Raises:
         InputError: if audio or weights cannot be read.
     """
-    if config.weights is not None:
-        try:
-            with config.weights.open("rb") as file:
-                return f"weights {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
-        except OSError as error:
-            raise InputError(f"{config.weights} cannot be read: {error.strerror}; correct `ar.weights`.") from None
-    return audio_fingerprint(data_of(config), config.spared)
+    audio = audio_fingerprint(data_of(config), config.spared)
+    if config.weights is None:
+        return audio
+    try:
+        with config.weights.open("rb") as file:
+            return content_hash(audio, hashlib.file_digest(file, "sha256").hexdigest())
+    except OSError as error:
+        raise InputError(f"{config.weights} cannot be read: {error.strerror}; correct `ar.weights`.") from None
 
 
 def selection(config: Pretraining) -> dict[str, str]:
@@ -73,10 +75,7 @@ def train(config: Pretraining, trial: Trial) -> None:
 
 
 def evaluate(config: Pretraining, checkpoint_path: Path, evaluation: object, trial: Trial) -> None:
-    """As `pretraining.evaluate`; there is one way of testing. Of given weights it says nothing: no audio is read."""
+    """As `pretraining.evaluate`; there is one way of testing."""
     from trainables.asr import pretraining
 
-    if config.weights is not None:
-        trial.report({}, step=0)
-        return
     pretraining.evaluate(config, checkpoint_path, trial)

@@ -105,7 +105,7 @@ def _standardise(
     _check(values, mu, sigma2)
     with np.errstate(over="ignore"):
         centre, spread = float(values.mean()), float(values.std())
-    check_finite(**{"spread of surprisals": spread})
+    check_finite(spread_of_surprisals=spread)
     return values, (values - centre) / spread if spread > 0 else np.zeros_like(values), centre, spread
 
 

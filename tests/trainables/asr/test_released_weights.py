@@ -9,10 +9,12 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tests.trainables.asr.test_train import CONFIG
+from tests.trainables.asr.test_train import CONFIG, DATA
 from tests.trainables.folder_trial import FolderTrial
 from trainables.asr import pretrain, released_weights, train
 from trainables.asr.config import CausalConvolution, Pretraining
+from trainables.asr.data.config import LibriSpeech
+from trainables.asr.data.examples import load_audio
 from trainables.asr.recogniser import load_ar
 from trainables.config import content_hash
 from trainables.errors import InputError
@@ -59,13 +61,12 @@ def config_of(path: Path, **changes) -> Pretraining:
 
 
 @pytest.mark.parametrize("start", ["", "autoregressive_model."])
-def test_the_model_is_the_released_one_and_nothing_is_trained(tmp_path, released, start, monkeypatch):
+def test_the_model_is_the_released_one_and_nothing_is_trained(tmp_path, released, start):
     path = tmp_path / "model_state.pth"
     state = {start + name: value for name, value in released.state_dict().items()}
     if start:  # a recogniser's file has more
         state["prenet.0.weight_ih_l0"] = torch.zeros(3, 3)
     torch.save(state, path)
-    monkeypatch.setattr("trainables.asr.data.splits.read_audio_splits", None)  # no audio is read
     config = CONFIG.model_copy(update={"ar": config_of(path)})
     trial = FolderTrial(tmp_path / "ar")
     pretrain.train(config.pretraining, trial)
@@ -86,13 +87,34 @@ def test_a_recogniser_trains_on_given_weights(tmp_path, released):
     assert max(trial.reports) == 1
 
 
+def test_given_weights_are_tested_on_the_tasks_own_audio(tmp_path, released):
+    """Whatever corpus they would have learnt from."""
+    path = tmp_path / "model_state.pth"
+    torch.save(released.state_dict(), path)
+    ar = config_of(path).model_copy(update={"data": LibriSpeech(root=tmp_path / "none")})
+    made = CONFIG.model_copy(update={"ar": ar}).pretraining
+    trial = FolderTrial(tmp_path / "ar")
+    pretrain.train(made, trial)
+    pretrain.evaluate(made, trial.folder / "0.pt", None, trial)
+    errors = []
+    for example in load_audio(DATA, made.features).validation:
+        with torch.no_grad():
+            errors.append((released(example.frames[None])[1][0] - example.frames).square())
+    assert trial.reports[0]["valid_mse"] == pytest.approx(float(torch.cat(errors).mean()), rel=1e-5)
+
+
 def test_the_content_of_the_file_counts_and_not_its_place(tmp_path, released):
     a, b = tmp_path / "a.pth", tmp_path / "b.pth"
     torch.save(released.state_dict(), a)
     b.write_bytes(a.read_bytes())
-    keys = [content_hash(config_of(path), pretrain.fingerprint(config_of(path))) for path in (a, b)]
+
+    def key(path):
+        made = CONFIG.model_copy(update={"ar": config_of(path)}).pretraining
+        return content_hash(made, pretrain.fingerprint(made))
+
+    keys = [key(path) for path in (a, b)]
     torch.save({name: value + 1 for name, value in released.state_dict().items()}, b)
-    keys.append(content_hash(config_of(b), pretrain.fingerprint(config_of(b))))
+    keys.append(key(b))
     assert keys[0] == keys[1] != keys[2]
 
 
@@ -141,7 +163,7 @@ def test_what_torch_cannot_load_is_named(tmp_path, content):
 
 def test_a_file_that_is_not_there_is_named_before_anything_runs(tmp_path):
     with pytest.raises(InputError, match=r"none\.pth cannot be read: No such file or directory; correct `ar.weights`"):
-        pretrain.fingerprint(config_of(tmp_path / "none.pth"))
+        pretrain.fingerprint(CONFIG.model_copy(update={"ar": config_of(tmp_path / "none.pth")}).pretraining)
 
 
 def test_weights_are_of_grus(tmp_path):

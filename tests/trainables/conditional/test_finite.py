@@ -173,7 +173,7 @@ def test_large_numbers_are_numbers():
     """Their sum is not."""
     huge = torch.tensor([3e38, 3e38])
     assert choose(huge).all()
-    with pytest.raises(ValueError, match="`spread of surprisals` must be finite"):
+    with pytest.raises(ValueError, match="`spread_of_surprisals` must be finite"):
         fit_surprisal(np.array([-1e308, 1e308]), 0.5, 0.04)
 
 

@@ -6,7 +6,7 @@ the columns `phn`, `phn_starts` and `phn_ends` are there, they are the aligner's
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -44,7 +44,7 @@ def index(files: Iterable[Path]) -> dict[str, AlignedRow]:
     return found
 
 
-def _rows(file: Path) -> list[tuple[int, Mapping[str, str]]]:
+def _rows(file: Path) -> Sequence[tuple[int, Mapping[str, str]]]:
     try:
         with file.open(newline="", encoding="utf-8-sig") as opened:
             reader = csv.DictReader(opened, strict=True)
