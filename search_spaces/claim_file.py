@@ -247,10 +247,17 @@ def _parsed(file: Path) -> ClaimFile:
     except ValueError as error:
         raise InputError(f"{file} must be TOML, but: {error}.") from None
     try:
-        return ClaimFile.model_validate_json(json.dumps(content, default=str))
+        return ClaimFile.model_validate(_with_tuples(json.loads(json.dumps(content, default=str))))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise _wrong(file, *_place_of(first["loc"]), _said(first)) from None
+
+
+def _with_tuples(value: Any) -> Any:
+    """TOML's arrays as the tuples that a strict entry takes."""
+    if isinstance(value, dict):
+        return {name: _with_tuples(inner) for name, inner in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
 
 
 def _place_of(path: tuple[int | str, ...]) -> tuple[str, str]:

@@ -146,7 +146,7 @@ def where_it_hung(said: str) -> str:
     """The innermost line of the thread that was at work, as far as the process could still say it."""
     lines = [line.strip() for line in said.splitlines() if line.startswith("  File")]
     begun = [line.partition(RUNS_WORK)[0] for line in lines if RUNS_WORK in line]
-    ours = (f'File "{OURS}/', *(f"{line}/orchestrator/" for line in begun))
+    ours = (f'File "{OURS}/', 'File "<string>"', *(f"{line}/orchestrator/" for line in begun))
     frames = [line for line in lines if not line.startswith(ours)]
     own = [frame for frame in frames if "site-packages" not in frame and "/lib/python" not in frame]
     return f" ({(own or frames)[0]})" if frames else ""

@@ -1,6 +1,7 @@
 """A tracking store that goes away, and files that are damaged: nothing is lost, nothing is done twice."""
 
 import errno
+import signal
 import threading
 import traceback
 from pathlib import Path
@@ -13,7 +14,6 @@ from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
-from orchestrator.journal import folder as journal_folder
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.scheduler import intake, scheduler
@@ -164,7 +164,7 @@ def test_a_write_that_outlasts_its_driver_changes_nothing_of_the_next(workplace,
 
     def interrupt(config, epoch):
         if epoch == 3 and not waited:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(WriteQueue, "_do", late)
     monkeypatch.setattr("tests.integration.tiny._strike", interrupt)
@@ -269,16 +269,17 @@ def test_an_evaluation_of_another_name_tests_what_was_kept_and_loses_none_of_it(
 
 
 def test_a_disk_that_does_not_answer_as_a_replicate_ends_leaves_none_without_numbers(workplace, monkeypatch):
-    read, struck = journal_folder._read_from, []
+    opened, struck = Path.open, []
 
-    def strike(journal, offset):
-        content = read(journal, offset)
-        if not struck and threading.current_thread().name == "tracking" and b'"complete"' in content:
-            struck.append(journal)
-            raise OSError(errno.EIO, "Input/output error")
-        return content
+    def strike(path, mode="r", *others, **named):
+        if path.name == "journal.jsonl" and not struck and threading.current_thread().name == "tracking":
+            with opened(path) as journal:
+                struck.extend([path] if '"complete"' in journal.read() else [])
+            if struck:
+                raise OSError(errno.EIO, "Input/output error")
+        return opened(path, mode, *others, **named)
 
-    monkeypatch.setattr(journal_folder, "_read_from", strike)
+    monkeypatch.setattr(Path, "open", strike)
     monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.01,))
     outcome = run_quietly(tiny({"a": {}}, seeds=(1,)))
     assert struck and outcome.num_unwritten == 0
@@ -342,7 +343,7 @@ def test_a_complete_replicate_whose_added_evaluation_is_interrupted_stays_comple
     before = run_quietly(tiny({"a": {}})).replicates
 
     def interrupt(*_):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
         patch.setattr("tests.integration.tiny.evaluate", interrupt)
@@ -355,7 +356,7 @@ def test_a_complete_replicate_whose_added_evaluation_is_interrupted_stays_comple
 
 def test_a_disk_that_does_not_answer_at_a_restart_costs_no_checkpoint(workplace, monkeypatch, best_is_first):
     """The worker is lost and tried again: of a journal that it cannot read it does not hold that nothing is in it."""
-    read, struck = journal_folder._read_from, []
+    opened, struck = Path.open, []
     removed = ReplicateFolder.remove_behind
 
     def strike_once(config, epoch):
@@ -363,16 +364,17 @@ def test_a_disk_that_does_not_answer_at_a_restart_costs_no_checkpoint(workplace,
             struck.append("full")
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    def strike(journal, offset):
-        if struck == ["full"] and any(frame.name == "whole" for frame in traceback.extract_stack()):
+    def strike(path, *others, **named):
+        is_journal = path.name == "journal.jsonl"
+        if is_journal and struck == ["full"] and any(frame.name == "whole" for frame in traceback.extract_stack()):
             struck.append("silent")
             raise OSError(errno.EIO, "Input/output error")
-        return read(journal, offset)
+        return opened(path, *others, **named)
 
     behind = []
     monkeypatch.setattr(ReplicateFolder, "remove_behind", lambda f, kept: behind.append(kept) or removed(f, kept))
     monkeypatch.setattr("tests.integration.tiny._strike", strike_once)
-    monkeypatch.setattr(journal_folder, "_read_from", strike)
+    monkeypatch.setattr(Path, "open", strike)
     outcome = run_quietly(tiny({"a": {}}, seeds=(1,)))
     assert struck == ["full", "silent"] and outcome.num_failed == 0
     assert [one and one.name.partition(".")[0] for one in behind] == [None, "step_000003"]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 from io import StringIO
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def stop_in_the_last_step(monkeypatch, conditions=CONDITIONS) -> None:
 
         def stop(config, epoch):
             if epoch == 4:
-                raise KeyboardInterrupt
+                signal.raise_signal(signal.SIGINT)
 
         patch.setattr("tests.integration.tiny._strike", stop)
         with pytest.raises(KeyboardInterrupt):

@@ -23,7 +23,6 @@ from tests.integration.test_damaged_journals import stop_in_the_last_step
 from tests.integration.test_without_ray import starts, statuses
 from tests.orchestrator.worker.leaking import Leaking
 from tests.orchestrator.worker.test_unreadable import replace as replace_content
-from trainables.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("ray_instance", "workplace")
 
@@ -156,11 +155,11 @@ def test_a_search_is_drawn_and_told_under_ray():
 
 
 @pytest.mark.parametrize("sweep", [pytest.param(tiny({"a": {}}), marks=pytest.mark.slow), searched(num_trials=2)])
-def test_a_mistake_that_shows_at_the_end_of_a_replicate_stops_the_sweep_with_its_cause(sweep):
-    """Tune itself would log it and go on, for ever in a search."""
-    misspelt = replace(sweep, objectives=(Objective("misspelt"),))
-    with pytest.raises(InputError, match="'misspelt@plain' is not among what"):
-        run_with_ray(misspelt)
+def test_an_objective_that_is_not_reported_fails_its_replicates_by_name_and_ends_the_sweep(sweep):
+    """A search would else go on for ever."""
+    outcome = run_with_ray(replace(sweep, objectives=(Objective("misspelt"),)))
+    assert {replicate.state for replicate in outcome.replicates} == {"failed"}
+    assert all("'misspelt' is not among what" in replicate.error for replicate in outcome.replicates)
     assert "RUNNING" not in statuses(sweep.name).values()
 
 
