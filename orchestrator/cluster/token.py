@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from orchestrator.cluster import ray_internals
-from orchestrator.machine.atomic_create import create_atomically
+from orchestrator.machine.durable_files import create_atomically
 from trainables.errors import InputError
 
 MODE: Final = "RAY_AUTH_MODE"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from orchestrator.machine.atomic_create import create_atomically
+from orchestrator.machine.durable_files import create_atomically, replace_durably
 from trainables.errors import InputError
 
 USER: Final = "ponderay"
@@ -34,7 +34,7 @@ def write_secret(file: Path, secret: str) -> None:
     part.unlink(missing_ok=True)
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
         opened.write(secret)
-    part.replace(file)
+    replace_durably(part, file)
 
 
 def secret_in(file: Path) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.journal.file_names import is_plain
+from orchestrator.machine.durable_files import make_folder, replace_durably
 from trainables.errors import shown
 
 LIMIT_BYTES: Final = 64_000_000
@@ -34,8 +35,8 @@ def write_artifacts(folder: Path, contents: Mapping[str, bytes]) -> Iterator[str
             f"{total / 1e6:.0f} MB; report fewer or smaller files."
         )
     for name, content in contents.items():
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         partial = folder / f".{name}.partial"
         partial.write_bytes(content)
-        partial.rename(folder / name)
+        replace_durably(partial, folder / name)
         yield name

@@ -12,7 +12,6 @@ second may be missing there after a crash; they are made again.
 """
 
 import contextlib
-import os
 import shutil
 import tempfile
 import time
@@ -37,10 +36,12 @@ from orchestrator.journal.journal_file import JournalFile
 from orchestrator.journal.lines import ACCESS, DAMAGED, Lines, Record, parse
 from orchestrator.journal.packed_folder import pack
 from orchestrator.journal.steps import ANEW, best_steps, is_over, last_step, products, since_anew, steps
+from orchestrator.machine.durable_files import make_folder, replace_durably, sync
 from trainables.errors import DataWarning
 from trainables.metric import Best
 
 NUM_LAST_KEPT: Final = 2
+PARTIAL: Final = "checkpoint.partial"
 ASIDE: Final = "unreadable."
 """How the name begins of a checkpoint that no longer counts."""
 HUNG_FILE: Final = "threads.txt"
@@ -83,6 +84,7 @@ class ReplicateFolder:
             self._journal.hold()
         else:
             said = self._journal.mend()
+        (self.path / PARTIAL).unlink(missing_ok=True)
         said = said or self._uncovered()
         if not said:
             return ""
@@ -166,7 +168,7 @@ class ReplicateFolder:
         if self._reader:
             leave_behind(self._reader.folder, stamped)
             return stamped
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
         self._journal.append(stamped)
         if self._writer:
             self._writer.wrote(record["kind"], is_followed=bool(record.get("kept")))
@@ -191,14 +193,13 @@ class ReplicateFolder:
 
     def keep(self, source: Path, step: int) -> None:
         """Copies the file or folder `source` as the checkpoint of `step`, whole, and removes those no longer needed."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        partial = self.path / "checkpoint.partial"
+        make_folder(self.path)
+        partial = self.path / PARTIAL
         is_folder = source.is_dir()
         try:
             pack(source, partial) if is_folder else shutil.copyfile(source, partial)
-            with partial.open("rb") as file:
-                os.fsync(file.fileno())
-            partial.rename(self.path / f"step_{step:06d}.{digest_of(partial)}.{'zip' if is_folder else 'pt'}")
+            name = f"step_{step:06d}.{digest_of(partial)}.{'zip' if is_folder else 'pt'}"
+            replace_durably(partial, self.path / name)
         finally:
             partial.unlink(missing_ok=True)
         self._send_checkpoints()
@@ -343,6 +344,7 @@ class ReplicateFolder:
         records = self.records()
         best = best_steps(records, self.selection, last_step(records)).values()
         self._remove_all_but([*best, *([] if best else list(self.checkpoints())[-1:])], records)
+        sync(self.path)
 
     def _fetched(self, path: Path) -> Path | None:
         """A checkpoint that lies in the local folder, whole; None where it cannot."""

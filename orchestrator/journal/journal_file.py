@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from orchestrator.journal.lines import Lines, Record, line_of, mend, parse, unreadable
+from orchestrator.machine.durable_files import sync
 
 
 class LostLinesError(OSError):
@@ -47,6 +48,8 @@ class JournalFile:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
+        if not end:
+            sync(self.path.parent)
         self._end, self._last = end + len(line), line
 
     def lines(self, offset: int) -> tuple[Lines, int]:

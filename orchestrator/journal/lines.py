@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+from orchestrator.machine.durable_files import replace_durably
 from trainables.errors import InputError
 
 Record = dict[str, Any]
@@ -161,12 +162,9 @@ def mend(journal: Path) -> str:
     kept = b"" if lines.error else journal.read_bytes()[: lines.num_bytes]
     aside = journal.with_name(free_name(lambda name: os.path.lexists(journal.with_name(name))))
     partial = journal.with_name("journal.partial")
-    with partial.open("wb") as file:
-        file.write(kept)
-        file.flush()
-        os.fsync(file.fileno())
+    partial.write_bytes(kept)
     _name_again(journal, aside)
-    partial.replace(journal)
+    replace_durably(partial, journal)
     return told(lines, journal, aside.name)
 
 

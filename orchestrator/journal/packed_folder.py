@@ -9,6 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from zipfile import ZipFile, ZipInfo
 
+from orchestrator.machine.durable_files import replace_durably
+
 UNPACKED: Final = "unpacked."
 """How the folders of checkpoints in use begin, beside a replicate's journal."""
 
@@ -56,7 +58,7 @@ def kept_open(checkpoint: Path) -> Path:
     if not folder.is_dir():
         with tempfile.TemporaryDirectory(prefix=UNPACKED, dir=checkpoint.parent) as made:
             _unpack(checkpoint, Path(made) / "whole")
-            (Path(made) / "whole").rename(folder)
+            replace_durably(Path(made) / "whole", folder)
     return folder
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
+from orchestrator.machine.durable_files import make_folder
 from orchestrator.machine.processes import process_space, start_time
 from orchestrator.machine.waiting import wait_until
 from trainables.errors import InputError
@@ -67,7 +68,7 @@ class Lease:
         if self._file:
             return True
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
             file = open(self.path, "a+", opener=_open_private if self._is_private else None)  # noqa: SIM115
         except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
             raise InputError(

@@ -4,7 +4,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from orchestrator.machine.atomic_create import create_atomically
+from orchestrator.machine.durable_files import create_atomically, make_folder
 from trainables.errors import InputError
 
 MARK: Final = ".mark"
@@ -14,7 +14,7 @@ FOR_ALL: Final = 0o644
 
 def ensure_mark(place: Path) -> str:
     """The mark of a folder, which is made where it is not there; drivers that make it at once agree on one."""
-    place.mkdir(parents=True, exist_ok=True)
+    make_folder(place)
     if not read_mark(place):
         create_atomically(place / MARK, secrets.token_hex(8), FOR_ALL)
     mark = read_mark(place)

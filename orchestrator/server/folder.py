@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from orchestrator.machine.durable_files import make_folder
 from orchestrator.machine.network import free_port, is_free, link
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import process_space, start_time
@@ -75,7 +76,7 @@ class ServerFolder:
         """For its owner; where root serves, PostgreSQL's user may pass through."""
         try:
             if not self.path.exists():
-                self.path.mkdir(parents=True)
+                make_folder(self.path)
                 self.path.chmod(0o711 if os.geteuid() == 0 else 0o700)
         except OSError as error:
             raise InputError(f"{self.path} cannot be created: {error.strerror}; name a folder by `--folder`.") from None

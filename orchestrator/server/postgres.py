@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.environment.credentials import secret_in, write_secret
+from orchestrator.machine.durable_files import make_folder, sync
 from orchestrator.tracking.store import with_driver
 from trainables.errors import InputError
 
@@ -99,7 +100,7 @@ class Postgres:
 
     def _make(self) -> None:
         """Makes the server under another name first, so that what was cut off is made anew."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         making, told = self.folder / "data.part", self.folder / "password.told"
         if os.geteuid() == 0:
             self._let_in()
@@ -114,7 +115,8 @@ class Postgres:
             self._run("initdb", "--pwfile", str(told), *made)
         finally:
             told.unlink()
-        making.rename(self._data)
+        making.rename(self._data)  # initdb has synced all that is in it
+        sync(self.folder)
 
     def _let_in(self) -> None:
         """Where root starts it, its user has to be there and to come into the folder."""

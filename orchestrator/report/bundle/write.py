@@ -14,6 +14,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Final
 
+from orchestrator.machine.durable_files import replace_durably
 from orchestrator.report.answers import Answers
 from orchestrator.report.bundle.records import provenance_json, question_json, search_json, study_json
 from orchestrator.report.table import Table, to_csv, to_latex, to_markdown
@@ -138,7 +139,7 @@ def write_bundle(
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in sorted(members.items()):
                 archive.writestr(_entry(name), content)
-        partial.replace(file)
+        replace_durably(partial, file)
     finally:
         partial.unlink(missing_ok=True)
 

@@ -1,0 +1,71 @@
+"""Files that are on disk, contents and names, before a function returns, so that a loss of power takes none of them.
+
+A file's name is on disk only when its folder was synced, too. For results, and what they cannot be reached without. A
+cache that is looked at before it is used needs none of it, nor does what says who runs now.
+"""
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+UNSYNCABLE: Final = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EACCES)
+"""Of a folder on a file system that syncs none, such as CIFS, or one that this user may write to and not read."""
+
+
+def sync(path: Path) -> None:
+    """Has the content of a file, or the names in a folder, on disk."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno not in UNSYNCABLE or not path.is_dir():
+            raise
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder and those above it, as far as they are not there."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync(folder.parent)
+
+
+def replace_durably(partial: Path, path: Path) -> None:
+    """Gives a file, or a folder with all in it, the name `path`, in place of the file that may have it."""
+    for written in (partial, *partial.rglob("*")):
+        sync(written)
+    partial.replace(path)
+    sync(path.parent)
+
+
+def create_atomically(file: Path, text: str, mode: int) -> None:
+    """Writes a file, whole or not there, and never over one that another process makes meanwhile.
+
+    Args:
+        mode: of the file, who may read it.
+    """
+    handle, part = tempfile.mkstemp(dir=file.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as opened:
+            opened.write(text)
+        Path(part).chmod(mode)
+        _name(Path(part), file)
+    finally:
+        Path(part).unlink(missing_ok=True)
+
+
+def _name(part: Path, file: Path) -> None:
+    sync(part)
+    try:
+        os.link(part, file)
+    except FileExistsError:
+        return
+    except OSError:  # a disk without hard links, such as exFAT, where two that write at once may both do
+        if not file.exists():
+            part.replace(file)
+    sync(file.parent)
