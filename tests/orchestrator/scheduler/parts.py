@@ -105,8 +105,10 @@ class Parts:
         capacity: Capacity,
         known: Sequence[Replicate],
         drawn: Sequence[Condition] = (),
+        attempt: str = "driver",
+        storage: str = "",
     ) -> None:
-        factory = TaskFactory(sweep, Settings(folder, ""), 0, attempt="driver")
+        factory = TaskFactory(sweep, Settings(folder, "", storage=storage), 0, attempt=attempt)
         self.recorder, self.view = Store(known), Heard()
         self.tasks, self.source = TaskList(), Source(drawn or sweep.conditions)
         admission, outage = Admission(Study(sweep.name, tuple(known)), factory), Outage(self.view.note)
