@@ -343,8 +343,8 @@ class ReplicateFolder:
         """Removes all checkpoints but the best ones, and what was kept as such before; the last one where none is."""
         records = self.records()
         best = best_steps(records, self.selection, last_step(records)).values()
-        self._remove_all_but([*best, *([] if best else list(self.checkpoints())[-1:])], records)
-        sync(self.path)
+        if self._remove_all_but([*best, *([] if best else list(self.checkpoints())[-1:])], records):
+            sync(self.path)
 
     def _fetched(self, path: Path) -> Path | None:
         """A checkpoint that lies in the local folder, whole; None where it cannot."""
@@ -356,12 +356,14 @@ class ReplicateFolder:
         best = best_steps(records, self.selection, max(found, default=-1)).values()
         self._remove_all_but([*list(found)[-NUM_LAST_KEPT:], *best], records)
 
-    def _remove_all_but(self, needed: Collection[int], records: Sequence[Record]) -> None:
+    def _remove_all_but(self, needed: Collection[int], records: Sequence[Record]) -> bool:
+        """Whether there were any."""
         kept = {*needed, *self._product_steps(records)}
-        for step, path in self.checkpoints().items():
-            if step not in kept:
-                path.unlink()
+        others = [path for step, path in self.checkpoints().items() if step not in kept]
+        for path in others:
+            path.unlink()
         self._send_checkpoints()
+        return bool(others)
 
     def _send_checkpoints(self) -> None:
         if self._writer:

@@ -1,6 +1,6 @@
 """Every moment at which a replicate may be cut off, tried: whenever it is, the replicate comes to the same end.
 
-    python -m tests.faults.crash_points [--pairs 120] [--workers 2]
+    python -m tests.faults.crash_points [--pairs 60] [--workers 2]
 
 A replicate with a prerequisite (`replicate.py`) is run in a forked process that ends before the nth of its operations
 on files, for each n: killed; killed in the middle of a write; with a loss of power after which only that is there which
@@ -88,7 +88,7 @@ def tried(points: Iterable[tuple[Crash, ...]], way: Way, expected: Any, num_work
 def main() -> None:
     """Tries all, and prints how many there were."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=120)
+    parser.add_argument("--pairs", type=int, default=60)
     parser.add_argument("--workers", type=int, default=2)
     chosen = parser.parse_args()
     started_s = time.monotonic()

@@ -1,10 +1,11 @@
-"""The prerequisite of the trainable whose crashes are tried: its checkpoints are folders, its steps are not known."""
+"""The prerequisite of the trainable whose crashes are tried: the number of its steps is not known."""
 
 import json
 import tempfile
 from pathlib import Path
 
 from trainables.config import Config
+from trainables.metric import Best
 from trainables.trial import Trial
 
 
@@ -17,14 +18,15 @@ def fingerprint(config: FirstConfig) -> str:
     return "none"
 
 
-def selection(config: FirstConfig) -> dict[str, str]:
-    return {"best": "distance"}
+def selection(config: FirstConfig) -> dict[str, Best]:
+    return {"best": Best("nearness", "maximize")}
 
 
 def train(config: FirstConfig, trial: Trial) -> None:
     restored = trial.restore()
-    first = json.loads((restored / "state.json").read_text())["step"] + 1 if restored else 1
+    first = json.loads(restored.read_text())["step"] + 1 if restored else 1
     for step in range(first, 4):
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "state.json").write_text(json.dumps({"step": step, "level": config.level * step}))
-            trial.report({"distance": abs(step - 2.0)}, step=step, checkpoint=Path(folder))
+            checkpoint = Path(folder) / "state.json"
+            checkpoint.write_text(json.dumps({"step": step, "level": config.level * step}))
+            trial.report({"nearness": -abs(step - 2.0)}, step=step, checkpoint=checkpoint)

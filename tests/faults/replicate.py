@@ -101,7 +101,7 @@ def _kept(study: Study, evaluation: str | None, settings: Settings) -> list[str]
         path = kept_checkpoint(study, "sum", 1, evaluation, settings)
     except InputError as error:
         return [str(error)]
-    return [path.name, path.read_text()]
+    return [path.name, (path / "deep" / "state.json").read_text()]
 
 
 def _told(records: list[Record]) -> list[Any]:

@@ -47,7 +47,7 @@ class StoredRun:
         study = ponderay.load(SWEEP.name)
         kept = [ponderay.checkpoint(study, "sum", 1, name) for name in (None, *VALID)]
         return {
-            "checkpoints": [[path.name, path.read_text()] for path in kept],
+            "checkpoints": [path.name for path in kept],
             "names": sorted(run.info.run_name for run in found),
             "runs": {run.info.run_name: self._rows(client, run) for run in found},
             "study": [[one.state, one.metrics, sorted(one.evaluations)] for one in study.replicates],

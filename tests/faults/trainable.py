@@ -1,4 +1,4 @@
-"""A trainable whose crashes are tried: a sum, checkpoints that are pruned, a figure, two evaluations; without torch."""
+"""A trainable whose crashes are tried: folders as checkpoints, which are pruned, figures, two evaluations; no torch."""
 
 import json
 import tempfile
@@ -38,15 +38,16 @@ def selection(config: SumConfig) -> dict[str, str]:
 
 
 def train(config: SumConfig, trial: Trial) -> None:
-    total, first = json.loads((trial.prerequisite("first") / "state.json").read_text())["level"], 1
+    total, first = json.loads(trial.prerequisite("first").read_text())["level"], 1
     if restored := trial.restore():
-        state = json.loads(restored.read_text())
+        state = json.loads((restored / "deep" / "state.json").read_text())
         total, first = state["total"], state["step"] + 1
     for step in range(first, 6):
         total += step / 8
         with tempfile.TemporaryDirectory() as folder:
-            checkpoint, figure = Path(folder) / "state.json", Path(folder) / "figure.txt"
-            checkpoint.write_text(json.dumps({"step": step, "total": total}))
+            checkpoint, figure = Path(folder) / "checkpoint", Path(folder) / "figure.txt"
+            (checkpoint / "deep").mkdir(parents=True)
+            (checkpoint / "deep" / "state.json").write_text(json.dumps({"step": step, "total": total}))
             figure.write_text(f"drawn at step {step}")
             metrics = {f"valid@{name}": values[step - 1] for name, values in VALID.items()}
             figures = [figure] if step in DRAWN_AT else []
@@ -54,7 +55,7 @@ def train(config: SumConfig, trial: Trial) -> None:
 
 
 def evaluate(config: SumConfig, checkpoint: Path, evaluation: Evaluation, trial: Trial) -> None:
-    state = json.loads(checkpoint.read_text())
+    state = json.loads((checkpoint / "deep" / "state.json").read_text())
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / f"{evaluation.name}.txt"
         table.write_text(f"{state}")

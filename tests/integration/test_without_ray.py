@@ -12,7 +12,6 @@ import pytest
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
-from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.scheduler.progress import ProgressView
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny
@@ -273,24 +272,6 @@ def test_a_search_stops_at_an_input_that_may_be_mended_and_then_goes_on(workplac
     mended.touch()
     assert {r.state for r in run_quietly(sweep).replicates} == {"complete"}
     assert [trial.state for trial in study.get_trials()] == [optuna.trial.TrialState.COMPLETE] * 3
-
-
-def test_a_crash_between_journal_and_last_checkpoint_loses_nothing(workplace, monkeypatch):
-    whole = run_quietly(tiny({"a": {}}, name="tiny.whole"))
-    keep = ReplicateFolder.keep
-
-    def crash_at_the_last(folder, source, step):
-        if step == 4:
-            raise KeyboardInterrupt
-        keep(folder, source, step)
-
-    monkeypatch.setattr(ReplicateFolder, "keep", crash_at_the_last)
-    with pytest.raises(KeyboardInterrupt):
-        run_quietly(tiny({"a": {}}))
-    assert Tracking(read_settings()).read_study("tiny.sweep").replicates[0].state == "stopped"
-    monkeypatch.setattr(ReplicateFolder, "keep", keep)
-    resumed = run_quietly(tiny({"a": {}}))
-    assert [dict(r.metrics) for r in resumed.replicates] == [dict(r.metrics) for r in whole.replicates]
 
 
 def test_another_setting_under_a_known_name_is_refused(workplace):

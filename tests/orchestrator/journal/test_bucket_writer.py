@@ -1,6 +1,5 @@
 """What a session sends to its shared folder, in which order, what it finds there, and when it has to stop."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,45 +82,6 @@ def test_artifacts_are_sent_before_the_journal_it_before_the_checkpoint_and_remo
     assert sorted(reader().checkpoints()) == [2, 3, 4]
     folder.keep_best()
     assert sorted(reader().checkpoints()) == [2]
-
-
-def test_wherever_a_session_is_cut_off_another_machine_goes_on_to_the_same_end(monkeypatch):
-    whole = session("whole")
-    train(whole)
-    expected = [(r["step"], r["metrics"]) for r in whole.records() if r["kind"] == "metrics"]
-    allowed, put, remove = [0], SharedFolder._put, SharedFolder.remove
-
-    def counted(call):
-        def cut_off(*arguments):
-            if not allowed[0]:
-                raise KeyboardInterrupt
-            allowed[0] -= 1
-            call(*arguments)
-
-        return cut_off
-
-    num_cuts = 0
-    while True:
-        fsspec.filesystem("memory").store.clear()
-        for machine in ("first", "second"):
-            shutil.rmtree(machine, ignore_errors=True)
-        allowed[0] = num_cuts
-        with monkeypatch.context() as patch:
-            patch.setattr(SharedFolder, "_put", counted(put))
-            patch.setattr(SharedFolder, "remove", counted(remove))
-            try:
-                train(session("first"))
-                break
-            except KeyboardInterrupt:
-                num_cuts += 1
-        best = reader().best("best")
-        assert best is None or best.read_text().startswith("state")
-        train(second := session("second", "driver.2"))
-        assert {*second.checkpoints()} >= {2, 4, 5}
-        second.keep_best()
-        assert [(r["step"], r["metrics"]) for r in reader().records() if r["kind"] == "metrics"] == expected
-        assert [path.read_text() for path in reader().whole().values()] == ["state 2"]
-    assert num_cuts == 1 + 3 * len(LOSSES) + 2  # the writer's name, three sends a step, and removals at steps 3 and 5
 
 
 def test_what_an_earlier_session_left_here_goes_and_what_is_whole_is_not_fetched_again(monkeypatch):
