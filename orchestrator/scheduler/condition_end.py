@@ -47,7 +47,7 @@ class ConditionEnds:
         if not any(replicate.is_lost for replicate in replicates):
             means = self._means(wanted.condition, replicates)
             self._replication.tell(wanted.condition, means)
-            names = self._factory.objective_names(wanted.condition, means or ())
+            names = self._factory.objective_names(wanted.condition)
             if not is_pruned(wanted.decision):
                 self._front.add(name, [means[name] for name in names] if means else [])
 
@@ -86,7 +86,7 @@ class ConditionEnds:
         metrics = self._recorder.replicate(task).metrics
         if task.state != "complete" or not metrics:
             return None
-        return [metrics.get(name, math.nan) for name in self._factory.objective_names(condition, metrics)]
+        return [metrics.get(name, math.nan) for name in self._factory.objective_names(condition)]
 
     def _write(self, name: str) -> None:
         wanted, replicates = self._replication.by_name[name], map(self._recorder.replicate, self._tasks.of(name))
@@ -97,7 +97,7 @@ class ConditionEnds:
         if not replicates or any(replicate.state != "complete" for replicate in replicates):
             return None
         common = set.intersection(*(set(replicate.metrics) for replicate in replicates))
-        if not common.issuperset(self._factory.objective_names(condition, common)):
+        if not common.issuperset(self._factory.objective_names(condition)):
             return None
         return {name: exact_mean([r.metrics[name] for r in replicates]) for name in sorted(common)}
 

@@ -2,7 +2,7 @@
 
 import socket
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,19 +90,14 @@ class TaskFactory:
         constraints = self.sweep.search.constraints if self.sweep.search else ()
         end = self.first_evaluation(condition)
         return {
-            "objectives": tuple(one.metric + end for one in self.sweep.objectives),
+            "objectives": tuple(self.objective_names(condition)),
             "constraints": tuple(one.metric + end for one in constraints),
         }
 
-    def objective_names(self, condition: Condition, reported: Collection[str]) -> list[str]:
-        """The metrics that are the objectives, as replicates of the condition that `reported` these have them.
-
-        They are those of its first evaluation; what the evaluation does not report is the replicate's own, such as a
-        cost of training (as in `points.columns_of`).
-        """
+    def objective_names(self, condition: Condition) -> list[str]:
+        """The metrics that are the objectives, as a replicate of the condition reports them."""
         end = self.first_evaluation(condition)
-        names = [objective.metric for objective in self.sweep.objectives]
-        return [name if name in reported and name + end not in reported else name + end for name in names]
+        return [objective.metric + end for objective in self.sweep.objectives]
 
     def fingerprint(self, trainable: str, config: AnyConfig) -> str:
         """Of the data that `trainable` reads under `config`; configs that decide it alike ask once."""

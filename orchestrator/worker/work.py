@@ -24,9 +24,8 @@ class Work(BaseModel):
         label: for people, `surprisal seed 1`.
         root: folder from which the trainable is imported, where it is not installed.
         config_type: `module:NAME` of the config's type; empty where `train` says it.
-        objectives: metrics without which it has no result, as it reports them: `loss`, or `loss@test` of an evaluation,
-            in whose place that of training, `loss`, is one.
-        constraints: the same of a search's constraints.
+        objectives: metrics without which it has no result, as it reports them: `loss`, or `loss@test` of an evaluation.
+        constraints: the same of a search's constraints; also that of training, `loss`, is one where `loss@test` lacks.
         num_steps: the last step that `train` reports; None where it is not known before.
         folder: its journal and checkpoints, on storage that all machines see, or each machine's own copy of `shared`.
         shared: URL at which all machines see them; empty where they see `folder`.
@@ -72,7 +71,7 @@ class Work(BaseModel):
         end = "" if evaluation is None else f"@{evaluation}"
         for name in (one for one in (*self.objectives, *self.constraints) if one.endswith(end)):
             plain, at, under = name.partition("@")
-            if name not in metrics and plain not in metrics:
+            if name not in metrics and not (name in self.constraints and plain in metrics):
                 what = "objective" if name in self.objectives else "constraint's metric"
                 reported = sorted(one.removesuffix(at + under) for one in metrics if one.endswith(at + under))
                 where = f" under {under!r}" if under else ""

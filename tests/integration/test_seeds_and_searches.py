@@ -9,7 +9,6 @@ from search_spaces.distributions import Choice, Integer, Real
 from search_spaces.sweep import Constraint, Search, Sequential
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import starts
-from trainables.errors import InputError
 
 
 def by_need(**changes):
@@ -117,8 +116,3 @@ def test_results_that_only_the_journals_hold_are_told_as_means_over_all_seeds(wo
         errors = [r.metrics["error@plain"] for r in outcome.replicates if r.condition.startswith(f"{trial.number:04d}")]
         assert len(errors) == 2
         assert trial.values[0] == pytest.approx(sum(errors) / 2)
-
-
-def test_a_constraint_on_what_is_not_reported_is_named(workplace):
-    with pytest.raises(InputError, match="'watts' of the search is not among"):
-        drawn(Search({"x": Real(0.1, 1.0)}, num_trials=2, constraints=(Constraint("watts", 1.0),)))

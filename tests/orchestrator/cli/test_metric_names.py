@@ -46,7 +46,8 @@ tested = ponderay.Sweep(
 """
 EVALUATE = """
 def evaluate(config, checkpoint, evaluation, trial):
-    trial.report({"accuracy": json.loads((checkpoint / "state.json").read_text())["accuracy"]}, step=1)
+    state = json.loads((checkpoint / "state.json").read_text())
+    trial.report({"accuracy": state["accuracy"], "macs": 4 * config.rate}, step=1)
 """
 EVALUATION = """
 @dataclasses.dataclass(frozen=True)
