@@ -18,6 +18,7 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.forecast.remaining_work import _state, look
 from orchestrator.forecast.summary import describe
 from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.worker.execute import execute
@@ -334,7 +335,7 @@ def test_what_failed_with_its_prerequisite_is_left_as_run_sees_it(workplace, err
     sweep = tiny({"a": {}})
     task = TaskFactory(sweep, read_settings(), 0).replicate(sweep.conditions[0], 1, {})
     known = Replicate("k", "a", 1, "failed", error=error, code_version=task.work.code_version)
-    assert _state(task, ReplicateFolder(Path("none"), {}), known, 0) == state
+    assert _state(task, JournalSummary(), known, 0) == state
 
 
 @pytest.mark.parametrize(
