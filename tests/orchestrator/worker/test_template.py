@@ -87,7 +87,7 @@ def test_a_replicate_has_the_digits_it_has_alone_whatever_another_did_to_its_pro
         ("os._exit(0)", "its process left with exit code 0 before the replicate had ended", ""),
         ("os._exit(3)", "its process left with exit code 3 before the replicate had ended", ""),
         ("sys.exit", "", "RuntimeError: The trainable called sys.exit(4); it must return or raise."),
-        ("KeyboardInterrupt", "KeyboardInterrupt:", ""),
+        ("KeyboardInterrupt", "KeyboardInterrupt (leaking.py, line ", ""),
     ],
 )
 def test_a_replicate_whose_process_ends_is_lost_with_a_sentence_and_the_next_runs(template, tmp_path, end, lost, error):
