@@ -216,14 +216,7 @@ def _claim(file: Path, name: str, entry: Claimed, common: _Common) -> Claim:
             )
 
 
-def _common(
-    file: Path,
-    name: str,
-    entry: Claimed,
-    source: str,
-    settings: Mapping[str, Setting],
-    sweep: str,
-) -> _Common:
+def _common(file: Path, name: str, entry: Claimed, source: str, settings: Mapping[str, Setting], sweep: str) -> _Common:
     if not (entry.source or source).strip():
         raise _wrong(file, name, "source", "must be given here or at the top of the file")
     if entry.setting not in settings:
@@ -247,17 +240,15 @@ def _parsed(file: Path) -> ClaimFile:
     except ValueError as error:
         raise InputError(f"{file} must be TOML, but: {error}.") from None
     try:
-        return ClaimFile.model_validate(_with_tuples(json.loads(json.dumps(content, default=str))))
+        return ClaimFile.model_validate(json.loads(json.dumps(content, default=str), object_hook=_with_tuples))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise _wrong(file, *_place_of(first["loc"]), _said(first)) from None
 
 
-def _with_tuples(value: Any) -> Any:
-    """TOML's arrays as the tuples that a strict entry takes."""
-    if isinstance(value, dict):
-        return {name: _with_tuples(inner) for name, inner in value.items()}
-    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
+def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    """TOML's arrays as a strict entry takes them."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
 
 
 def _place_of(path: tuple[int | str, ...]) -> tuple[str, str]:
@@ -280,7 +271,8 @@ def _said(error: Any) -> str:
         return "is no field"
     if error["type"] == "string_pattern_mismatch":
         return f"must be text of the form {error['ctx']['pattern']}, but is {error['input']!r}"
-    return f"{error['msg'].replace('Input should be', 'must be', 1)}, but is {error['input']!r}"
+    said = error["msg"].replace("Input should be", "must be", 1)
+    return f"{said.replace('tuple', 'array')}, but is {error['input']!r}"
 
 
 def _wrong(file: Path, entry: str, field: str, said: str) -> InputError:

@@ -5,7 +5,6 @@ encoder is one list of layers: the normaliser, a causal pad, and for each block 
 dropout, a linear layer and a leaky ReLU.
 """
 
-import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -76,7 +75,7 @@ def _tensors(path: Path) -> Mapping[str, Tensor]:
         found: Any = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; name another file with `ar.weights`.") from None
-    except (pickle.UnpicklingError, RuntimeError, ValueError, EOFError, LookupError, TypeError, AttributeError):
+    except Exception:  # torch has no error of its own for what it did not write, or will not load
         found = None
     if not isinstance(found, Mapping) or not found or not all(isinstance(one, Tensor) for one in found.values()):
         raise InputError(
