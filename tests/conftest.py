@@ -1,7 +1,9 @@
 """What all tests share: one torch thread, checked tensor shapes, no folders of the user."""
 
 import gc
+import importlib
 import os
+import random
 import signal
 import sys
 from pathlib import Path
@@ -48,6 +50,9 @@ MODULE_NAMES = [f"trainables.{family}.{name}" for family, names in TENSOR_MODULE
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True)  # in every worker, on any machine
 hypothesis.settings.load_profile("same")
 if "PYTEST_WITHOUT_SHAPES" not in os.environ:  # the checks take as long as the training of small networks
+    with pytest.MonkeyPatch.context() as patch:  # they draw what they look at, not from the stream that is tested
+        patch.setattr(random, "getrandbits", random.Random(0).getrandbits)
+        importlib.import_module("beartype")
     install_import_hook(MODULE_NAMES, "beartype.beartype")
 torch.set_num_threads(1)
 for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and a rich console made then keeps that width for good

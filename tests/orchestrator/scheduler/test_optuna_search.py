@@ -103,15 +103,6 @@ def test_a_grid_has_each_point_once_also_where_a_driver_was_killed_while_it_drew
     assert points == [(0.25, 3), (0.25, 4), (0.5, 3), (0.5, 4)]
 
 
-def test_a_grid_has_a_value_as_often_as_it_is_listed(workplace, told):
-    sweep = replace(searched(4), search=Search({"x": Choice((0.25, 0.25))}, num_trials=100, sampler="grid"))
-    search = SearchedConditions(sweep, "tiny", "@plain", STORE, Path("optuna.lock"), 4, told.append)
-    for _ in range(2):
-        (condition,) = search.more()
-        search.tell(condition, {"error": 0.5, "cost": 1.0})
-    assert search.is_exhausted() and condition.name.startswith("0001 x=0.25")
-
-
 def test_a_database_that_is_away_does_not_stop_a_search_at_work(search, told, monkeypatch):
     def away(*_, **__):
         raise SQLAlchemyError("gone")

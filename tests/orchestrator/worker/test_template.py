@@ -135,7 +135,7 @@ def test_a_replicate_ends_with_the_process_that_uses_its_template(tmp_path):
     )
     command = [sys.executable, "-c", program, str(tmp_path / "work.json")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as user:  # noqa: S603
-        pid, started = user.stdout.readline().split()
+        pid, started = next(line for line in user.stdout if not line.startswith("changes")).split()
         user.send_signal(signal.SIGKILL)
         until(lambda: is_gone(int(pid), started))
 
