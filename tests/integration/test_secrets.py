@@ -81,7 +81,7 @@ class Place:
         """The exit code of `ponderay ARGUMENTS`; what it prints is kept."""
         command, environment = [sys.executable, "-m", module, *arguments], self.environment | settings
         with self._watching():
-            done = subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, timeout=240)  # noqa: S603
+            done = subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, timeout=480)  # noqa: S603
         self.said += done.stdout + done.stderr
         return done.returncode
 
