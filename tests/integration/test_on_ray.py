@@ -116,10 +116,12 @@ def test_a_replicate_that_hangs_is_ended_and_tried_again():
 
 @pytest.mark.slow
 def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
-    sweep = tiny({"a": {"sleep_s": 0.6}, "b": {"x": 0.25, "sleep_s": 0.6}})
+    sweep = tiny(
+        {"a": {"sleep_s": 4.0}, "b": {"x": 0.25, "sleep_s": 4.0}}
+    )  # some have started at the limit, none has ended
     factory = TaskFactory(sweep, read_settings(), 0)
-    with pytest.raises(StoppedError, match=r"at the limit of 0\.0005 device hours"):
-        run_on_ray(factory, Console(quiet=True), None, accept_code=False, max_device_hours=0.0005)
+    with pytest.raises(StoppedError, match=r"at the limit of 0\.009 device hours"):
+        run_on_ray(factory, Console(quiet=True), None, accept_code=False, max_device_hours=0.009)
     assert {group["state"] for group in ray.util.placement_group_table().values()} <= {"REMOVED"}
     assert "RUNNING" not in statuses("tiny.sweep").values()
     found = {
