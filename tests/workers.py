@@ -27,7 +27,7 @@ OWN_RAYS: Final = (
     frozenset(
         f"tests/{name}.py"
         for name in (
-            "integration/test_command", "integration/test_faults", "integration/test_lost_ray",
+            "integration/test_command", "integration/test_lost_ray",
             "integration/test_secrets", "integration/test_working_folder",
         )
     ),

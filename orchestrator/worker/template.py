@@ -51,6 +51,8 @@ START: Final = (
 END_S: Final = 10.0
 """How long base may take to end after its last request."""
 
+ALLOCATOR_THREAD: Final = "jemalloc_bg_thd"
+
 PR_SET_PDEATHSIG: Final = 1
 """From linux/prctl.h."""
 
@@ -305,4 +307,10 @@ def _fork() -> int:
 
 
 def _num_threads() -> int:
-    return len(list(Path("/proc/self/task").iterdir()))
+    """Those of this process that a fork would lack.
+
+    The one of pyarrow's allocator, which pandas, scikit-learn and MLflow load, is no such: jemalloc takes its locks
+    before a fork and starts that thread again in the child.
+    """
+    names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
+    return len([name for name in names if name != ALLOCATOR_THREAD])

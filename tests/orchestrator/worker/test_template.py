@@ -128,14 +128,14 @@ def test_draws_without_a_seed_differ_between_replicates_as_between_processes(tem
 
 def test_a_replicate_ends_with_the_process_that_uses_its_template(tmp_path):
     (tmp_path / "work.json").write_text(replicate(tmp_path, "hangs").model_dump_json())
-    program = (
-        "import sys; from pathlib import Path; from orchestrator.worker.template import Template, Work; "
-        "work = Work.model_validate_json(Path(sys.argv[1]).read_text()); "
-        "Template().run(work, lambda record: print(record['pid'], record['process_started'], flush=True), {})"
+    program = (  # the replicate prints to the same pipe, so a line is written at once
+        "import os, sys; from pathlib import Path; from orchestrator.worker.template import Template, Work; "
+        "said = lambda record: os.write(1, '\\nstarted {pid} {process_started}\\n'.format(**record).encode()); "
+        "Template().run(Work.model_validate_json(Path(sys.argv[1]).read_text()), said, {})"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "work.json")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as user:  # noqa: S603
-        pid, started = next(line for line in user.stdout if not line.startswith("changes")).split()
+        _, pid, started = next(line for line in user.stdout if line.startswith("started ")).split()
         user.send_signal(signal.SIGKILL)
         until(lambda: is_gone(int(pid), started))
 
@@ -197,6 +197,20 @@ def test_a_trainable_whose_import_starts_threads_is_imported_anew_for_each_repli
     for _, records in found:
         (metrics,) = digits(records).values()
         assert (metrics["seen_threads"], metrics["seen_state"]) == (2, 0)
+
+
+def test_the_thread_of_an_allocator_is_none_that_a_fork_would_lack(template, tmp_path, monkeypatch):
+    """Whatever imports pandas has it, and would else be imported anew for each replicate."""
+    (tmp_path / "with_arrow.py").write_text(
+        "import os\nimport pyarrow\nfrom tests.orchestrator.worker.leaking import Leaking\n\n"
+        "def train(config: Leaking, trial):\n    count = len(pyarrow.table({'x': range(9)}))\n"
+        "    trial.report({'count': count, 'parent': os.getppid(), 'own': os.getpid()}, step=1)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    works = [replicate(tmp_path / name, "", "with_arrow") for name in "ab"]
+    first, second = (digits(run(template, work)[1])["metrics", 1] for work in works)
+    assert first["count"] == second["count"] == 9
+    assert first["parent"] == second["parent"] and first["own"] != second["own"]
 
 
 @pytest.mark.slow
