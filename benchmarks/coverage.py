@@ -15,6 +15,10 @@ Intervals, nominal 95 %: the share that holds the true value.
     front tied: of three such places with two equal conditions each. The mean of the best of two lies beyond both, so
         the volume is too large by nature; the jackknife takes off about half of that.
     front of fives: the same with five equal conditions each.
+    seeds ~ speakers, of speakers, of both alone: an error rate over n seeds and 20 speakers of unequal lengths, as
+        `orchestrator.statistics.over_groups` has it. Spreads of seeds, speakers and single cells: 1, 1, 1; 1, 8, 2;
+        0, 0, 1. Only seeds' noise has the shape.
+    bootstrap: the first of them by the quantiles of 400 resamples of seeds and speakers, of fewer draws.
 
 Tests, nominal 5 %: the share that finds a difference where none is. In brackets the most that the exact test can
 reach with so many seeds; 0 means that it can decide nothing.
@@ -43,7 +47,7 @@ from scipy import special
 
 from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
 from orchestrator.pareto.seed_values import stretch
-from orchestrator.statistics import effects, permutation, student
+from orchestrator.statistics import effects, over_groups, permutation, student
 from orchestrator.statistics.equivalence import equivalence_p
 from orchestrator.statistics.permutation_power import attained_level
 from orchestrator.statistics.significance import holm, least_paired_p, least_permutation_p
@@ -56,6 +60,8 @@ APART: Final = 100 + 10.0 * np.stack([np.arange(5), np.arange(5)[::-1]], axis=1)
 TIED_FRONT: Final = np.repeat(APART[::2], 2, axis=0)
 FRONT_OF_FIVES: Final = np.repeat(APART[::2], 5, axis=0)
 MARGIN: Final = 5.0
+NUM_SPEAKERS: Final = 20
+LENGTHS: Final = np.random.default_rng(20).gamma(20, size=NUM_SPEAKERS)
 MAX_RESAMPLES: Final = 1000
 Floats = NDArray[np.float64]
 Draws = tuple[Floats, Floats]
@@ -165,6 +171,34 @@ def front_of_fives(shape: str, n: int, num_draws: int, rng: np.random.Generator)
     return front(FRONT_OF_FIVES, shape, n, num_draws // 5, rng)
 
 
+def grouped(spreads: tuple[float, float, float], shape: str, n: int, num_draws: int, rng: np.random.Generator) -> float:
+    rates, lengths, true = _rates_of_speakers(spreads, shape, n, num_draws, rng)
+    return covered(over_groups.of_mean(rates * lengths, lengths), true)
+
+
+def bootstrapped(shape: str, n: int, num_draws: int, rng: np.random.Generator) -> float:
+    rates, lengths, true = _rates_of_speakers((1.0, 1.0, 1.0), shape, n, num_draws // 20, rng)
+    seeds = rng.multinomial(n, np.full(n, 1 / n), size=400) / n
+    speakers = rng.multinomial(NUM_SPEAKERS, np.full(NUM_SPEAKERS, 1 / NUM_SPEAKERS), size=400) * lengths
+    speakers = speakers / speakers.sum(1, keepdims=True)
+    means = np.einsum("dsk,bs,bk->db", rates, seeds, speakers, optimize=True)
+    low, high = np.quantile(means, [0.025, 0.975], axis=1)
+    return float(((low <= true) & (true <= high)).mean())
+
+
+def _rates_of_speakers(
+    spreads: tuple[float, float, float], shape: str, n: int, num_draws: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Floats]:
+    """Rates (num_draws, n, speakers), lengths (speakers), and the true rates (num_draws)."""
+    of_seeds, of_speakers, of_cells = spreads
+    noise, true = draw(shape, rng, (num_draws, n))
+    speakers, cells = (
+        rng.standard_normal((num_draws, 1, NUM_SPEAKERS)),
+        rng.standard_normal((num_draws, n, NUM_SPEAKERS)),
+    )
+    return of_seeds * noise[..., None] + of_speakers * speakers + of_cells * cells, LENGTHS, of_seeds * true
+
+
 def same(shape: str, n: int, num_draws: int, rng: np.random.Generator) -> Draws:
     """Two conditions of one distribution, each (num_draws, n); rounded ones to the same values."""
     values, _ = draw(shape, rng, (num_draws, 2 * n))
@@ -239,6 +273,10 @@ INTERVALS: Final[dict[str, Cell]] = {
     "front apart": front_apart,
     "front tied": front_tied,
     "front of fives": front_of_fives,
+    "seeds ~ speakers": functools.partial(grouped, (1.0, 1.0, 1.0)),
+    "of speakers": functools.partial(grouped, (1.0, 8.0, 2.0)),
+    "of both alone": functools.partial(grouped, (0.0, 0.0, 1.0)),
+    "bootstrap": bootstrapped,
 }
 TESTS: Final[dict[str, Cell]] = {
     "Welch": welch,

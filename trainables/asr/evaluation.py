@@ -36,6 +36,7 @@ class Outcome:
         class_frames: of each class of phones, how many frames it has and how many took the big network.
     """
 
+    identity: str
     edits: Edits
     loss_nats: float
     num_frames: int
@@ -130,6 +131,7 @@ def _outcome(
     used_big = output.used_big[row, :length].cpu() > 0
     spoken = label_of_frames(config, example, output.log_probs[row, :length].cpu())
     return Outcome(
+        identity=example.identity,
         edits=phone_errors.edits(example.labels, hypothesis),
         loss_nats=loss_nats,
         num_frames=length,

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trainables import checkpoint, distributed, rng
+from trainables import checkpoint, distributed, item_errors, rng
 from trainables.asr import controller as controllers
 from trainables.asr import figure, frozen, latency, released
 from trainables.asr.config import AsrConfig, Evaluation, Learned
@@ -29,6 +29,7 @@ from trainables.asr.train import selection
 from trainables.conditional.surprisal_controller import SurprisalFit
 from trainables.config import content_hash
 from trainables.errors import DivergedError
+from trainables.item_errors import Item
 from trainables.patience import is_exhausted
 from trainables.trial import Trial
 
@@ -119,7 +120,13 @@ def evaluate(config: AsrConfig, checkpoint_path: Path, evaluation: Evaluation, t
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"utterance_{evaluation.name}.png"
         figure.draw_utterance(recogniser, working, examples.test[0], labels, key, decoding, path)
-        trial.report(metrics, step=state["epoch"], artifacts=[path])
+        speakers = {utterance.identity: utterance.speaker for utterance in examples.test_utterances}
+        items = [
+            Item(one.identity, speakers[one.identity], one.edits.total, one.edits.num_labels)
+            for one in results.outcomes
+        ]
+        errors = item_errors.write(items, Path(folder), f"per@{evaluation.name}")
+        trial.report(metrics, step=state["epoch"], artifacts=[path, errors])
 
 
 def _train_epoch(

@@ -31,6 +31,7 @@ class Score:
         before, after: mean delta over the same tokens; None without a recoder, or where it was not asked for.
         raised: the share of them whose delta recoding raised.
         share_recoded: of the tokens; None without a recoder, and with a probe, which running text has no labels for.
+        streams: of each part of the text that was read in parallel, -log p of its tokens together, and how many it has.
     """
 
     loss_nats: float
@@ -40,6 +41,7 @@ class Score:
     after: float | None = None
     raised: float | None = None
     share_recoded: float | None = None
+    streams: tuple[tuple[float, int], ...] = ()
 
     @property
     def perplexity(self) -> float:
@@ -97,6 +99,7 @@ def score(
     arguments = (config, streams, attached, network.vocabulary_size, seed)
     recoder = attached.recoder if attached else None
     state = network.zeros(num_mine(batch_size), recoder)
+    by_stream = torch.zeros(2, num_mine(batch_size), dtype=torch.float64, device=state.device)
     nats, num_not_finite, num_recoded, started = 0.0, 0, 0.0, time.perf_counter()
     is_fixed = not (recoder and recoder.skips_shut_rows)
     read = CudaGraph(lambda window, state, drawn: network(window, state, drawn, attached), [], is_fixed)
@@ -104,6 +107,7 @@ def score(
         run = read(window, state, drawn)
         state = run.state
         nats += run.nats.double().sum().item()
+        by_stream += torch.stack([run.nats.double().sum(0), (window.targets != NO_TARGET).double().sum(0)])
         num_not_finite += count_not_finite(run)
         num_recoded += count_recoded(run)
     duration_s = time.perf_counter() - started
@@ -115,7 +119,17 @@ def score(
     num_tokens = len(tokens) - 1
     before, after, raised = (total / sums[5] if sums[5] else None for total in sums[2:5])
     share = share_recoded(sums[6] / num_tokens, attached)
-    return Score(sums[0] / num_tokens, num_tokens / duration_s, int(sums[1]), before, after, raised, share)
+    parts = _streams_of_all(by_stream.T.tolist(), batch_size)
+    return Score(sums[0] / num_tokens, num_tokens / duration_s, int(sums[1]), before, after, raised, share, parts)
+
+
+def _streams_of_all(mine: list[list[float]], batch_size: int) -> tuple[tuple[float, int], ...]:
+    """In the order of the text, those in which something is asked; each process has every n-th."""
+    whole: list[list[float]] = [[]] * batch_size
+    parts = distributed.gather(mine)
+    for rank, part in enumerate(parts):
+        whole[rank :: len(parts)] = part
+    return tuple((nats, int(count)) for nats, count in whole if count)
 
 
 def _deltas(

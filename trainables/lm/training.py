@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trainables import checkpoint, distributed, rng
+from trainables import checkpoint, distributed, item_errors, rng
 from trainables.errors import DivergedError, InputError
+from trainables.item_errors import Item
 from trainables.lm import corpus, cost, noise, sample_text
 from trainables.lm.adaptation import adapt
 from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig, Recoder, check_gate
@@ -104,9 +105,12 @@ def evaluate(config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, tr
         metrics |= {"share_recoded": test.share_recoded}
     metrics |= _spread_metrics(network)
     with tempfile.TemporaryDirectory() as folder:
-        files = []
+        files: list[Path] = []
         if not isinstance(evaluation, AdaptedEvaluation):  # the sample text shows a model that does not move
-            files = sample_text.draw(network, text, attached, evaluation.name, seed, Path(folder))
+            files = [*sample_text.draw(network, text, attached, evaluation.name, seed, Path(folder))]
+            parts = [(f"part {number:03}", *part) for number, part in enumerate(test.streams, start=1)]
+            items = [Item(name, name, nats, num_tokens) for name, nats, num_tokens in parts]
+            files.append(item_errors.write(items, Path(folder), f"test_loss_nats@{evaluation.name}"))
         trial.report(metrics, step=len(saved["losses"]) - 1, artifacts=files)
 
 
