@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded, with_curves
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
 from orchestrator.environment.places import folder_at
@@ -61,9 +61,9 @@ def report(
     """Answer a sweep's question: front, comparisons, verdicts on published numbers; as a page and as tables.
 
     The page opens from disk without a network. Page and tables are stored in MLflow too. json is one object: sweep,
-    summary and warnings (sentences), conditions, comparisons, equal_cost and claims (records as in the CSV files; null
-    for no number), importance (of a search: trials, parameters, ranges, notes; else null), files, bundle (path and
-    sha256, or null). csv has the columns table, row, column, value.
+    summary and warnings (sentences), conditions, comparisons, equal_cost, training and claims (records as in the CSV
+    files; null for no number), importance (of a search: trials, parameters, ranges, notes; else null), files, bundle
+    (path and sha256, or null). csv has the columns table, row, column, value.
     """
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings
@@ -119,7 +119,7 @@ def _answers(
         from orchestrator.report.answers import answer
 
         recorded, question = ask(sweep, settings, where, reference, parts)
-        study = _redacted(recorded)
+        study = with_curves(_redacted(recorded), sweep, settings)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
         return answer(study, question)
