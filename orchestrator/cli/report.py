@@ -83,7 +83,8 @@ def report(
     trials = _trials(sweep, answers.study, settings)
     importance = _importance(trials) if trials else None
     runs = open_runs_if_run(sweep.name, settings)
-    page, provenance = _page(answers, importance, settings, runs, parts)
+    floors = _floors(sweep, answers.study, settings)
+    page, provenance = _page(answers, importance, settings, runs, parts, floors)
     with spinner("Writing page and tables"), _writing(folder):
         found = (*tables(answers), *importance_tables(importance))
         files = write_files(folder, sweep.name, page, found)
@@ -158,7 +159,10 @@ def _page(
     settings: "Settings",
     runs: "SqliteRuns | MlflowRuns | NoRuns",
     parts: "Sequence[Part]",
+    floors: tuple[str, ...],
 ) -> tuple[str, "StudyProvenance"]:
+    from dataclasses import replace
+
     from orchestrator.report.bundle.join import join_provenance
     from orchestrator.report.page import render
     from orchestrator.report.shown import curve_conditions, shown_points
@@ -171,10 +175,28 @@ def _page(
         shown = [points[i].condition for i in shown_points(answers.front)]
         curves = read_curves(runs, curve_conditions(answers.front))
         provenance = join_provenance(read_provenance(runs, answers.study, shown), answers.study, parts)
+        provenance = replace(provenance, notes=(*provenance.notes, *floors))
     with spinner("Drawing"):
         figures = _analysis_figures(answers.study.sweep, runs, settings)
         page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance, figures)
         return page, provenance
+
+
+def _floors(sweep: "Sweep", study: "Study", settings: "Settings") -> tuple[str, ...]:
+    """Prerequisites beside what needs no learning, as far as their journals are here, and conditions that do not
+    beat it; nothing where the code or the data are not here.
+    """
+    from orchestrator.results.floors import of_study
+    from orchestrator.scheduler.floors import of_prerequisites
+    from orchestrator.scheduler.task_factory import TaskFactory
+    from orchestrator.worker.trainable import load
+
+    try:
+        poor = [one.sentence for one in of_study(study, load(sweep.trainable).metrics) if not one.is_beaten]
+        of_others = of_prerequisites(TaskFactory(sweep, settings, num_gpus=0)) if sweep.prerequisites else []
+    except InputError:
+        return ()
+    return (*(one.sentence for one in of_others), *poor)
 
 
 def _analysis_figures(sweep: str, runs: "StudyRuns", settings: "Settings") -> "tuple[AnalysisFigure, ...]":
