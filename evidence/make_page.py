@@ -29,6 +29,7 @@ from orchestrator.report.condition_table import condition_table
 from orchestrator.report.equal_cost_table import equal_cost_table
 from orchestrator.report.front_files import draw_front
 from orchestrator.report.table import INTERVAL, Table, to_markdown
+from orchestrator.report.training_table import training_table
 from trainables.errors import InputError
 
 HERE = Path(__file__).parent
@@ -39,7 +40,7 @@ CLAIMED = {"claim", "verdict", "published", "ours", "difference", INTERVAL, "mar
 ANSWER = re.compile(r"^\*\*(.+?)\*\*", re.MULTILINE | re.DOTALL)
 """Words in bold that begin a line of a note."""
 
-NOT_AGAIN = ("Mean ± sample", "Bold:", "Smallest shown:", "Of conditions that do not cost the same")
+NOT_AGAIN = ("Mean ± sample", "Bold:", "Smallest shown:", "Of conditions that do not cost the same", "Next tenth:")
 """How notes begin that every table of a kind has."""
 
 HEAD = """\
@@ -99,6 +100,7 @@ def study(name: str) -> str:
 def entry(name: str, members: Mapping[str, bytes], found: Answers) -> str:
     """What a bundle says: how it was made, its front, comparisons and verdicts."""
     shown = [condition_table(found), _narrow(comparison_table(found), COMPARED), equal_cost_table(found)]
+    shown.append(training_table(found))
     shown += search_tables(read_search(members[SEARCH])) if SEARCH in members else ()
     parts = [_made(name, members, found), f'<img src="evidence/{name}.png" width="640" alt="The front of {name}">\n']
     parts += [_short(to_markdown(table)) for table in shown if table.rows]

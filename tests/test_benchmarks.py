@@ -119,16 +119,6 @@ def test_moments_are_closer_than_ten_samples():
         assert errors[rate, "moments"] < errors[rate, "K=10"]
 
 
-def test_the_bigram_is_what_its_formula_says(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    from bigram import Bigram
-
-    train, test = np.array([0, 1, 0, 1, 2]), np.array([0, 1, 2, 2])
-    of_pairs, of_words = (2 / 2, 1 / 2, 0.0), (2 / 4, 1 / 4, 1 / 4)
-    nats = [-math.log(0.5 * p + 0.3 * w + 0.2 / 3) for p, w in zip(of_pairs, of_words, strict=True)]
-    assert Bigram(train, 3).perplexity(test, 0.5, 0.3) == pytest.approx(math.exp(sum(nats) / 3), rel=1e-12)
-
-
 def test_seeds_by_need_err_no_more_than_they_may_and_save_on_clear_cases():
     rows = {}
     for line in run_here("benchmarks/sequential.py", "--sweeps", "60", "--seeds", "8", "--conditions", "4")[2:-1]:

@@ -24,12 +24,18 @@ def is_metric_name(name: object) -> bool:
 
 @dataclass(frozen=True)
 class Metric:
-    """One number that a trainable reports."""
+    """One number that a trainable reports.
+
+    Attributes:
+        floor: of a metric to minimise, the metric that tells what needs no learning on the same data, such as a linear
+            prediction. Reports and checks warn where it is not beaten by 5 %.
+    """
 
     name: str
     unit: str = ""
     direction: Literal["minimize", "maximize", "none"] = "none"
     definition: str = ""
+    floor: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
 from orchestrator.journal import bucket
 from orchestrator.results.study import Study
+from orchestrator.scheduler.floors import of_prerequisites
 from orchestrator.scheduler.pruning import is_pruned
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import damage as tracking_damage
@@ -61,8 +62,9 @@ def before_ray(sweep: Sweep, settings: Settings, factory: TaskFactory | None = N
     """
     from orchestrator.checks.exposure import before_run
 
-    found = look(sweep, settings, read_fingerprints(factory or TaskFactory(sweep, settings, num_gpus=0)))
-    return [*found, *before_run(settings)]
+    factory = factory or TaskFactory(sweep, settings, num_gpus=0)
+    found = look(sweep, settings, read_fingerprints(factory))
+    return [*found, *check_floors(factory), *before_run(settings)]
 
 
 def look(sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | InputError) -> list[Check]:
@@ -92,6 +94,16 @@ def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
             sweep.trainable, sweep.config(condition, sweep.seeds[0])
         )
     return found
+
+
+def check_floors(factory: TaskFactory) -> list[Check]:
+    """Whether prerequisites that are complete beat what needs no learning; nothing where none has a floor."""
+    found = of_prerequisites(factory)
+    if poor := [one.sentence for one in found if not one.is_beaten]:
+        remedy = "Train it longer or otherwise before others rely on it."
+        more = f" ({len(poor) - 1} more prerequisites are no better)" if len(poor) > 1 else ""
+        return [Check("prerequisites", "warning", f"{poor[0].rstrip('.')}{more}", remedy)]
+    return [Check("prerequisites", "ok", found[0].sentence.rstrip("."))] if found else []
 
 
 def check_places(settings: Settings) -> list[Check]:

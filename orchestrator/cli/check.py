@@ -27,10 +27,13 @@ def check(
     """Say what cannot work in a sweep and its trainable, then try one replicate: again, behind another, and resumed.
 
     It runs the first reports four times in processes of their own and a temporary folder; nothing is recorded.
-    All metrics but times must be equal in all digits. Exit code 1 says that they are not.
+    All metrics but times must be equal in all digits. Exit code 1 says that they are not. Of a prerequisite that it
+    trains it says how far it is below its floor, as a linear prediction, where it has one.
     """
     from orchestrator.checks.resumption import try_out
     from orchestrator.environment.settings import read_settings
+    from orchestrator.scheduler.floors import of_prerequisites
+    from orchestrator.scheduler.task_factory import TaskFactory
     from orchestrator.worker.contract import check_contract
 
     sweep = find(name, smoke, values, None)
@@ -43,6 +46,8 @@ def check(
             out.print(f"{what} ...", markup=False)
 
         found = try_out(sweep, _chosen(sweep, condition), settings, reports, tell)
+        for one in of_prerequisites(TaskFactory(sweep, settings, num_gpus=0)):
+            out.print(f"{'' if one.is_beaten else 'Warning: '}{one.sentence}", markup=False, soft_wrap=True)
     raise SystemExit(DONE if _say(found) else FAILED)
 
 

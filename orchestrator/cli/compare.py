@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table as PrintedTable
 from rich.text import Text
 
-from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded, with_curves
 from orchestrator.console.printing import Format, OutputFormat, out, say
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
@@ -71,8 +71,8 @@ def compare(
     adjusted for it. json is a list of records and csv the same: a, b, metric; mean, std and n of both; is_paired,
     difference (a - b) with low and high (95 %); is_certain (neither varies); welch_p, permutation_p and least_p, which
     it can reach; p of the promised test, p_holm, answer (better, worse, undecided); effect (Hedges' g), epsilon,
-    improvement; shown, seeds_needed, can_decide; warnings; share_more, line, better, as below. null or nothing stands
-    for no number.
+    improvement; shown, seeds_needed, can_decide; warnings; share_more, line, better, as below; a_training, b_training:
+    improving (still, when training ended), ended or not known. null or nothing stands for no number.
 
     Where A and B do not cost the same (by over 2 % of the second objective), a note says by how much (share_more), and
     how likely A is better than the interpolated front of the other points at its own cost (better, line).
@@ -92,6 +92,7 @@ def compare(
     with spinner(f"Reading {sweep.name}"):
         also = partial(_named, sweep, [a, b, *(line or ())], reference)
         study, question = ask(sweep, settings, where, reference, also=also)
+        study = with_curves(study, sweep, settings)
     points = front(study, objectives)
     if not points:
         raise no_points(study, objectives)
@@ -262,17 +263,29 @@ def _show(
     from orchestrator.report.comparison_table import comparison_table
     from orchestrator.report.equal_cost_table import equal_cost_sentence
     from orchestrator.report.table import for_programs
+    from orchestrator.report.training_table import training_sentences
 
     no_front = UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
     table = comparison_table(Answers(question, study, no_front, found, ()))
     if format is Format.table:
         _show_to_people(table, found)
+        say(*training_sentences(study, [name for one in found for name in (one.a, one.b)]))
         for one in unequal[:MAX_NOTES]:
             say(equal_cost_sentence(one))
         if len(unequal) > MAX_NOTES:
             say(f"{len(unequal) - MAX_NOTES} more pairs do not cost the same; --format csv lists all.")
         return
-    print(for_programs(_with_costs(table, found, unequal), format), end="")
+    print(for_programs(_with_endings(_with_costs(table, found, unequal), study, found), format), end="")
+
+
+def _with_endings(table: "Table", study: "Study", found: "tuple[Comparison, ...]") -> "Table":
+    """With how training ended of both."""
+    from orchestrator.report.training_table import standing_of
+
+    rows = tuple(
+        (*row, standing_of(study, one.a), standing_of(study, one.b)) for row, one in zip(table.rows, found, strict=True)
+    )
+    return replace(table, columns=(*table.columns, "a_training", "b_training"), rows=rows)
 
 
 def _with_costs(table: "Table", found: "tuple[Comparison, ...]", unequal: "tuple[EqualCost, ...]") -> "Table":
@@ -294,7 +307,7 @@ def _show_to_people(table: "Table", found: Sequence["Comparison"]) -> None:
         out.print(printed)
     else:
         for i in rows:
-            say(f"{found[i].a} against {found[i].b}, {found[i].metric}: {found[i].answer}")
+            say(f"{columns[0].texts[i]} against {found[i].b}, {found[i].metric}: {found[i].answer}")
             facts = [f"{c.heading} {c.texts[i]}" for c in columns if c.by not in SAID and c.texts[i]]
             out.print(Padding(Text(", ".join(facts)), (0, 0, 0, 2)))
     if len(rows) < len(found):

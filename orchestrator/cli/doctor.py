@@ -63,11 +63,12 @@ def diagnose(sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
 
 
 def _of_sweep(sweep: "Sweep", settings: "Settings") -> "list[Check]":
-    from orchestrator.checks.sweep import look, read_fingerprints
+    from orchestrator.checks.sweep import check_floors, look, read_fingerprints
     from orchestrator.scheduler.task_factory import TaskFactory
 
     try:
-        return look(sweep, settings, read_fingerprints(TaskFactory(sweep, settings, num_gpus=0)))
+        factory = TaskFactory(sweep, settings, num_gpus=0)
+        return [*look(sweep, settings, read_fingerprints(factory)), *check_floors(factory)]
     except InputError as error:
         return look(sweep, settings, error)
 

@@ -252,6 +252,14 @@ def ask(
     return study, replace(join_questions(question_of(study), own, parts), shown_note=note)
 
 
+def with_curves(study: "Study", sweep: "Sweep", settings: "Settings") -> "Study":
+    """The study with its curves of validation, by which answers say whether training was long enough."""
+    from orchestrator.tracking.load import open_runs_if_run
+    from orchestrator.tracking.validations import with_validations
+
+    return with_validations(open_runs_if_run(sweep.name, settings), sweep, study)
+
+
 def _parse_resources(resources: list[str] | None) -> dict[str, Any]:
     """Resources by name; `A:B` is the pair of an elastic number."""
     parsed: dict[str, Any] = {}

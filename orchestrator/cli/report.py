@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded, with_curves
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
 from orchestrator.environment.places import folder_at
@@ -61,9 +61,9 @@ def report(
     """Answer a sweep's question: front, comparisons, verdicts on published numbers; as a page and as tables.
 
     The page opens from disk without a network. Page and tables are stored in MLflow too. json is one object: sweep,
-    summary and warnings (sentences), conditions, comparisons, equal_cost and claims (records as in the CSV files; null
-    for no number), importance (of a search: trials, parameters, ranges, notes; else null), files, bundle (path and
-    sha256, or null). csv has the columns table, row, column, value.
+    summary and warnings (sentences), conditions, comparisons, equal_cost, training and claims (records as in the CSV
+    files; null for no number), importance (of a search: trials, parameters, ranges, notes; else null), files, bundle
+    (path and sha256, or null). csv has the columns table, row, column, value.
     """
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings
@@ -83,7 +83,8 @@ def report(
     trials = _trials(sweep, answers.study, settings)
     importance = _importance(trials) if trials else None
     runs = open_runs_if_run(sweep.name, settings)
-    page, provenance = _page(answers, importance, settings, runs, parts)
+    floors = _floors(sweep, answers.study, settings)
+    page, provenance = _page(answers, importance, settings, runs, parts, floors)
     with spinner("Writing page and tables"), _writing(folder):
         found = (*tables(answers), *importance_tables(importance))
         files = write_files(folder, sweep.name, page, found)
@@ -119,7 +120,7 @@ def _answers(
         from orchestrator.report.answers import answer
 
         recorded, question = ask(sweep, settings, where, reference, parts)
-        study = _redacted(recorded)
+        study = with_curves(_redacted(recorded), sweep, settings)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
         return answer(study, question)
@@ -158,7 +159,10 @@ def _page(
     settings: "Settings",
     runs: "SqliteRuns | MlflowRuns | NoRuns",
     parts: "Sequence[Part]",
+    floors: tuple[str, ...],
 ) -> tuple[str, "StudyProvenance"]:
+    from dataclasses import replace
+
     from orchestrator.report.bundle.join import join_provenance
     from orchestrator.report.page import render
     from orchestrator.report.shown import curve_conditions, shown_points
@@ -171,10 +175,28 @@ def _page(
         shown = [points[i].condition for i in shown_points(answers.front)]
         curves = read_curves(runs, curve_conditions(answers.front))
         provenance = join_provenance(read_provenance(runs, answers.study, shown), answers.study, parts)
+        provenance = replace(provenance, notes=(*provenance.notes, *floors))
     with spinner("Drawing"):
         figures = _analysis_figures(answers.study.sweep, runs, settings)
         page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance, figures)
         return page, provenance
+
+
+def _floors(sweep: "Sweep", study: "Study", settings: "Settings") -> tuple[str, ...]:
+    """Prerequisites beside what needs no learning, as far as their journals are here, and conditions that do not
+    beat it; nothing where the code or the data are not here.
+    """
+    from orchestrator.results.floors import of_study
+    from orchestrator.scheduler.floors import of_prerequisites
+    from orchestrator.scheduler.task_factory import TaskFactory
+    from orchestrator.worker.trainable import load
+
+    try:
+        poor = [one.sentence for one in of_study(study, load(sweep.trainable).metrics) if not one.is_beaten]
+        of_others = of_prerequisites(TaskFactory(sweep, settings, num_gpus=0)) if sweep.prerequisites else []
+    except InputError:
+        return ()
+    return (*(one.sentence for one in of_others), *poor)
 
 
 def _analysis_figures(sweep: str, runs: "StudyRuns", settings: "Settings") -> "tuple[AnalysisFigure, ...]":

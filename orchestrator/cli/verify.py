@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from orchestrator.cli.options import Smoke, ask, find_recorded
+from orchestrator.cli.options import Smoke, ask, find_recorded, with_curves
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, harmless, out, to_csv
 from orchestrator.console.spinner import spinner
@@ -58,9 +58,11 @@ def _hold_against_claims(name: str, smoke: bool, format: Format) -> None:
     from orchestrator.report.claim_table import claim_table
     from orchestrator.report.table import for_programs
 
-    sweep = find_recorded(name, smoke)
+    settings, sweep = read_settings(), find_recorded(name, smoke)
     with spinner(f"Reading {sweep.name}"):
-        found = judge(*ask(sweep, read_settings(), None, None))
+        study, question = ask(sweep, settings, None, None)
+        study = with_curves(study, sweep, settings)
+        found = judge(study, question)
     table = claim_table(sweep.name, found)
     if format is not Format.table:
         print(for_programs(table, format), end="")

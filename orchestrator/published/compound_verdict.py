@@ -85,6 +85,11 @@ def _split(found: Sequence[Part | Verdict]) -> tuple[list[Part], list[Verdict]]:
     return [one for one in found if not isinstance(one, Verdict)], sorted(waits, key=_wait, reverse=True)
 
 
+def front_parts(claim: FrontClaim) -> list[StatementClaim]:
+    """That the point is better than each other in each objective."""
+    return [part for other in claim.others for part in _parts(claim, other)]
+
+
 def _wait(one: Verdict) -> int:
     return one.seeds_needed or 0
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from orchestrator.published.compound_test import CompoundTest
 from orchestrator.published.compound_verdict import front_test, joint_test
+from orchestrator.published.improving import settled
 from orchestrator.published.number_verdict import number_verdict
 from orchestrator.published.places import left_out, obstacle, reported, values
 from orchestrator.published.spread_verdict import spread_test
@@ -33,7 +34,8 @@ def judge(study: Study, question: Question) -> tuple[Verdict, ...]:
     adjusted = iter(holm([test.p for test in tests]))
     num_tests = sum(not math.isnan(test.p) for test in tests)
     verdicts = (one if isinstance(one, Verdict) else one.verdict(next(adjusted), num_tests) for one in found)
-    return tuple(_with_left_out(one, study, question) for one in verdicts)
+    ended = (settled(one, study, question, lambda part: _compared(part, study, question)) for one in verdicts)
+    return tuple(_with_left_out(one, study, question) for one in ended)
 
 
 def _with_left_out(verdict: Verdict, study: Study, question: Question) -> Verdict:

@@ -17,7 +17,7 @@ def values(place: Place, study: Study, question: Question) -> dict[int, float]:
 
 def reported(place: Place, study: Study, question: Question) -> dict[int, float]:
     """The same with what is not finite, as a ratio to 0 is not."""
-    condition = _named(place.condition, question) or place.condition
+    condition = recorded_name(place.condition, question) or place.condition
     found = {
         replicate.seed: replicate.metrics[place.column] * place.scale
         for replicate in _complete(study, condition)
@@ -47,7 +47,7 @@ def left_out(claim: Claim, study: Study, question: Question) -> str:
 def obstacle(claim: Claim, study: Study, question: Question) -> str:
     """Why the study is not comparable with what was published, as a sentence; empty where it is."""
     conditions = list(dict.fromkeys(name for place in claim.places for name in place.conditions))
-    named = {name: _named(name, question) for name in conditions}
+    named = {name: recorded_name(name, question) for name in conditions}
     found = [
         *_differences(claim.setting, [question.configs[given] for given in named.values() if given]),
         *(_missing(name, question) for name, given in named.items() if not given),
@@ -105,7 +105,7 @@ def _unknown_column(claim: Claim, study: Study, question: Question) -> str:
     """What is said where a condition is complete, but no replicate of the study has the claim's metric."""
     known = {column for one in study.replicates if one.state == "complete" for column in one.metrics}
     for part in (part for place in claim.places for part in place.parts):
-        condition = _named(part.condition, question) or part.condition
+        condition = recorded_name(part.condition, question) or part.condition
         if part.column not in known and any(_complete(study, condition)):
             near = " or ".join(difflib.get_close_matches(part.column, sorted(known), n=2, cutoff=0)) or "no metric"
             return f"No replicate has reported {part.column}, but {near}."
@@ -126,7 +126,7 @@ def _complete(study: Study, condition: str) -> Iterator[Replicate]:
     return (one for one in recorded if one.state == "complete")
 
 
-def _named(condition: str, question: Question) -> str | None:
+def recorded_name(condition: str, question: Question) -> str | None:
     """The one name that a shipped condition has in the question: its own, or that with settings behind it."""
     found = question.names_of(condition)
     return found[0] if len(found) == 1 else None

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, probability, signed, with_interval
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
+from orchestrator.report.training_table import marked
 from orchestrator.results.comparison import Comparison
+from orchestrator.results.study import Study
 from orchestrator.statistics.summary import Summary
 
 _COLUMNS = (
@@ -29,7 +31,7 @@ def comparison_table(answers: Answers) -> Table:
         title=f"{answers.question.sweep}: comparisons{against}",
         columns=_COLUMNS,
         rows=tuple(_row(comparison) for comparison in found),
-        printed=_printed(found, warnings, is_named=not against),
+        printed=_printed(answers.study, found, warnings, is_named=not against),
         marked=frozenset(i for i, comparison in enumerate(found) if comparison.answer != "undecided"),
         notes=_notes(answers, warnings),
     )
@@ -44,14 +46,14 @@ def _row(found: Comparison) -> tuple[Cell, ...]:
     return (found.a, found.b, found.metric, *means, *difference, *tests, *effects, "; ".join(found.warnings))
 
 
-def _printed(found: Sequence[Comparison], warnings: Sequence[str], is_named: bool) -> tuple[Column, ...]:
+def _printed(study: Study, found: Sequence[Comparison], warnings: Sequence[str], is_named: bool) -> tuple[Column, ...]:
     """With the column of what is compared with, where that is not the same throughout (`is_named`)."""
     groups = {metric: [c for c in found if c.metric == metric] for metric in dict.fromkeys(c.metric for c in found)}
     digits = {metric: decimals(_summaries(group)) for metric, group in groups.items()}
     finer = {metric: difference_decimals(group) for metric, group in groups.items()}
-    columns = [Column("condition", tuple(c.a for c in found), "a", False)]
+    columns = [Column("condition", tuple(marked(study, c.a) for c in found), "a", False)]
     if is_named:
-        columns.append(Column("against", tuple(c.b for c in found), "b", False))
+        columns.append(Column("against", tuple(marked(study, c.b) for c in found), "b", False))
     columns += [
         Column("metric", tuple(c.metric for c in found), "metric", False),
         Column("mean", tuple(estimate(c.summary_a, digits[c.metric]) for c in found), "a_mean"),

@@ -8,6 +8,7 @@ from orchestrator.pareto.membership import Membership
 from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, probability
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
+from orchestrator.report.training_table import marked, training_sentences
 from orchestrator.results.points import Point
 from orchestrator.statistics.intervals import NONE, Interval
 from orchestrator.statistics.summary import Summary
@@ -76,7 +77,11 @@ def _n(point: Point) -> int:
 def _printed(answers: Answers, missing: Sequence[str]) -> tuple[Column, ...]:
     front, num_missing = answers.front, len(missing)
     blank = ("",) * num_missing
-    columns = [Column("condition", (*(point.name for point in front.points), *missing), "condition", False)]
+    columns = [
+        Column(
+            "condition", (*(marked(answers.study, point.name) for point in front.points), *missing), "condition", False
+        )
+    ]
     for i, objective in enumerate(front_objectives(answers)):
         columns += _objective_columns(
             objective,
@@ -119,4 +124,4 @@ def _notes(answers: Answers) -> tuple[str, ...]:
     if front.reference:
         several = len({point.evaluation for point in front.points}) > 1
         notes.append(f"The reference is {answers.question.reference}{', under the same evaluation' * several}.")
-    return (*notes, *front.notes)
+    return (*notes, *training_sentences(answers.study, [point.name for point in front.points]), *front.notes)

@@ -23,6 +23,7 @@ from orchestrator.report.page_table import page_table, settings
 from orchestrator.report.published_marks import compared_marks
 from orchestrator.report.sentences import counted, summary_sentences, warning_sentences
 from orchestrator.report.shown import curve_conditions, shown_points
+from orchestrator.report.training_table import training_table
 from orchestrator.results.curves import Curve
 from orchestrator.results.importance import Importance
 from orchestrator.results.provenance import StudyProvenance
@@ -105,6 +106,7 @@ def _front(answers: Answers) -> dict[str, Any]:
         "references": reference_names(answers),
         "comparisons": page_table(comparisons, "comparison", compared),
         "equal_cost": page_table(equal_cost_table(answers), "equal-cost"),
+        "training": page_table(training_table(answers), "training"),
         "chances": [membership.on_front for membership in answers.front.memberships],
         "chance_class": chance_class,
     }

@@ -11,6 +11,7 @@ from orchestrator.report.comparison_table import difference_decimals
 from orchestrator.report.condition_table import front_objectives, missing_conditions
 from orchestrator.report.front_table import volume_sentences
 from orchestrator.report.numerals import p_value, probability, signed
+from orchestrator.report.training_table import training_sentences
 from orchestrator.results.comparison import Comparison
 from orchestrator.results.points import Point
 from orchestrator.results.provenance import StudyProvenance
@@ -27,7 +28,9 @@ def summary_sentences(answers: Answers) -> tuple[str, ...]:
 
 def warning_sentences(answers: Answers, provenance: StudyProvenance) -> tuple[str, ...]:
     """What a reader must know before believing the rest; each once."""
-    found = (*_gaps(answers), *_mixtures(answers, provenance), *answers.front.notes, *_doubts(answers))
+    points = answers.front.points if answers.study.validations.curves else ()
+    improving = training_sentences(answers.study, [point.name for point in points]) if points else ()
+    found = (*_gaps(answers), *improving, *_mixtures(answers, provenance), *answers.front.notes, *_doubts(answers))
     return tuple(dict.fromkeys(sentence for sentence in found if sentence))
 
 

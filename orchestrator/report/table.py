@@ -40,6 +40,7 @@ _LATEX: Final = str.maketrans(
         MINUS: "$-$",
         "≥": r"$\geq$",
         "∞": r"$\infty$",
+        "†": r"$\dagger$",
         "ε": r"$\varepsilon$",
     }
 )

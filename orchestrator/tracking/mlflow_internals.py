@@ -151,6 +151,12 @@ HISTORY_ROWS: Final = """
 """
 """Every value of a metric of a run; where it is no number, a 0 stands in its place and `is_nan` says so."""
 
+LISTED_HISTORY_ROWS: Final = """
+    SELECT run_uuid, step, value, is_nan FROM metrics
+    WHERE key = ? AND run_uuid IN (SELECT value FROM json_each(?)) ORDER BY timestamp, step, value
+"""
+"""The same of those runs whose ids a JSON array holds, each value with its run."""
+
 RUN_PLACE_ROW: Final = "SELECT lifecycle_stage, artifact_uri FROM runs WHERE run_uuid = ?"
 """Whether a run is active or deleted, and the place of its files."""
 

@@ -86,6 +86,11 @@ class MlflowRuns:
         found = self.client.search_runs([self.experiment_id], wanted, max_results=1)
         return CurveRun(found[0].data.tags, found[0].data.metrics, partial(self._history, found[0])) if found else None
 
+    def histories_of(self, run_ids: Collection[str], metric: str) -> Mapping[str, Mapping[int, float]]:
+        """As `CurveRuns` says; a request for each run."""
+        found = {run_id: self.client.get_metric_history(run_id, metric) for run_id in run_ids}
+        return {run_id: {int(one.step): float(one.value) for one in every} for run_id, every in found.items() if every}
+
     def _history(self, run: Run, name: str) -> Mapping[int, float]:
         history = self.client.get_metric_history(run.info.run_id, name)
         return {int(metric.step): float(metric.value) for metric in history}

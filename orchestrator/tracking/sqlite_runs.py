@@ -73,6 +73,13 @@ class SqliteRuns:
             return CurveRun(tags, metrics, partial(self._history, run_id))
         return None
 
+    def histories_of(self, run_ids: Collection[str], metric: str) -> Mapping[str, Mapping[int, float]]:
+        """As `CurveRuns` says."""
+        found: dict[str, dict[int, float]] = {}
+        for run_id, step, value, is_nan in self._rows(internals.LISTED_HISTORY_ROWS, metric, json.dumps(list(run_ids))):
+            found.setdefault(run_id, {})[step] = math.nan if is_nan else value
+        return found
+
     def _history(self, run_id: str, name: str) -> Mapping[int, float]:
         found = self._rows(internals.HISTORY_ROWS, run_id, name)
         return {step: math.nan if is_nan else value for step, value, is_nan in found}

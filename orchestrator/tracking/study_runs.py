@@ -74,10 +74,18 @@ class NoRuns:
         """None of any condition."""
         return None
 
+    def histories_of(self, run_ids: Collection[str], metric: str) -> Mapping[str, Mapping[int, float]]:
+        """None of any run."""
+        return {}
+
 
 class CurveRuns(Protocol):
-    """The runs of one sweep's conditions."""
+    """The runs of one sweep's conditions, and of their replicates."""
 
     def run_of(self, condition: str) -> CurveRun | None:
         """Of the condition; None where there is none."""
+        ...
+
+    def histories_of(self, run_ids: Collection[str], metric: str) -> Mapping[str, Mapping[int, float]]:
+        """The values of a metric, as stored, by step, of each of these runs that has one."""
         ...

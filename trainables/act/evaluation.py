@@ -198,7 +198,11 @@ def objective(config: ActConfig, results: Results) -> float:
 
 def test_metrics(config: ActConfig, results: Results, sequences: Batch, halts: Halts | None = None) -> dict[str, float]:
     """Of the test set."""
-    metrics = {"test_loss_nats": results.loss_nats, "step_error": results.step_error}
+    metrics = {
+        "test_loss_nats": results.loss_nats,
+        "step_error": results.step_error,
+        "majority_step_error": majority_step_error(sequences),
+    }
     if isinstance(config.data, Text):
         metrics["bits_per_character"] = float(results.nats.sum() / results.has_target.sum() / math.log(2))
         metrics |= text_metrics(results, sequences)
@@ -208,6 +212,12 @@ def test_metrics(config: ActConfig, results: Results, sequences: Batch, halts: H
     metrics["macs_per_sequence"] = macs_per_sequence(config, results, halts)
     metrics["eval_sequences_per_s"] = len(results.num_steps) / float(results.duration_s.sum())
     return metrics
+
+
+def majority_step_error(sequences: Batch) -> float:
+    """The step error of always the same answer, the one that is right most often: what needs no learning."""
+    targets = sequences.targets[sequences.has_target]
+    return 1 - int(targets.unique(dim=0, return_counts=True)[1].max()) / len(targets)
 
 
 def updates_metrics(config: ActConfig, results: Results) -> dict[str, float]:

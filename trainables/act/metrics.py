@@ -8,11 +8,20 @@ MAX_DIFFICULTY: Final = 64
 """Up to which the updates at each difficulty are a metric; all of them are in the table that is kept."""
 
 METRICS: tuple[Metric, ...] = (
+    Metric(
+        "step_error",
+        "ratio",
+        "minimize",
+        "test: share of the steps with a target that have not every classification right",
+        floor="majority_step_error",
+    ),
+    *neutral(
+        "ratio", majority_step_error="test: `step_error` of always the same answer, the one that is right most often"
+    ),
     *lower(
         "ratio",
         sequence_error="test: share of the sequences with a target that have not every classification of every step "
         "right",
-        step_error="test: share of the steps with a target that have not every classification right",
         valid_sequence_error="`sequence_error` on the validation set; step 0 is untrained",
         valid_step_error="`step_error` on the validation set; step 0 is untrained",
     ),

@@ -81,7 +81,13 @@ METRICS: tuple[Metric, ...] = (
         train_mse="autoregressive model: mean squared error per bin, training frames",
         valid_mse="the same on the validation frames; step 0 is the untrained model",
     ),
-    *lower("nats/frame", valid_surprisal_nats="autoregressive model: mean surprisal of the validation frames"),
+    Metric(
+        "valid_surprisal_nats",
+        "nats/frame",
+        "minimize",
+        "autoregressive model: mean surprisal of the validation frames",
+        floor="linear_4_frames_nats",
+    ),
     *neutral(
         "nats/frame",
         repeated_frame_nats="`valid_surprisal_nats` of the last frame as the prediction; before an utterance the "

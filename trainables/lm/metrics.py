@@ -10,9 +10,16 @@ MAX_LAYERS: Final = 8
 _ACTIVATIONS = [(kind, layer) for layer in range(1, MAX_LAYERS + 1) for kind in "hc"]
 
 METRICS: tuple[Metric, ...] = (
+    Metric(
+        "perplexity",
+        "ratio",
+        "minimize",
+        "test: exp of the mean of -log p of every token but the first",
+        floor="bigram_perplexity",
+    ),
+    *neutral("ratio", bigram_perplexity="`perplexity` of an interpolated bigram of the training part, once a run"),
     *lower(
         "ratio",
-        perplexity="test: exp of the mean of -log p of every token but the first",
         valid_perplexity="`perplexity` of the validation part; step 0 is untrained",
         train_perplexity="exp of the mean of -log predictive p since the last report, with dropout",
     ),

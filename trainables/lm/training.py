@@ -15,6 +15,7 @@ from trainables.errors import DivergedError, InputError
 from trainables.item_errors import Item
 from trainables.lm import corpus, cost, noise, sample_text
 from trainables.lm.adaptation import adapt
+from trainables.lm.bigram import bigram_perplexity
 from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig, Recoder, check_gate
 from trainables.lm.cuda_graph import CudaGraph, Work
 from trainables.lm.evaluation import Score, mine, num_mine, score
@@ -32,7 +33,8 @@ from trainables.trial import Trial
 def train(config: LmConfig, trial: Trial) -> None:
     """Gradient descent on the mean of -log p; state runs on through the windows of an epoch.
 
-    The untrained model is validated and reported as step 0, then `reports_per_epoch` times an epoch.
+    The untrained model is validated and reported as step 0, with the perplexity of a bigram, then `reports_per_epoch`
+    times an epoch.
 
     Raises:
         DivergedError: when a loss or gradient is no finite number, or a perplexity.
@@ -57,7 +59,7 @@ def train(config: LmConfig, trial: Trial) -> None:
         network.load_state_dict(saved["network"])
         losses, state = saved["losses"], _my_streams(saved["state"])
     else:
-        _report(config, network, text, losses, state, {}, trial)
+        _report(config, network, text, losses, state, {"bigram_perplexity": bigram_perplexity(text)}, trial)
     training = config.training
     num_reports = training.num_epochs * training.reports_per_epoch
     while len(losses) <= num_reports and not is_exhausted(training.patience, [{SELECTION: one} for one in losses]):

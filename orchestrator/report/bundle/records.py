@@ -3,6 +3,7 @@
 Numbers that JSON does not know are the texts "NaN", "Infinity" and "-Infinity".
 """
 
+import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
 from orchestrator.results.trials import Trials
+from orchestrator.results.validations import Validations
 from orchestrator.tracking.replicate_tags import to_record
 from trainables.errors import InputError
 
@@ -23,14 +25,16 @@ Record = TypeVar("Record")
 
 
 def study_json(study: Study) -> bytes:
-    """Every field of every replicate, a line each."""
+    """Every field of every replicate, a line each, and every curve of validation."""
     records = [{"condition": r.condition, "seed": r.seed} | to_record(r) for r in study.replicates]
     lines = ",\n".join(_text(record) for record in records)
-    return f'{{"sweep": {json.dumps(study.sweep)}, "replicates": [\n{lines}\n]}}\n'.encode()
+    validations = _text(asdict(study.validations))
+    head = f'"sweep": {json.dumps(study.sweep)}, "replicates": [\n{lines}\n]'
+    return f'{{{head}, "validations": {validations}}}\n'.encode()
 
 
 def read_study(content: bytes) -> Study:
-    """The study that `study_json` was given, without when its conditions were updated.
+    """The study that `study_json` was given, without when its conditions were updated; earlier bundles have no curves.
 
     Raises:
         InputError: if it is none.
@@ -38,7 +42,16 @@ def read_study(content: bytes) -> Study:
     parsed = parse(content, "study.json")
     if not isinstance(parsed, dict) or not isinstance(parsed.get("sweep"), str):
         raise InputError("study.json must be an object with `sweep` and `replicates`.")
-    return Study(parsed["sweep"], validated(tuple[Replicate, ...], parsed.get("replicates"), "study.json"))
+    replicates = validated(tuple[Replicate, ...], parsed.get("replicates"), "study.json")
+    validations = validated(Validations, parsed.get("validations", {}), "study.json")
+    for curve in validations.curves:
+        is_whole = len(curve.steps) == len(curve.values) and all(map(math.isfinite, curve.values))
+        if not is_whole or any(a >= b for a, b in itertools.pairwise(curve.steps)):
+            raise InputError(
+                "study.json must have a finite value at each step of a curve, and steps in order, but that of "
+                f"{curve.metric!r} of {curve.condition!r}, seed {curve.seed}, is otherwise."
+            )
+    return Study(parsed["sweep"], replicates, validations=validations)
 
 
 def question_json(question: Question) -> bytes:

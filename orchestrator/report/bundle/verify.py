@@ -28,7 +28,7 @@ TOLERANCE: Final = 1e-9
 PROSE: Final = {"claims": ("reason", "note"), "comparisons": ("warnings",)}
 """Columns of sentences, by table: other code may word them differently without another result."""
 
-SINCE: Final = {"claims": 3, "equal_cost": 4}
+SINCE: Final = {"claims": 3, "equal_cost": 4, "training": 6}
 """The format from which on a bundle has a table, or all that it is made of."""
 
 Rows = Sequence[Sequence[str]]
@@ -83,7 +83,8 @@ def verify(file: Path) -> Verification:
     What a search was told must follow from its replicates too.
 
     Bundles of formats 1 and 2 do not hold the claims, or not which numbers are computed; their table of claims is
-    compared with the manifest alone. Those of formats up to 3 have no table at equal cost.
+    compared with the manifest alone. Those of formats up to 3 have no table at equal cost, and those
+    of formats up to 5 none of when training ended.
 
     Raises:
         InputError: if it is no bundle, or its raw values cannot be read.
@@ -174,6 +175,7 @@ def check_names(file: Path, manifest: Manifest, study: Study, question: Question
         question.sweep,
         question.reference,
         *(objective.metric for objective in question.objectives),
+        *(one.metric for named in study.validations.selected.values() for one in named.values()),
     )
     _check_printable(file, names)
 

@@ -23,7 +23,7 @@ from orchestrator.results.trials import Trials
 from orchestrator.tracking.checkout import git_commit
 from trainables.errors import InputError
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 MANIFEST: Final = "MANIFEST.json"
 SEARCH: Final = "search.json"
 MIB: Final = 1 << 20
@@ -61,7 +61,8 @@ A bundle of Ponderay: the results of one sweep, and everything that its report w
 report.html      the report; it opens from disk in any browser
 tables/*.csv     its tables
 study.json       the raw results: every replicate (a condition with a seed), every metric with all its digits;
-                 metrics of an evaluation are named metric@evaluation; "NaN", "Infinity" and "-Infinity" are numbers
+                 metrics of an evaluation are named metric@evaluation; "NaN", "Infinity" and "-Infinity" are numbers;
+                 and the curves of validation by seed
 question.json    what the sweep asks: objectives, reference condition, promised test, seeds, configs; and the published
                  numbers and statements that it is held against
 search.json      of a search: what Optuna drew for each condition, and what it was told of it

@@ -18,6 +18,7 @@ from orchestrator.results.points import Point
 from orchestrator.results.study import Study
 from search_spaces import find
 from tests.orchestrator.recorded import replicate
+from tests.orchestrator.report.improved import with_slopes
 from tests.orchestrator.report.studies import small_study
 from trainables.errors import InputError
 
@@ -116,6 +117,17 @@ def test_it_is_said_what_a_filter_shows_and_what_stands_beside_it(study, monkeyp
     monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: configs)
     compare("asr.demo", where=["kind=surprisal"])
     assert "Shown: 1 of 3 conditions, where kind=surprisal, and random.\n" in capsys.readouterr().out
+
+
+def test_a_race_that_was_stopped_is_marked_and_said(workplace, monkeypatch, records, capsys):
+    found = with_slopes(small_study(), {"surprisal": -0.01, "random": 0.0})
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: found)
+    endings = {(one["a"], one["a_training"], one["b_training"]) for one in records()}
+    assert ("surprisal@greedy", "improving", "ended") in endings
+    assert ("always_big@greedy", "not known", "ended") in endings
+    compare("asr.demo", "surprisal@greedy")
+    printed = capsys.readouterr().out
+    assert "surprisal@greedy †" in printed and "Still improving when training ended: surprisal@greedy" in printed
 
 
 def test_the_family_is_what_is_printed(study, records):

@@ -27,6 +27,7 @@ from trainables.act.config import (
 )
 from trainables.act.metrics import METRICS
 from trainables.act.network import Network
+from trainables.act.tasks import batch as batches
 from trainables.act.tasks import data
 from trainables.errors import DivergedError, InputError
 
@@ -346,3 +347,11 @@ def test_a_gpu_learns_what_the_cpu_learns(tmp_path, trained):
         pytest.skip("no CUDA device")
     train.train(CONFIG, trial := FolderTrial(tmp_path))
     assert trial.reports[50]["train_loss_nats"] == pytest.approx(trained.reports[50]["train_loss_nats"], rel=1e-2)
+
+
+def test_the_majoritys_error_is_that_of_the_answer_that_is_right_most_often():
+    """Of five asked steps two want 1 0: a constant is right in two of five; what is not asked does not count."""
+    none = batches.NO_TARGET
+    targets = torch.tensor([[[1, 0], [1, 0], [none, none]], [[0, 0], [1, 1], [0, 1]]])
+    sequences = batches.Batch(torch.zeros(2, 3, 1), torch.tensor([3, 3]), targets, torch.ones(2, 3, dtype=torch.int64))
+    assert evaluation.majority_step_error(sequences) == pytest.approx(3 / 5)

@@ -1,0 +1,69 @@
+"""Trained models beside what needs no learning: a metric against its floor."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.results.study import Study
+from trainables.metric import Metric
+
+BETTER: Final = 0.05
+"""By which share of a floor a metric must stay below it."""
+
+
+@dataclass(frozen=True)
+class BesideFloor:
+    """A metric to minimise and its floor, in means over replicates.
+
+    Attributes:
+        what: whose they are.
+    """
+
+    what: str
+    metric: str
+    value: float
+    floor: str
+    floor_value: float
+
+    @property
+    def is_beaten(self) -> bool:
+        """Whether the metric is at least 5 % below its floor."""
+        return self.value <= self.floor_value - BETTER * abs(self.floor_value)
+
+    @property
+    def sentence(self) -> str:
+        """By how much the metric is below its floor, or above."""
+        share = (self.floor_value - self.value) / abs(self.floor_value) if self.floor_value else 0.0
+        said = f"{self.what}: {self.metric} {self.value:.4g} is {abs(share):.1%} {'below' if share > 0 else 'above'} "
+        said += f"{self.floor} {self.floor_value:.4g}"
+        return f"{said}." if self.is_beaten else f"{said}; a model that has learnt is at least {BETTER:.0%} below."
+
+
+def floors_of(metrics: Iterable[Metric]) -> dict[str, str]:
+    """The floor of each metric that has one, by its name."""
+    return {one.name: one.floor for one in metrics if one.floor}
+
+
+def beside_floors(what: str, values: Mapping[str, float], floors: Mapping[str, str]) -> Iterator[BesideFloor]:
+    """What `values` say, by their names: of an evaluation the floor is its own, or that of the replicate."""
+    for name, value in values.items():
+        metric, _, evaluation = name.partition("@")
+        for floor in (f"{floors[metric]}@{evaluation}", floors[metric]) if metric in floors else ():
+            if floor in values:
+                yield BesideFloor(what, name, value, floor, values[floor])
+                break
+
+
+def of_study(study: Study, metrics: Sequence[Metric]) -> list[BesideFloor]:
+    """Each condition beside the floors that its complete replicates have reported."""
+    floors, found = floors_of(metrics), []
+    for condition in study.conditions if floors else ():
+        names = {name for one in study.of(condition) for name in one.metrics if _is_asked(name, floors)}
+        means = {name: summary.mean for name in sorted(names) if (summary := study.summary(condition, name))}
+        found += beside_floors(condition, means, floors)
+    return found
+
+
+def _is_asked(name: str, floors: Mapping[str, str]) -> bool:
+    metric = name.partition("@")[0]
+    return metric in floors or metric in floors.values()

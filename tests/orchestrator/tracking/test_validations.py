@@ -1,0 +1,57 @@
+"""Curves of validation come from the runs of replicates, by MLflow and by the store's file alike."""
+
+import pytest
+from mlflow.entities import Metric
+
+from orchestrator.results.study import Study
+from orchestrator.results.validations import ValidationCurve, Validations
+from orchestrator.tracking.load import open_runs
+from orchestrator.tracking.study_runs import NoRuns
+from orchestrator.tracking.validations import MOST_REPLICATES, read_validations, with_validations
+from search_spaces.find import find_sweep
+from search_spaces.sweep import Objective
+from tests.orchestrator.recorded import replicate
+
+
+@pytest.fixture
+def recorded(tracking):
+    """Two replicates of a condition of asr.demo, whose validation is not finite at one step; and their study."""
+    sweep = find_sweep("asr.demo", smoke=True)
+    experiment = tracking.open_experiment(sweep.name)
+    condition, found = sweep.conditions[0].name, []
+    for seed in (1, 2):
+        run_id = tracking.open_run(experiment, "replicate", f"{condition}/{seed}", condition, {})
+        values = {0: 1.0, 1: 0.5 / seed, 2: float("nan"), 3: 0.25 / seed}
+        names = ("valid_per/stochastic", "train_loss_nats")
+        metrics = [Metric(name, value, 1000 + step, step) for name in names for step, value in values.items()]
+        tracking._client.log_batch(run_id, metrics)
+        found.append(replicate(condition, seed, run_id=run_id, metrics={"per@stochastic": 0.1}))
+    found.append(replicate(condition, 3, state="stopped", run_id="elsewhere"))
+    return sweep, Study(sweep.name, tuple(found))
+
+
+@pytest.mark.every_store
+def test_those_of_complete_replicates_are_read_by_what_selects(tracking, recorded):
+    sweep, study = recorded
+    name = sweep.conditions[0].name
+    by_mlflow = read_validations(tracking.runs(sweep.name), sweep, study)
+    found = read_validations(open_runs(sweep.name, tracking._settings), sweep, study)
+    curves = [ValidationCurve(name, seed, "valid_per@stochastic", (0, 1, 3), (1.0, 0.5 / seed, 0.25 / seed))
+              for seed in (1, 2)]  # fmt: skip
+    assert sorted(found.curves, key=lambda one: one.seed) == curves
+    assert sorted(by_mlflow.curves, key=lambda one: one.seed) == curves
+    assert found.selected == by_mlflow.selected
+    assert found.selecting(name, "stochastic") == Objective("valid_per@stochastic")
+
+
+def test_without_runs_there_are_those_that_bundles_brought():
+    sweep = find_sweep("asr.demo", smoke=True)
+    curve = ValidationCurve("a", 1, "valid_per", (1, 2), (0.5, 0.25))
+    study = Study(sweep.name, (replicate("a", 1, run_id="1"),), validations=Validations({}, (curve,)))
+    assert with_validations(NoRuns(), sweep, study).validations.curves == (curve,)
+
+
+def test_of_a_large_study_none_are_read():
+    sweep = find_sweep("asr.demo", smoke=True)
+    many = tuple(replicate("a", seed, run_id=str(seed)) for seed in range(MOST_REPLICATES + 1))
+    assert read_validations(NoRuns(), sweep, Study(sweep.name, many)) == Validations()
