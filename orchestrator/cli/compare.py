@@ -77,6 +77,8 @@ def compare(
     Where A and B do not cost the same (by over 2 % of the second objective), a note says by how much (share_more), and
     how likely A is better than the interpolated front of the other points at its own cost (better, line).
 
+    Where replicates kept errors by test item, a note has the interval over seeds and test items together.
+
     --where filters the conditions that are compared; A, B, the reference and the controls are not left out.
 
     --line random_20 --line random_40 asks instead whether A, or each other condition, is better than random routing of
@@ -85,6 +87,7 @@ def compare(
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.front import front
     from orchestrator.results.named import no_points
+    from orchestrator.scheduler.item_errors import with_items
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, metric, settings)
@@ -92,7 +95,7 @@ def compare(
     with spinner(f"Reading {sweep.name}"):
         also = partial(_named, sweep, [a, b, *(line or ())], reference)
         study, question = ask(sweep, settings, where, reference, also=also)
-        study = with_curves(study, sweep, settings)
+        study = with_items(with_curves(study, sweep, settings), settings)
     points = front(study, objectives)
     if not points:
         raise no_points(study, objectives)
@@ -262,6 +265,7 @@ def _show(
     from orchestrator.report.answers import Answers
     from orchestrator.report.comparison_table import comparison_table
     from orchestrator.report.equal_cost_table import equal_cost_sentence
+    from orchestrator.report.over_items_table import found_over_items, over_items_sentence
     from orchestrator.report.table import for_programs
     from orchestrator.report.training_table import training_sentences
 
@@ -270,6 +274,7 @@ def _show(
     if format is Format.table:
         _show_to_people(table, found)
         say(*training_sentences(study, [name for one in found for name in (one.a, one.b)]))
+        say(*[over_items_sentence(one) for one in found_over_items(study, found, question.test)][:MAX_NOTES])
         for one in unequal[:MAX_NOTES]:
             say(equal_cost_sentence(one))
         if len(unequal) > MAX_NOTES:

@@ -61,9 +61,9 @@ def report(
     """Answer a sweep's question: front, comparisons, verdicts on published numbers; as a page and as tables.
 
     The page opens from disk without a network. Page and tables are stored in MLflow too. json is one object: sweep,
-    summary and warnings (sentences), conditions, comparisons, equal_cost, training and claims (records as in the CSV
-    files; null for no number), importance (of a search: trials, parameters, ranges, notes; else null), files, bundle
-    (path and sha256, or null). csv has the columns table, row, column, value.
+    summary and warnings (sentences), conditions, comparisons, equal_cost, training, over_items and claims (records as
+    in the CSV files; null for no number), importance (of a search: trials, parameters, ranges, notes; else null),
+    files, bundle (path and sha256, or null). csv has the columns table, row, column, value.
     """
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings
@@ -118,9 +118,10 @@ def _answers(
 ) -> "Answers":
     with spinner(f"Reading {sweep.name}"):
         from orchestrator.report.answers import answer
+        from orchestrator.scheduler.item_errors import with_items
 
         recorded, question = ask(sweep, settings, where, reference, parts)
-        study = with_curves(_redacted(recorded), sweep, settings)
+        study = with_items(with_curves(_redacted(recorded), sweep, settings), settings)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
         return answer(study, question)

@@ -24,7 +24,7 @@ from orchestrator.results.provenance import StudyProvenance
 
 MAX_ROWS: Final = 30
 MAX_WARNINGS: Final = 20
-PRINTED: Final = ("conditions", "comparisons", "equal_cost", "training", "claims")
+PRINTED: Final = ("conditions", "comparisons", "equal_cost", "training", "over_items", "claims")
 """The tables that json and csv print; metrics and replicates are in the files."""
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.cli.options import Smoke, SweepName, Where, find_recorded, load_shown
 from orchestrator.console.printing import Format, OutputFormat, print_rows, say
-from orchestrator.results.study import Replicate, Study
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
+    from orchestrator.results.study import Replicate, Study
     from search_spaces.sweep import Objective
 
 MAX_REPLICATES: Final = 60
@@ -43,12 +43,12 @@ def status(name: SweepName, smoke: Smoke = False, where: Where = None, format: O
         print_rows(replicate_rows(study), format, title=sweep.name)
 
 
-def replicate_rows(study: Study, fields: Sequence[str] = FIELDS) -> list[dict[str, Any]]:
+def replicate_rows(study: "Study", fields: Sequence[str] = FIELDS) -> list[dict[str, Any]]:
     """One record a replicate."""
     return [{name: getattr(replicate, name) for name in fields} for replicate in study.replicates]
 
 
-def show(study: Study, objective: "Objective", settings: "Settings") -> None:
+def show(study: "Study", objective: "Objective", settings: "Settings") -> None:
     """Prints every replicate, or the conditions where replicates are many, and then what people ask next."""
     if not study.replicates:
         say(f"{study.sweep}: no replicate is recorded yet")
@@ -66,7 +66,7 @@ def show(study: Study, objective: "Objective", settings: "Settings") -> None:
     _show_damage(study, settings)
 
 
-def condition_rows(study: Study, objective: "Objective") -> list[dict[str, Any]]:
+def condition_rows(study: "Study", objective: "Objective") -> list[dict[str, Any]]:
     """One record for each of the conditions that changed last, in their order: states, mean, time, last change."""
     from orchestrator.report.numerals import decimals, estimate
 
@@ -90,7 +90,7 @@ def condition_rows(study: Study, objective: "Objective") -> list[dict[str, Any]]
     return rows
 
 
-def _show_driver(study: Study, settings: "Settings", command: str) -> None:
+def _show_driver(study: "Study", settings: "Settings", command: str) -> None:
     """Whether somebody still runs what is not at its end, and how it goes on.
 
     Args:
@@ -118,7 +118,7 @@ def _show_driver(study: Study, settings: "Settings", command: str) -> None:
         say(f"What is stopped waits{gone}: {listed} continue{ending} it.")
 
 
-def _show_conditions(study: Study, objective: "Objective") -> None:
+def _show_conditions(study: "Study", objective: "Objective") -> None:
     rows, num_conditions = condition_rows(study, objective), len(study.conditions)
     print_rows(rows, Format.table, title=study.sweep, whole=("condition", "last change"))
     if len(rows) < num_conditions:
@@ -128,7 +128,7 @@ def _show_conditions(study: Study, objective: "Objective") -> None:
         )
 
 
-def _show_failures(study: Study) -> None:
+def _show_failures(study: "Study") -> None:
     failed = [replicate for replicate in study.replicates if replicate.state == "failed"]
     if not failed:
         return
@@ -138,7 +138,7 @@ def _show_failures(study: Study) -> None:
         say(f"{len(failed) - MAX_FAILURES:,} more; --format csv lists all.")
 
 
-def _show_versions(study: Study) -> None:
+def _show_versions(study: "Study") -> None:
     """Which conditions have results of which code, where that differs."""
     versions: dict[str, dict[str, None]] = {}
     for replicate in study.replicates:
@@ -157,7 +157,7 @@ def _listed(names: Iterable[str]) -> str:
     return "; ".join(listed[:MAX_NAMES]) + more
 
 
-def _disk(study: Study, settings: "Settings") -> str:
+def _disk(study: "Study", settings: "Settings") -> str:
     """Measured where replicates are few; thousands of folders take long, so then what each said when it ended.
 
     What lies on another machine is not seen from here, and that is said.
@@ -186,7 +186,7 @@ def _disk(study: Study, settings: "Settings") -> str:
     return f"{here}the checkpoints and journals of {whose} are elsewhere, not in {place}"
 
 
-def _show_damage(study: Study, settings: "Settings") -> None:
+def _show_damage(study: "Study", settings: "Settings") -> None:
     """Journals and checkpoints that are damaged or were; on this machine, and where replicates are few."""
     if settings.storage or len(study.replicates) > MAX_REPLICATES:
         return
@@ -199,7 +199,7 @@ def _show_damage(study: Study, settings: "Settings") -> None:
         say(f"{len(found) - MAX_FAILURES:,} more damaged files")
 
 
-def _damage(study: Study, replicate: Replicate, settings: "Settings") -> Iterator[str]:
+def _damage(study: "Study", replicate: "Replicate", settings: "Settings") -> Iterator[str]:
     """What is complete is not read from its journal again."""
     from orchestrator.journal.folder import ReplicateFolder
 
@@ -210,7 +210,7 @@ def _damage(study: Study, replicate: Replicate, settings: "Settings") -> Iterato
         yield warning
 
 
-def _show_memory(study: Study) -> None:
+def _show_memory(study: "Study") -> None:
     found = []
     for field, what in (("peak_host_bytes", "of a process"), ("peak_gpu_bytes", "of a GPU")):
         most: Replicate | None = max(study.replicates, key=lambda r: getattr(r, field), default=None)

@@ -8,6 +8,7 @@ from orchestrator.report.comparison_table import comparison_table
 from orchestrator.report.condition_table import condition_table
 from orchestrator.report.equal_cost_table import equal_cost_table
 from orchestrator.report.numerals import between, decimals, estimate
+from orchestrator.report.over_items_table import over_items_table
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from orchestrator.report.training_table import training_table
 from orchestrator.statistics.intervals import Interval, mean_interval
@@ -17,7 +18,8 @@ from orchestrator.statistics.summary import Summary, summarise
 def tables(answers: Answers) -> tuple[Table, ...]:
     """The tables of a report, named `SWEEP.conditions` and so on.
 
-    They are conditions, comparisons, conditions at equal cost, when training ended, claims, metrics and replicates.
+    They are conditions, comparisons, conditions at equal cost, when training ended, comparisons over test items,
+    claims, metrics and replicates.
 
     They hold nothing but what is computed from `answers`: recomputing the answers from the same replicates and taking
     `to_csv` of each table gives the same text, digit by digit, where the numbers are the same.
@@ -27,6 +29,7 @@ def tables(answers: Answers) -> tuple[Table, ...]:
         comparison_table(answers),
         equal_cost_table(answers),
         training_table(answers),
+        over_items_table(answers),
         claim_table(answers.question.sweep, answers.verdicts),
         metric_table(answers),
         replicate_table(answers),

@@ -19,6 +19,7 @@ from orchestrator.report.figure.varied import AREA as VARIED_AREA
 from orchestrator.report.figure.varied import varied_figures
 from orchestrator.report.html import page
 from orchestrator.report.importance_table import importance_table
+from orchestrator.report.over_items_table import over_items_table
 from orchestrator.report.page_table import page_table, settings
 from orchestrator.report.published_marks import compared_marks
 from orchestrator.report.sentences import counted, summary_sentences, warning_sentences
@@ -107,6 +108,7 @@ def _front(answers: Answers) -> dict[str, Any]:
         "comparisons": page_table(comparisons, "comparison", compared),
         "equal_cost": page_table(equal_cost_table(answers), "equal-cost"),
         "training": page_table(training_table(answers), "training"),
+        "over_items": page_table(over_items_table(answers), "over_items"),
         "chances": [membership.on_front for membership in answers.front.memberships],
         "chance_class": chance_class,
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.validations import Validations
 from search_spaces.known_names import known_names
 from trainables.errors import InputError
@@ -65,6 +66,7 @@ class Study:
         settings: what `--set` changed, as text by config path, of each condition in which it changed something.
         question: what is asked of results that Ponderay did not make; None where the sweep says it.
         validations: curves by seed of what selects checkpoints; none where they were not read.
+        items: errors by test item; none where they were not read.
 
     Example:
         >>> study = notebook.load("asr.demo")  # doctest: +SKIP
@@ -77,6 +79,7 @@ class Study:
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     question: "Question | None" = field(default=None, compare=False)
     validations: Validations = field(default_factory=Validations, compare=False)
+    items: ItemErrors = field(default_factory=ItemErrors, compare=False)
 
     @classmethod
     def from_dataframe(
@@ -136,12 +139,22 @@ class Study:
         replicates = tuple(replicate for replicate in self.replicates if replicate.condition in names)
         updated_ms = {name: time_ms for name, time_ms in self.updated_ms.items() if name in names}
         settings = {name: given for name, given in self.settings.items() if name in names}
-        validations = self.validations.of_conditions(names)
-        return replace(self, replicates=replicates, updated_ms=updated_ms, settings=settings, validations=validations)
+        return replace(
+            self,
+            replicates=replicates,
+            updated_ms=updated_ms,
+            settings=settings,
+            validations=self.validations.of_conditions(names),
+            items=self.items.of_conditions(names),
+        )
 
     def with_validations(self, validations: Validations) -> "Study":
         """The study with these curves of validation."""
         return replace(self, validations=validations)
+
+    def with_items(self, items: ItemErrors) -> "Study":
+        """The study with these errors by test item."""
+        return replace(self, items=items)
 
     def values(self, condition: str, metric: str) -> tuple[float, ...]:
         """The finite values of `metric` over the complete replicates of `condition`, by seed.

@@ -11,6 +11,7 @@ from orchestrator.cli.main import app
 from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.report.analysis import Question
+from orchestrator.scheduler.item_errors import with_items
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
@@ -51,6 +52,8 @@ def test_a_replicate_of_every_sweep_leaves_metrics_tables_and_figures(sweep, con
     client = MlflowClient(tracking_uri=read_settings().tracking_uri)
     kept = {file.path for file in client.list_artifacts(recorded.run_id)}
     assert {"passage_test.csv", "passage_test.png"} <= kept
+    items = with_items(Tracking(read_settings()).read_study(chosen.name), read_settings()).items  # they add up, or fail
+    assert set(items.metrics(recorded.condition, "test")) == {"test_loss_nats"} and len(items.test_sets[0]) > 1
 
 
 def test_what_adapts_is_tested_on_top_of_a_recoder_and_trains_nothing():

@@ -71,7 +71,7 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
         InputError: if a part was trained or tested with other settings under the same names.
     """
     found, settings, said = _by_name(study), dict(study.settings), []
-    validations = study.validations
+    validations, items = study.validations, study.items
     for part in parts:
         theirs = _by_name(part.study)
         _check_equal(part.file, theirs, found)
@@ -79,12 +79,12 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
         num_other = sum(_differs(theirs[name], found[name], part.question) for name in theirs.keys() - taken.keys())
         found |= taken
         settings |= part.question.settings
-        validations = validations.joined(part.study.validations)
+        validations, items = validations.joined(part.study.validations), items.joined(part.study.items)
         said.append(_said(part.file.name, len(taken), len(theirs) - len(taken), num_other))
     places = {name: i for i, name in enumerate(dict.fromkeys((*order, *(condition for condition, _ in found))))}
     known = sorted(found.values(), key=lambda one: (places[one.condition], one.seed))
     is_alone = len(parts) == 1 and not study.replicates
-    joined = replace(study, replicates=tuple(known), settings=settings, validations=validations)
+    joined = replace(study, replicates=tuple(known), settings=settings, validations=validations, items=items)
     return joined, "" if is_alone else " ".join(said)
 
 

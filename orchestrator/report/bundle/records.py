@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
@@ -25,12 +26,13 @@ Record = TypeVar("Record")
 
 
 def study_json(study: Study) -> bytes:
-    """Every field of every replicate, a line each, and every curve of validation."""
+    """Every field of every replicate, a line each, every curve of validation, and errors by test item."""
     records = [{"condition": r.condition, "seed": r.seed} | to_record(r) for r in study.replicates]
     lines = ",\n".join(_text(record) for record in records)
     validations = _text(asdict(study.validations))
     head = f'"sweep": {json.dumps(study.sweep)}, "replicates": [\n{lines}\n]'
-    return f'{{{head}, "validations": {validations}}}\n'.encode()
+    items = _text({"test_sets": study.items.test_sets, "errors": [asdict(one) for one in study.items.errors]})
+    return f'{{{head}, "validations": {validations}, "items": {items}}}\n'.encode()
 
 
 def read_study(content: bytes) -> Study:
@@ -51,7 +53,14 @@ def read_study(content: bytes) -> Study:
                 "study.json must have a finite value at each step of a curve, and steps in order, but that of "
                 f"{curve.metric!r} of {curve.condition!r}, seed {curve.seed}, is otherwise."
             )
-    return Study(parsed["sweep"], replicates, validations=validations)
+    items = validated(ItemErrors, parsed.get("items", {}), "study.json")
+    for one in items.errors:
+        if not 0 <= one.test_set < len(items.test_sets) or len(one.errors) != len(items.test_sets[one.test_set]):
+            raise InputError(
+                "study.json must have an error of each item of a test set, but those of "
+                f"{one.metric!r} of {one.condition!r}, seed {one.seed}, are others."
+            )
+    return Study(parsed["sweep"], replicates, validations=validations, items=items)
 
 
 def question_json(question: Question) -> bytes:

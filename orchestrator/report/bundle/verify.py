@@ -15,6 +15,7 @@ from orchestrator.report.bundle.records import read_question, read_search, read_
 from orchestrator.report.bundle.write import SEARCH, Manifest, member_of, table_member, versions
 from orchestrator.report.importance_table import importance_tables
 from orchestrator.report.table import Table, to_csv
+from orchestrator.results.item_errors import check_sums
 from orchestrator.results.points import points_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
@@ -28,7 +29,7 @@ TOLERANCE: Final = 1e-9
 PROSE: Final = {"claims": ("reason", "note"), "comparisons": ("warnings",)}
 """Columns of sentences, by table: other code may word them differently without another result."""
 
-SINCE: Final = {"claims": 3, "equal_cost": 4, "training": 6}
+SINCE: Final = {"claims": 3, "equal_cost": 4, "training": 6, "over_items": 6}
 """The format from which on a bundle has a table, or all that it is made of."""
 
 Rows = Sequence[Sequence[str]]
@@ -177,7 +178,9 @@ def check_names(file: Path, manifest: Manifest, study: Study, question: Question
         *(objective.metric for objective in question.objectives),
         *(one.metric for named in study.validations.selected.values() for one in named.values()),
     )
-    _check_printable(file, names)
+    of_items = {text for items in study.items.test_sets for one in items for text in (one.item, one.group)}
+    _check_printable(file, (*names, *of_items, *(one.metric for one in study.items.errors)))
+    check_sums(study)
 
 
 def check_search(file: Path, search: Trials, question: Question) -> None:

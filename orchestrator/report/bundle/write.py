@@ -62,7 +62,7 @@ report.html      the report; it opens from disk in any browser
 tables/*.csv     its tables
 study.json       the raw results: every replicate (a condition with a seed), every metric with all its digits;
                  metrics of an evaluation are named metric@evaluation; "NaN", "Infinity" and "-Infinity" are numbers;
-                 and the curves of validation by seed
+                 the curves of validation by seed; and errors by test item, where they were kept
 question.json    what the sweep asks: objectives, reference condition, promised test, seeds, configs; and the published
                  numbers and statements that it is held against
 search.json      of a search: what Optuna drew for each condition, and what it was told of it

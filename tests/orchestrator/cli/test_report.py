@@ -30,7 +30,7 @@ from tests.orchestrator.recorded import Store, replicate
 from tests.orchestrator.report.studies import small_study
 from trainables.errors import InputError
 
-KINDS = ("conditions", "comparisons", "equal_cost", "training", "claims", "metrics", "replicates")
+KINDS = ("conditions", "comparisons", "equal_cost", "training", "over_items", "claims", "metrics", "replicates")
 FILES = {"asr.demo.report.html"} | {f"asr.demo.{kind}.{end}" for kind in KINDS for end in ("md", "tex", "csv")}
 
 
@@ -94,7 +94,7 @@ def test_files_are_written_where_they_are_said_to_be_and_stored_in_mlflow(record
     assert {path.name for path in folder.iterdir()} == FILES
     lines = found.stdout.splitlines()
     assert "Report: runs/reports/asr.demo/asr.demo.report.html" in lines
-    assert "Tables: runs/reports/asr.demo (21 files: .md, .tex, .csv)" in lines
+    assert "Tables: runs/reports/asr.demo (24 files: .md, .tex, .csv)" in lines
     (run,) = recorded.client.search_runs([recorded.experiment_id], "tags.`ponderay.kind` = 'sweep'")
     assert {Path(file.path).name for file in recorded.client.list_artifacts(run.info.run_id, "report")} == FILES
     page = (folder / "asr.demo.report.html").read_text()
@@ -197,7 +197,7 @@ def test_json_is_whole_and_strict(stored):
         raise AssertionError(f"{constant} is no JSON")
 
     content = json.loads(found.stdout, parse_constant=refuse)
-    assert list(content) == ["sweep", "summary", "warnings", *KINDS[:5], "importance", "files", "bundle"]
+    assert list(content) == ["sweep", "summary", "warnings", *KINDS[:6], "importance", "files", "bundle"]
     assert {row["condition"] for row in content["conditions"]} == {"random", "surprisal", "always_big"}
     assert {row["p_dominates_reference"] for row in content["conditions"] if row["condition"] == "random"} == {None}
     assert len(content["comparisons"]) == 2 * 2 * 2

@@ -41,7 +41,7 @@ def printed(table, heading):
 
 
 def test_names_and_shapes(named):
-    kinds = ("conditions", "comparisons", "equal_cost", "training", "claims", "metrics", "replicates")
+    kinds = ("conditions", "comparisons", "equal_cost", "training", "over_items", "claims", "metrics", "replicates")
     assert tuple(named) == tuple(f"asr.demo.{kind}" for kind in kinds)
     for table in named.values():
         assert all(len(row) == len(table.columns) for row in table.rows)
@@ -192,7 +192,7 @@ def test_all_metrics_in_long_form(named, study):
 def test_metrics_of_an_evaluation_are_parted_from_its_name():
     replicates = [Replicate(f"a/{i}", "a", i, "complete", {"per@fixed": 0.1 * i, "epochs": 3.0}) for i in (1, 2)]
     base = answers_of(study_of(CONDITIONS))
-    metrics = tables(replace(base, study=Study("s", tuple(replicates))))[5]
+    metrics = tables(replace(base, study=Study("s", tuple(replicates))))[6]
     assert [(row["metric"], row["evaluation"]) for row in records(metrics)] == [("per", "fixed"), ("epochs", "")]
 
 

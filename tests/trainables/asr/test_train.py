@@ -11,7 +11,7 @@ import torch
 from torchaudio.functional import edit_distance
 
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
-from trainables import checkpoint
+from trainables import checkpoint, item_errors
 from trainables.asr import cost, decode, macs, pretrain, train, training
 from trainables.asr.config import (
     AlwaysBig,
@@ -362,6 +362,18 @@ def test_every_variant_trains_and_is_tested(tmp_path, ar, name):
     tested = FolderTrial(tmp_path, ar)
     train.evaluate(config, tmp_path / "3.pt", config.evaluations[0], tested)
     assert all(math.isfinite(value) for value in tested.reports[3].values())
+
+
+def test_errors_of_each_utterance_add_up_to_the_error_rate(tmp_path, ar):
+    trial, evaluation = FolderTrial(tmp_path, ar), CONFIG.evaluations[0]
+    train.train(CONFIG, trial)
+    tested = FolderTrial(tmp_path, ar)
+    train.evaluate(CONFIG, trial.restore(), evaluation, tested)
+    items = item_errors.read((tmp_path / item_errors.file_name(f"per@{evaluation.name}")).read_text(), "the file")
+    utterances = {one.identity: one.speaker for one in load_examples(CONFIG.data, CONFIG.ar.features).test_utterances}
+    assert {one.item: one.group for one in items} == utterances
+    (metrics,) = tested.reports.values()
+    assert sum(one.errors for one in items) / sum(one.length for one in items) == metrics["per"]
 
 
 @pytest.mark.slow

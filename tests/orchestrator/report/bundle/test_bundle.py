@@ -38,7 +38,7 @@ def members(file):
 
 def test_it_holds_values_question_origin_tables_page_and_a_manifest_of_them(tmp_path, answers):
     found = members(write(tmp_path, answers))
-    kinds = ("claims", "comparisons", "conditions", "equal_cost", "metrics", "replicates", "training")
+    kinds = ("claims", "comparisons", "conditions", "equal_cost", "metrics", "over_items", "replicates", "training")
     expected = {"MANIFEST.json", "README.txt", "diffs/5e5510.diff", "provenance.json", "question.json", "report.html"}
     assert set(found) == expected | {"study.json"} | {f"tables/asr.demo.{kind}.csv" for kind in kinds}
     manifest = json.loads(found.pop("MANIFEST.json"))
@@ -124,7 +124,7 @@ def test_what_verify_would_not_read_is_not_written(tmp_path, answers, monkeypatc
         write(tmp_path, answers)
     monkeypatch.setitem(bundle.LIMITS, "study.json", 10**6)
     monkeypatch.setattr(bundle, "MOST_MEMBERS", 5)
-    with pytest.raises(InputError, match=r"at most 5 members .*, but this one would have 14 and"):
+    with pytest.raises(InputError, match=r"at most 5 members .*, but this one would have 15 and"):
         write(tmp_path, answers)
     assert list(tmp_path.iterdir()) == []
 

@@ -1,0 +1,114 @@
+"""Errors of single test items under each seed, as replicates kept them."""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from trainables.errors import InputError
+from trainables.item_errors import Item
+
+if TYPE_CHECKING:
+    from orchestrator.results.study import Study
+
+
+class TestItem(NamedTuple):
+    """An item of a test set, whatever erred on it."""
+
+    __test__ = False  # no test of pytest's
+    item: str
+    group: str
+    length: float
+
+
+@dataclass(frozen=True)
+class ReplicateErrors:
+    """What one replicate erred on each item of a test set.
+
+    Attributes:
+        metric: that they add up to, with its evaluation.
+        test_set: its place in `ItemErrors.test_sets`.
+        errors: in the order of its items.
+    """
+
+    condition: str
+    seed: int
+    metric: str
+    test_set: int
+    errors: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ItemErrors:
+    """The errors by item of a study's replicates; each test set stands there once."""
+
+    test_sets: tuple[tuple[TestItem, ...], ...] = ()
+    errors: tuple[ReplicateErrors, ...] = ()
+
+    @classmethod
+    def of(cls, found: Mapping[tuple[str, int, str], tuple[Item, ...]]) -> "ItemErrors":
+        """From the items by condition, seed and metric."""
+        places: dict[tuple[TestItem, ...], int] = {}
+        errors = []
+        for (condition, seed, metric), items in found.items():
+            listed = sorted(items)
+            test_set = tuple(TestItem(one.item, one.group, one.length) for one in listed)
+            place = places.setdefault(test_set, len(places))
+            errors.append(ReplicateErrors(condition, seed, metric, place, tuple(one.errors for one in listed)))
+        return cls(tuple(places), tuple(errors))
+
+    def of_conditions(self, names: Collection[str]) -> "ItemErrors":
+        """Those of these conditions alone."""
+        return ItemErrors(self.test_sets, tuple(one for one in self.errors if one.condition in names))
+
+    def joined(self, other: "ItemErrors") -> "ItemErrors":
+        """With what only `other` has."""
+        known = {(one.condition, one.seed) for one in self.errors}
+        new = [one for one in other.errors if (one.condition, one.seed) not in known]
+        both = [(self, one) for one in self.errors] + [(other, one) for one in new]
+        return ItemErrors.of(
+            {
+                (one.condition, one.seed, one.metric): tuple(
+                    Item(item.item, item.group, errors, item.length)
+                    for item, errors in zip(whose.test_sets[one.test_set], one.errors, strict=True)
+                )
+                for whose, one in both
+            }
+        )
+
+    def metrics(self, condition: str, evaluation: str) -> Mapping[str, str]:
+        """What the condition has errors by item of under an evaluation: recorded names by name without evaluation."""
+        names = {one.metric: one.metric.partition("@") for one in self._by_condition.get(condition, ())}
+        return {name: whole for whole, (name, _, of) in names.items() if of == evaluation}
+
+    def by_seed(self, condition: str, metric: str) -> Mapping[int, ReplicateErrors]:
+        """Each replicate's errors."""
+        return {one.seed: one for one in self._by_condition.get(condition, ()) if one.metric == metric}
+
+    @cached_property
+    def _by_condition(self) -> Mapping[str, list[ReplicateErrors]]:
+        found: dict[str, list[ReplicateErrors]] = {}
+        for one in self.errors:
+            found.setdefault(one.condition, []).append(one)
+        return found
+
+
+def check_sums(study: "Study") -> None:
+    """That the errors of each replicate add up to its metric.
+
+    Raises:
+        InputError: where they do not, so that they are of something else.
+    """
+    replicates = {(one.condition, one.seed): one for one in study.replicates}
+    for one in study.items.errors:
+        replicate = replicates.get((one.condition, one.seed))
+        if replicate is None or one.metric not in replicate.metrics:
+            continue
+        rate = sum(one.errors) / sum(item.length for item in study.items.test_sets[one.test_set])
+        if not math.isclose(rate, replicate.metrics[one.metric], rel_tol=1e-6, abs_tol=1e-12):
+            raise InputError(
+                f"Errors by item must add up to the metric, but those of {one.metric} of {one.condition}, seed "
+                f"{one.seed}, come to {rate:.8g}, and the metric is {replicate.metrics[one.metric]:.8g}; report errors "
+                "and lengths whose sums have it as their ratio."
+            )

@@ -1,0 +1,76 @@
+"""What a difference owes to seeds and to test items together."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.results.item_errors import ReplicateErrors
+from orchestrator.results.study import Study
+from orchestrator.statistics import over_groups, student
+from orchestrator.statistics.equivalence import Difference
+
+
+@dataclass(frozen=True)
+class OverItems:
+    """The difference of two points in an error rate.
+
+    Attributes:
+        metric: without evaluation.
+        seeds: over seeds alone, which says nothing of other test items.
+        both: over seeds and groups of test items together.
+    """
+
+    a: str
+    b: str
+    metric: str
+    n_a: int
+    n_b: int
+    num_groups: int
+    num_items: int
+    seeds: Difference
+    both: Difference
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point: a condition under an evaluation, and its name where both are said."""
+
+    name: str
+    condition: str
+    evaluation: str
+
+
+def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[OverItems]:
+    """Every error rate that both points have by item, on the same test set.
+
+    Args:
+        is_paired: whether differences are taken seed by seed; then only seeds count that both have.
+    """
+    ours, theirs = (study.items.metrics(point.condition, point.evaluation) for point in (a, b))
+    for metric in ours.keys() & theirs.keys():
+        first = study.items.by_seed(a.condition, ours[metric])
+        second = study.items.by_seed(b.condition, theirs[metric])
+        if is_paired:
+            seeds = sorted(first.keys() & second.keys())
+            first, second = ({seed: part[seed] for seed in seeds} for part in (first, second))
+        sets = {one.test_set for part in (first, second) for one in part.values()}
+        if len(sets) != 1:  # of other items there is nothing to say together
+            continue
+        items = study.items.test_sets[sets.pop()]
+        groups, of_group = np.unique([one.group for one in items], return_inverse=True)
+        lengths = np.bincount(of_group, [one.length for one in items])
+        tables = [_table(part, of_group, len(groups)) for part in (first, second)]
+        both = over_groups.of_difference(tables[0], tables[1], lengths, is_paired)
+        rates = [table.sum(1) / lengths.sum() for table in tables]
+        seeds = student.of_paired_difference(*rates) if is_paired else student.of_unpaired_difference(*rates)
+        yield OverItems(
+            a.name, b.name, metric, len(first), len(second), len(groups), len(items),
+            Difference(*map(float, seeds)), Difference(*map(float, both)),
+        )  # fmt: skip
+
+
+def _table(by_seed: Mapping[int, ReplicateErrors], of_group: NDArray[np.intp], num: int) -> NDArray[np.float64]:
+    """Errors (seeds, groups)."""
+    return np.array([np.bincount(of_group, by_seed[seed].errors, num) for seed in sorted(by_seed)])
