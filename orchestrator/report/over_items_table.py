@@ -25,10 +25,9 @@ def found_over_items(study: Study, comparisons: Iterable[Comparison], test: Test
     pairs = {
         (one.a, one.b): one.is_paired and test == "paired_permutation" for one in comparisons if study.items.errors
     }
+    places = {name: Place(name, *parts_of(study, name)) for pair in pairs for name in pair}
     return tuple(
-        found
-        for (a, b), is_paired in pairs.items()
-        for found in over_items(study, *(Place(name, *parts_of(study, name)) for name in (a, b)), is_paired)
+        found for (a, b), is_paired in pairs.items() for found in over_items(study, places[a], places[b], is_paired)
     )
 
 

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from orchestrator.results.study import Study
 
 
-class TestItem(NamedTuple):
+class ItemKey(NamedTuple):
     """An item of a test set, whatever erred on it."""
 
-    __test__ = False  # no test of pytest's
     item: str
     group: str
     length: float
@@ -43,17 +42,17 @@ class ReplicateErrors:
 class ItemErrors:
     """The errors by item of a study's replicates; each test set stands there once."""
 
-    test_sets: tuple[tuple[TestItem, ...], ...] = ()
+    test_sets: tuple[tuple[ItemKey, ...], ...] = ()
     errors: tuple[ReplicateErrors, ...] = ()
 
     @classmethod
     def of(cls, found: Mapping[tuple[str, int, str], tuple[Item, ...]]) -> "ItemErrors":
         """From the items by condition, seed and metric."""
-        places: dict[tuple[TestItem, ...], int] = {}
+        places: dict[tuple[ItemKey, ...], int] = {}
         errors = []
         for (condition, seed, metric), items in found.items():
             listed = sorted(items)
-            test_set = tuple(TestItem(one.item, one.group, one.length) for one in listed)
+            test_set = tuple(ItemKey(one.item, one.group, one.length) for one in listed)
             place = places.setdefault(test_set, len(places))
             errors.append(ReplicateErrors(condition, seed, metric, place, tuple(one.errors for one in listed)))
         return cls(tuple(places), tuple(errors))

@@ -53,14 +53,14 @@ def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[Ov
         first = study.items.by_seed(a.condition, ours[metric])
         second = study.items.by_seed(b.condition, theirs[metric])
         if is_paired:
-            seeds = sorted(first.keys() & second.keys())
-            first, second = ({seed: part[seed] for seed in seeds} for part in (first, second))
+            shared = sorted(first.keys() & second.keys())
+            first, second = ({seed: part[seed] for seed in shared} for part in (first, second))
         sets = {one.test_set for part in (first, second) for one in part.values()}
         if len(sets) != 1:  # of other items there is nothing to say together
             continue
         items = study.items.test_sets[sets.pop()]
         groups, of_group = np.unique([one.group for one in items], return_inverse=True)
-        lengths = np.bincount(of_group, [one.length for one in items])
+        lengths = np.bincount(of_group, [one.length for one in items]).astype(np.float64)
         tables = [_table(part, of_group, len(groups)) for part in (first, second)]
         both = over_groups.of_difference(tables[0], tables[1], lengths, is_paired)
         rates = [table.sum(1) / lengths.sum() for table in tables]
