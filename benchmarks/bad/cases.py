@@ -103,7 +103,7 @@ STARTS: Final = READS_SETTINGS | set(BAD_OPTIONS)
 
 DOCUMENTS: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 VARIABLE: Final = re.compile(r"\b(?:PONDERAY|MLFLOW|RAY|AWS)_[A-Z_]*[A-Z]\b")
-OF_THE_SYSTEM: Final = ("TMPDIR", "PYTHONIOENCODING", "LANG", "COLUMNS", "HOME")
+OF_THE_SYSTEM: Final = ("TMPDIR", "LANG", "COLUMNS", "HOME")  # PYTHONIOENCODING as junk ends Python before a line of ours
 CHEAP: Final[Mapping[str, tuple[str, ...]]] = {
     "sweeps": ("asr",),
     "show": ("asr.demo",),
