@@ -69,7 +69,9 @@ def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool
         return
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings
+    from orchestrator.pareto.front import front
     from orchestrator.published.judge import judge
+    from orchestrator.report.answers import compared
     from orchestrator.report.claim_table import claim_table
     from orchestrator.report.table import for_programs
 
@@ -77,7 +79,8 @@ def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool
     with spinner(f"Reading {sweep.name}"):
         study, question = ask(sweep, settings, None, None)
         study = with_curves(study, sweep, settings)
-        found = judge(study, question)
+        points = front(study, question.objectives)
+        found = judge(study, question, [one.p for one in compared(points, question)])
     table = claim_table(sweep.name, found)
     if format is not Format.table:
         print(for_programs(table, format), end="")

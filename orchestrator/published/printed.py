@@ -61,10 +61,10 @@ def _difference(a: NumberClaim, b: NumberClaim) -> Difference:
 def _statements(claims: Sequence[Claim]) -> Iterator[tuple[str, Place, Place]]:
     """The comparisons of means, also those that are parts of a claim."""
     for one in claims:
-        parts = one.parts if isinstance(one, JointClaim) else (one,) if isinstance(one, StatementClaim) else ()
-        for part in parts:
-            if part.of == "mean" and isinstance(part.right, Place):
-                yield one.text, part.left, part.right
+        if isinstance(one, StatementClaim | JointClaim):
+            for part in one.parts if isinstance(one, JointClaim) else (one,):
+                if part.of == "mean" and isinstance(part.right, Place):
+                    yield one.text, part.left, part.right
         if isinstance(one, FrontClaim):
             yield from ((one.text, a, b) for row in one.others for a, b in zip(one.point, row, strict=True))
 

@@ -24,7 +24,7 @@ def of_prerequisites(factory: TaskFactory) -> list[BesideFloor]:
         for seed in sweep.seeds
         for name, task in factory.prerequisites(condition, seed).items()
     }
-    found = []
+    found: list[BesideFloor] = []
     for name, task in tasks.values():
         records = folder_of(task).records()
         if summarise(records).is_complete(frozenset()):
