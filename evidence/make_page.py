@@ -7,6 +7,7 @@ evidence/NAME.zip` wrote, and `NAME.md`: a title, the question, a line `{answers
 page. A note without a bundle stands as it is; those are benchmarks.
 """
 
+import math
 import re
 import sys
 from collections import Counter
@@ -16,12 +17,13 @@ from pathlib import Path
 
 from PIL import Image
 
-from evidence.metric_tables import ASKED, asked_table
+from evidence.metric_tables import ASKED, Family, asked_table, p_values
+from orchestrator.published.judge import statement_p_values
 from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers, answer
 from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import parse, read_question, read_search, read_study
-from orchestrator.report.bundle.verify import search_tables, verify
+from orchestrator.report.bundle.verify import ONE_FAMILY, search_tables, verify
 from orchestrator.report.bundle.write import SEARCH
 from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table
@@ -30,6 +32,7 @@ from orchestrator.report.equal_cost_table import equal_cost_table
 from orchestrator.report.front_files import draw_front
 from orchestrator.report.table import INTERVAL, Table, to_markdown
 from orchestrator.report.training_table import training_table
+from orchestrator.results.question import Question
 from trainables.errors import InputError
 
 HERE = Path(__file__).parent
@@ -50,7 +53,9 @@ Disappointing results are here too. `make results` makes this page from the bund
 [evidence/](evidence) and the notes beside them; `ponderay verify evidence/NAME.zip` makes the tables of a bundle again.
 Where conditions do not cost the same, "front there" is what the interpolated front of the others has at the condition's
 own cost, and P(better) that it is better than that front ([docs/statistics.md](docs/statistics.md#two-conditions)). A
-point of an error rate is one hundredth: .640 is 1.0 points less than .650.
+point of an error rate is one hundredth: .640 is 1.0 points less than .650. One test is chosen for all comparisons of a
+study before it runs, and p is adjusted for all tests of its part of the page; studies whose bundles were written before
+that rule (format 5 and less) have a family for each table, and their tables of differences are paired by seed.
 """
 
 
@@ -88,13 +93,25 @@ def contents(entries: list[str]) -> str:
 
 def study(name: str) -> str:
     """The note `name` with what its bundle says in the places that ask for it."""
-    members = _members(name)
-    found = _answers(members)
-
-    def asked(line: re.Match[str]) -> str:
-        return to_markdown(asked_table(found.study, found.question.objectives, line[1], line[2], HERE)).rstrip()
-
-    return ASKED.sub(asked, _note(name)).replace(ANSWERS, entry(name, members, found))
+    manifest, members = read_bundle(HERE / f"{name}.zip")
+    read, question, note = read_study(members["study.json"]), read_question(members["question.json"]), _note(name)
+    objectives, asked = question.objectives, ASKED.findall(note)
+    families = [Family()] * len(asked)
+    if manifest.format < ONE_FAMILY:
+        found = answer(read, question, None)
+    else:
+        of_tables = [p_values(read, objectives, kind, text, question.test) for kind, text in asked]
+        found = answer(read, question, [p for own in of_tables for p in own])
+        of_page = [*(one.p for one in found.comparisons), *statement_p_values(read, question)]
+        for i in range(len(asked)):
+            others = [p for own in (of_page, *of_tables[:i], *of_tables[i + 1 :]) for p in own if not math.isnan(p)]
+            families[i] = Family(question.test, tuple(others))
+    made = (
+        to_markdown(asked_table(read, objectives, kind, text, HERE, family)).rstrip()
+        for (kind, text), family in zip(asked, families, strict=True)
+    )
+    _check_headline(name, note, question)
+    return ASKED.sub(lambda _: next(made), note).replace(ANSWERS, entry(name, members, found))
 
 
 def entry(name: str, members: Mapping[str, bytes], found: Answers) -> str:
@@ -169,6 +186,15 @@ def _answer_in_bold(name: str, note: str) -> str:
     if found is None:
         raise InputError(f"evidence/{name}.md must have a line that begins with its answer in bold, **like this**.")
     return " ".join(found[1].split()).rstrip(".") + "."
+
+
+def _check_headline(name: str, note: str, question: Question) -> None:
+    """Raises InputError where an answer in bold claims that two are alike, and the sweep has named no margin for it."""
+    if question.non_inferiority is None and re.search(r"not\s+told\s+apart", _answer_in_bold(name, note)):
+        raise InputError(
+            f"evidence/{name}.md must say in its answer what was not shown, for {question.sweep} has no "
+            "`non_inferiority`; but it says that something is not told apart."
+        )
 
 
 def _names(ending: str) -> list[str]:

@@ -4,12 +4,13 @@ import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from orchestrator.pareto.control_line import beside_line
+from orchestrator.pareto.control_line import BesideLine, beside_line
 from orchestrator.report.control_line_table import control_line_table
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, signed, with_interval
 from orchestrator.report.table import INTERVAL, Column, Table
@@ -18,10 +19,13 @@ from orchestrator.results.points import points_of
 from orchestrator.results.study import Study
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import mean_interval, of_estimates
+from orchestrator.statistics.pairwise import Groups, Test
 from orchestrator.statistics.significance import holm
 from orchestrator.statistics.summary import summarise
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
+
+NAMES: Final = {"welch": "Welch's t-test", "paired_permutation": "the exact paired permutation test"}
 
 ASKED: Final = re.compile(r"^\{(metrics|differences|line|analysis) (.+)\}$", re.MULTILINE)
 """In a line `{metrics NAME NAME}`, `{differences CONDITION NAME against CONDITION NAME; ...}`, `{analysis FILE}`, or
@@ -29,7 +33,23 @@ ASKED: Final = re.compile(r"^\{(metrics|differences|line|analysis) (.+)\}$", re.
 """
 
 
-def asked_table(study: Study, objectives: Sequence[Objective], kind: str, asked: str, folder: Path) -> Table:
+@dataclass(frozen=True)
+class Family:
+    """How a page's tables of differences are tested.
+
+    Attributes:
+        test: of two conditions, as the sweep promises it. None: by Student's t over pairs of a seed, each table with a
+            family of its own, as the notes of bundles before format 6 were written.
+        beside: p-values of the other tests on the page, which are adjusted together.
+    """
+
+    test: Test | None = None
+    beside: tuple[float, ...] = ()
+
+
+def asked_table(
+    study: Study, objectives: Sequence[Objective], kind: str, asked: str, folder: Path, family: Family = Family()
+) -> Table:
     """What a line of a note in `folder` asks for, of a study whose objectives begin with an error and a cost.
 
     Raises:
@@ -38,17 +58,47 @@ def asked_table(study: Study, objectives: Sequence[Objective], kind: str, asked:
     if kind == "analysis":
         return analysis_table(folder / asked)
     if kind == "line":
-        return line_table(study, objectives, *(names.split("; ") for names in asked.split(" against ")))
-    return metric_table(study, asked.split()) if kind == "metrics" else difference_table(study, asked.split("; "))
+        points, controls = (names.split("; ") for names in asked.split(" against "))
+        return line_table(study, objectives, points, controls, family)
+    if kind == "metrics":
+        return metric_table(study, asked.split())
+    return difference_table(study, asked.split("; "), family)
 
 
-def line_table(study: Study, objectives: Sequence[Objective], names: Sequence[str], controls: Sequence[str]) -> Table:
+def p_values(study: Study, objectives: Sequence[Objective], kind: str, asked: str, test: Test) -> list[float]:
+    """Of the tests in a table that a line of a note asks for, not adjusted; none of a table without tests."""
+    if kind == "differences":
+        return [_difference(study, test, *pair.split(" against ")).p for pair in asked.split("; ")]
+    if kind == "line":
+        points, controls = (names.split("; ") for names in asked.split(" against "))
+        return [one.p for one in _beside(study, objectives, points, controls)]
+    return []
+
+
+def line_table(
+    study: Study,
+    objectives: Sequence[Objective],
+    names: Sequence[str],
+    controls: Sequence[str],
+    family: Family = Family(),
+) -> Table:
     """Points against the line through controls, as `ponderay compare SWEEP --line CONTROL` has it."""
+    found = _beside(study, objectives, names, controls, family.beside)
+    return control_line_table(study.sweep, found, controls, objectives, len(family.beside))
+
+
+def _beside(
+    study: Study,
+    objectives: Sequence[Objective],
+    names: Sequence[str],
+    controls: Sequence[str],
+    others: Sequence[float] = (),
+) -> tuple[BesideLine, ...]:
     every = points_of(study, objectives)
     points, beside = (
         [point for one in given for point in points_named(study, every, one)] for given in (names, controls)
     )
-    return control_line_table(study.sweep, beside_line(points, beside, objectives), controls, objectives)
+    return beside_line(points, beside, objectives, others)
 
 
 def metric_table(study: Study, names: Sequence[str]) -> Table:
@@ -65,20 +115,23 @@ def metric_table(study: Study, names: Sequence[str]) -> Table:
     return _printed(f"{study.sweep}: {', '.join(names)}", [*columns, Column("n", counts, "n")])
 
 
-def difference_table(study: Study, pairs: Sequence[str]) -> Table:
-    """Differences paired by seed: interval and test of their mean, and the smallest and largest as shares.
+def difference_table(study: Study, pairs: Sequence[str], family: Family = Family()) -> Table:
+    """Differences: interval and test of their mean, and, where they are paired by seed, the least and most as shares.
 
     A share is of the size of what is compared with, so that it has the sign of its difference; where one of these is 0
-    there is none.
+    there is none. Two metrics or evaluations of one condition are of the same replicates, and always paired.
     """
-    found = [_difference(study, *pair.split(" against ")) for pair in pairs]
-    p_values = holm([float(student.two_sided_p(one.estimate)) for one in found])
-    rows = [_difference_row(one, p) for one, p in zip(found, p_values, strict=True)]
+    found = [_difference(study, family.test, *pair.split(" against ")) for pair in pairs]
+    every = [*(one.p for one in found), *family.beside]
+    rows = [_difference_row(one, p) for one, p in zip(found, holm(every)[: len(found)], strict=True)]
     headings = ("what", "against", "difference", INTERVAL, "p (Holm)", "least to most, %", "n")
     columns = [Column(heading, texts, heading, i > 1) for i, (heading, texts) in enumerate(_by_column(headings, rows))]
-    num_tests = sum(not math.isnan(p) for p in p_values)
-    note = f"p: of Student's t over the differences, paired by seed; Holm over the {num_tests} tests."
-    return _printed(f"{study.sweep}: differences, paired by seed", columns, (note,))
+    num_tests = sum(not math.isnan(p) for p in every)
+    by = "p: of Student's t over the differences, paired by seed; Holm over the {} tests."
+    if family.test is not None:
+        by = f"p: of {NAMES[family.test]}, of the same replicates a paired t-test; Holm over the page's {{}} tests."
+    title = "differences" if family.test == "welch" else "differences, paired by seed"
+    return _printed(f"{study.sweep}: {title}", columns, (by.format(num_tests),))
 
 
 def analysis_table(file: Path) -> Table:
@@ -127,18 +180,29 @@ class _Difference(NamedTuple):
     what: str
     against: str
     estimate: student.Estimates
+    p: float
     shares: Sequence[float]
     num_seeds: int
 
 
-def _difference(study: Study, what: str, against: str) -> _Difference:
+def _difference(study: Study, test: Test | None, what: str, against: str) -> _Difference:
     a, b = (_values(study, *name.rsplit(" ", 1)) for name in (what, against))
-    seeds = sorted(a.keys() & b.keys())
-    if not seeds:
-        raise InputError(f"{study.sweep}: no seed has both {what!r} and {against!r}.")
-    shares = [100 * (a[seed] - b[seed]) / abs(b[seed]) for seed in seeds] if all(b[seed] for seed in seeds) else []
-    ours, theirs = (np.array([values[seed] for seed in seeds], np.float64) for values in (a, b))
-    return _Difference(what, against, student.of_paired_difference(ours, theirs), shares, len(seeds))
+    seeds, is_one_condition = sorted(a.keys() & b.keys()), what.rsplit(" ", 1)[0] == against.rsplit(" ", 1)[0]
+    if test is None or is_one_condition or (test == "paired_permutation" and a.keys() == b.keys()):
+        if not seeds:
+            raise InputError(f"{study.sweep}: no seed has both {what!r} and {against!r}.")
+        shares = [100 * (a[seed] - b[seed]) / abs(b[seed]) for seed in seeds] if all(b[seed] for seed in seeds) else []
+        ours, theirs = (np.array([values[seed] for seed in seeds], np.float64) for values in (a, b))
+        estimate = student.of_paired_difference(ours, theirs)
+        p = float(student.two_sided_p(estimate))
+        if test is not None and not is_one_condition:
+            p = float(Groups(ours[None], theirs[None], is_paired=True).p(test)[0])
+        return _Difference(what, against, estimate, p, shares, len(seeds))
+    if not (a and b):
+        raise InputError(f"{study.sweep}: no complete replicate has {what if b else against!r}.")
+    ours, theirs = (np.array([values[seed] for seed in sorted(values)], np.float64) for values in (a, b))
+    estimate = student.of_unpaired_difference(ours, theirs)
+    return _Difference(what, against, estimate, float(student.two_sided_p(estimate)), [], min(len(a), len(b)))
 
 
 def _difference_row(found: _Difference, p: float) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ SINGLE: Final[Mapping[str, str]] = {"search": "Search", "sequential": "Sequentia
 TEXTS: Final[Mapping[str, bool]] = {"description": True, "trainable": True, "claims": False, "declared_at": False}
 """What is text, and whether there must be some."""
 
-TESTS: Final = ("welch", "paired_permutation")
+PAIRINGS: Final = ("none", "seeds")
 QUESTIONS: Final = ("reference", "front")
 DISTRIBUTIONS: Final = ("Real", "Integer", "Choice", "Exponential")
 SAMPLERS: Final = ("tpe", "nsga2", "random", "grid", "qmc", "gp")
@@ -159,7 +159,7 @@ def _check_storable(name: str, field: str, text: str) -> None:
 
 def _check_words(sweep: "Sweep") -> None:
     """Raises InputError at a word that is none of those known."""
-    found: list[tuple[str, object, tuple[str, ...]]] = [("test", sweep.test, TESTS)]
+    found: list[tuple[str, object, tuple[str, ...]]] = [("pairing", sweep.pairing, PAIRINGS)]
     if sweep.sequential:
         found.append(("question", sweep.sequential.question, QUESTIONS))
     if sweep.search:

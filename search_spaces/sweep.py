@@ -140,7 +140,10 @@ class Sweep:
         objectives: metrics without the name of an evaluation, the first one ranked by.
         seeds: of every condition; with `sequential`, those that may be given.
         reference: the condition that others are compared with.
-        test: the comparison with the reference that it promises; the seeds must suffice for it to say anything.
+        pairing: `seeds`: conditions are compared seed by seed, by the exact paired permutation test, and the seeds must
+            suffice for it; `none`: as separate groups, by Welch's test. Every comparison of conditions is made so.
+        non_inferiority: how much worse in the first objective still counts as "not worse", in its unit; without it a
+            difference that is not shown is no more than that.
         keep_last: keep the last checkpoints of a completed replicate beside the best ones.
         declared_at: where it was found, `module:NAME` or `file.py:NAME`.
         claims: what was published of it: `package.module:function`, a function that yields claims, or the absolute path
@@ -157,7 +160,8 @@ class Sweep:
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
     sequential: Sequential | None = None
     reference: str | None = None
-    test: Literal["welch", "paired_permutation"] = "welch"
+    pairing: Literal["none", "seeds"] = "none"
+    non_inferiority: float | None = None
     prerequisites: tuple[Prerequisite, ...] = ()
     resources: Resources = field(default_factory=Resources)
     keep_last: bool = False
@@ -167,6 +171,11 @@ class Sweep:
     def __post_init__(self) -> None:
         check_declaration(self)
         _validate(self)
+
+    @property
+    def test(self) -> Literal["welch", "paired_permutation"]:
+        """The one test by which conditions are compared."""
+        return "paired_permutation" if self.pairing == "seeds" else "welch"
 
     def num_conditions(self) -> int:
         """Those listed, or as many as the search draws."""
@@ -285,6 +294,10 @@ def _validate(sweep: Sweep) -> None:
         raise InputError(f"{sweep.name}: give either conditions or a search.")
     if len(set(names)) < len(names):
         raise InputError(f"{sweep.name}: the names of conditions must differ, but got {', '.join(names)}.")
+    margin = sweep.non_inferiority
+    is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
+    if margin is not None and not (is_number and math.isfinite(margin) and margin > 0):
+        raise InputError(f"{sweep.name}: `non_inferiority` must be above 0, but got {margin!r}.")
     if not sweep.seeds or len(set(sweep.seeds)) < len(sweep.seeds):
         raise InputError(f"{sweep.name}: there must be seeds, and they must differ, but got {sweep.seeds}.")
     if not sweep.objectives:

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pandas
 import pytest
+from scipy.stats import ttest_1samp
 
 from evidence import make_page
-from evidence.metric_tables import asked_table, difference_table, metric_table
+from evidence.metric_tables import Family, asked_table, difference_table, metric_table, p_values
 from orchestrator.report.answers import answer
-from orchestrator.report.numerals import MINUS
+from orchestrator.report.numerals import MINUS, p_value
 from orchestrator.report.save import save
 from orchestrator.results.study import Replicate, Study
+from orchestrator.statistics.significance import holm, welch_p
 from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import replicate
 from tests.orchestrator.report.searched import write_search
@@ -187,3 +189,41 @@ def test_a_note_asks_for_tables(evidence, workplace, monkeypatch):
     page = (workplace / "RESULTS.md").read_text()
     assert "asr.demo: per@greedy" in page
     assert f"| 1 | 2.0 ± 1.0 | {MINUS}0.5 to 4.5 | 3 |" in page and "| 2 | 5.0 |  | 1 |" in page
+
+
+def test_an_answer_that_calls_two_alike_needs_a_margin(evidence, workplace, monkeypatch):
+    (evidence / "one.md").write_text(NOTE.replace("yes\nit is.", "they are not\ntold apart."))
+    with pytest.raises(InputError, match=r"one\.md must say in its answer what was not shown, for asr\.demo has no"):
+        make(monkeypatch)
+    asked = question(non_inferiority=0.01)
+    save(answer(small_study(), asked), workplace / "report", evidence / "one.zip")
+    assert make(monkeypatch) == 0
+
+
+PAIRS = "surprisal per@greedy against random per@greedy; surprisal per@greedy against surprisal per@stochastic"
+
+
+def test_a_page_has_one_family_and_the_sweeps_test(evidence, workplace, monkeypatch):
+    """Eight comparisons with the reference, and two differences of the note."""
+    (evidence / "one.md").write_text(NOTE.replace("{answers}", "{answers}\n\n{differences " + PAIRS + "}"))
+    assert make(monkeypatch) == 0
+    page = (workplace / "RESULTS.md").read_text()
+    assert "Holm over the 10 tests of this page" in page and "Holm over the page's 10 tests" in page
+    assert "p: of Welch's t-test, of the same replicates a paired t-test" in page
+    study, objectives = small_study(), question().objectives
+    found = answer(study, question())
+    raw = [one.p for one in found.comparisons]
+    own = p_values(study, objectives, "differences", PAIRS, "welch")
+    a, b = ([*study.values(name, "per@greedy")] for name in ("surprisal", "random"))
+    assert own[0] == pytest.approx(welch_p(a, b))
+    paired = [x - y for x, y in zip(a, study.values("surprisal", "per@stochastic"), strict=True)]
+    assert own[1] == pytest.approx(ttest_1samp(paired, 0).pvalue)
+    adjusted = holm([*raw, *own])
+    table = difference_table(study, PAIRS.split("; "), Family("welch", tuple(raw)))
+    assert [row[4] for row in table.rows] == [p_value(p) for p in adjusted[-2:]]
+
+
+def test_pairs_of_seeds_are_tested_by_the_promised_test():
+    study = small_study()
+    (p,) = p_values(study, question().objectives, "differences", PAIRS.partition(";")[0], "paired_permutation")
+    assert p == 0.25  # three pairs, all of one sign

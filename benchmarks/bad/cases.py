@@ -103,7 +103,8 @@ STARTS: Final = READS_SETTINGS | set(BAD_OPTIONS)
 
 DOCUMENTS: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 VARIABLE: Final = re.compile(r"\b(?:PONDERAY|MLFLOW|RAY|AWS)_[A-Z_]*[A-Z]\b")
-OF_THE_SYSTEM: Final = ("TMPDIR", "LANG", "COLUMNS", "HOME")  # PYTHONIOENCODING as junk ends Python before a line of ours
+# PYTHONIOENCODING as junk ends Python before a line of ours
+OF_THE_SYSTEM: Final = ("TMPDIR", "LANG", "COLUMNS", "HOME")
 CHEAP: Final[Mapping[str, tuple[str, ...]]] = {
     "sweeps": ("asr",),
     "show": ("asr.demo",),

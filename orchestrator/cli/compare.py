@@ -306,7 +306,7 @@ def _with_costs(table: "Table", found: "tuple[Comparison, ...]", unequal: "tuple
 
 def _show_to_people(table: "Table", found: Sequence["Comparison"]) -> None:
     """A table, or a paragraph for each comparison where it is too wide; then the notes."""
-    rows, columns = _readable(found), _columns(table, found)
+    rows, columns = _readable(found), list(table.as_printed())
     printed = _printed(table, columns, rows)
     if Measurement.get(out, out.options.update(width=WIDEST), printed).maximum <= out.width:
         out.print(printed)
@@ -321,20 +321,6 @@ def _show_to_people(table: "Table", found: Sequence["Comparison"]) -> None:
         say(note)
     if len(table.notes) > MAX_NOTES:
         say(f"{len(table.notes) - MAX_NOTES} more warnings; --format csv lists all.")
-
-
-def _columns(table: "Table", found: Sequence["Comparison"]) -> list["Column"]:
-    """Those of a report's table, with the p-values of both tests."""
-    from orchestrator.report.numerals import p_value
-    from orchestrator.report.table import Column
-
-    tests = [
-        Column("Welch p", tuple(p_value(c.welch_p) for c in found), "welch_p"),
-        Column("permutation p", tuple(p_value(c.permutation_p) for c in found), "permutation_p"),
-    ]
-    columns = list(table.as_printed())
-    place = [column.by for column in columns].index("p_holm") + 1
-    return [*columns[:place], *tests, *columns[place:]]
 
 
 def _readable(found: Sequence["Comparison"]) -> Sequence[int]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from orchestrator.cli.options import Smoke, ask, find_recorded, with_curves
+from orchestrator.cli.options import Smoke, ask, find_recorded, find_with, with_curves
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, harmless, out, to_csv
 from orchestrator.console.spinner import spinner
+from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.report.bundle.verify import Verification
@@ -26,12 +27,21 @@ def verify(
         ),
     ],
     smoke: Smoke = False,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--published",
+            help="Of a sweep: hold the published numbers against each other, by their own printed spreads; it need not "
+            "have run.",
+        ),
+    ] = False,
     format: OutputFormat = Format.table,
 ) -> None:
     """Compute every table of a bundle again from its raw values, or hold a sweep against what was published of it.
 
     A bundle is a file, or ends in .zip; nothing in it is run. Of a sweep every claim gets a verdict; json and csv have
-    the columns of the report's table of claims. The rest is about bundles.
+    the columns of the report's table of claims. With --published they have a, b, metric; mean, std and n of both, as
+    printed; difference (a - b) with low and high (95 %); p of Welch's t-test, p_holm, said. The rest is about bundles.
 
     Exit codes: 0 all equal, 1 something differs, 2 not a bundle. Numbers count as equal up to 1e-9. json is one
     object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, num_reworded,
@@ -39,8 +49,10 @@ def verify(
     where they differ). csv lists the differences: member, row, column, written, found.
     """
     if not (what.endswith(".zip") or Path(what).is_file()):
-        _hold_against_claims(what, smoke, format)
+        _hold_against_claims(what, smoke, format, published)
         return
+    if published:
+        raise InputError(f"--published is of a sweep, but {what} is a bundle; leave it out, or name the sweep.")
     from orchestrator.report.bundle.verify import verify as verified
 
     bundle = Path(what)
@@ -51,10 +63,15 @@ def verify(
         raise SystemExit(FAILED)
 
 
-def _hold_against_claims(name: str, smoke: bool, format: Format) -> None:
+def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool) -> None:
+    if published:
+        _hold_against_each_other(name, format)
+        return
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings
+    from orchestrator.pareto.front import front
     from orchestrator.published.judge import judge
+    from orchestrator.report.answers import compared
     from orchestrator.report.claim_table import claim_table
     from orchestrator.report.table import for_programs
 
@@ -62,7 +79,8 @@ def _hold_against_claims(name: str, smoke: bool, format: Format) -> None:
     with spinner(f"Reading {sweep.name}"):
         study, question = ask(sweep, settings, None, None)
         study = with_curves(study, sweep, settings)
-        found = judge(study, question)
+        points = front(study, question.objectives)
+        found = judge(study, question, [one.p for one in compared(points, question)])
     table = claim_table(sweep.name, found)
     if format is not Format.table:
         print(for_programs(table, format), end="")
@@ -70,6 +88,26 @@ def _hold_against_claims(name: str, smoke: bool, format: Format) -> None:
         report_summary.show_verdicts(found)
     else:
         _say(table.notes[0])
+
+
+def _hold_against_each_other(name: str, format: Format) -> None:
+    from orchestrator.published.printed import printed_pairs
+    from orchestrator.report.printed_table import printed_table
+    from orchestrator.report.table import for_programs
+    from search_spaces.find_claims import claims_of
+
+    sweep = find_with(name, False, None)
+    found = printed_pairs(claims_of(sweep))
+    table = printed_table(sweep.name, found)
+    if format is not Format.table:
+        print(for_programs(table, format), end="")
+        return
+    for one, texts in zip(found, zip(*(column.texts for column in table.as_printed()), strict=True), strict=False):
+        a, b, metric, ours, theirs, difference, interval, p, p_holm, _ = texts
+        _say(f"{a} against {b}, {metric}: {ours}, {theirs}; {difference} ({interval}), p {p}, by Holm {p_holm}")
+        if one.said:
+            _say(f"  The source says: {one.said}")
+    _say(table.notes[0])
 
 
 def show(bundle: Path, found: "Verification", format: Format) -> None:

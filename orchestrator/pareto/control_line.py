@@ -48,7 +48,7 @@ class BesideLine:
 
 
 def beside_line(
-    points: Sequence[Point], controls: Sequence[Point], objectives: Sequence[Objective]
+    points: Sequence[Point], controls: Sequence[Point], objectives: Sequence[Objective], others: Sequence[float] = ()
 ) -> tuple[BesideLine, ...]:
     """Each point against the line through `controls`: is it better than they are at its own cost?
 
@@ -59,24 +59,25 @@ def beside_line(
     Args:
         points: with values of an error and of a cost, which is minimized.
         controls: likewise, two at least.
+        others: p-values of other tests that are adjusted together with these.
 
     Raises:
         InputError: if there are fewer than two controls, two costs within a seed, or seeds differ.
     """
-    return beside_lines([(point, controls) for point in points], objectives)
+    return beside_lines([(point, controls) for point in points], objectives, others)
 
 
 def beside_lines(
-    asked: Sequence[tuple[Point, Sequence[Point]]], objectives: Sequence[Objective]
+    asked: Sequence[tuple[Point, Sequence[Point]]], objectives: Sequence[Objective], others: Sequence[float] = ()
 ) -> tuple[BesideLine, ...]:
-    """As `beside_line`, each point with controls of its own, and p adjusted for all of them."""
+    """As `beside_line`, each point with controls of its own, and p adjusted for all of them and `others`."""
     for point, controls in asked:
         _check(point, controls)
     sign = float(signs(objectives)[0])
     found = [_beside(point, controls, sign) for point, controls in asked]
     return tuple(
         replace(one, p_holm=p, answer=_answer(one.difference * sign, 0.0 if one.is_certain and one.difference else p))
-        for one, p in zip(found, holm([one.p for one in found]), strict=True)
+        for one, p in zip(found, holm([*(one.p for one in found), *others])[: len(found)], strict=True)
     )
 
 

@@ -50,7 +50,7 @@ class CompoundTest:
             return replace(self.waits, claim=self.claim)
         finding = Finding.reproduced if self.is_as_claimed else Finding.worse
         still: int | None = None
-        family = f", p adjusted for {num_tests} statements" if num_tests > 1 else ""
+        family = f", p adjusted for {num_tests} tests" if num_tests > 1 else ""
         by = f"by {self.test} over n = {self.num_seeds}{family}"
         if math.isnan(p):
             reason = "So it is" if self.is_as_claimed else "Contradicted"

@@ -1,7 +1,7 @@
 """A study held against what was published of its sweep."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.published.compound_test import CompoundTest
@@ -24,18 +24,30 @@ from search_spaces.claim import Claim, FrontClaim, JointClaim, NumberClaim, Plac
 Tested = StatementTest | CompoundTest
 
 
-def judge(study: Study, question: Question) -> tuple[Verdict, ...]:
+def judge(study: Study, question: Question, beside: Sequence[float] = ()) -> tuple[Verdict, ...]:
     """A verdict on every claim about the question's sweep, in the claims' order; none where nothing is known of it.
 
     The p-values of all statements that are tested are adjusted together (Holm 1979); numbers are judged one by one.
+
+    Args:
+        beside: p-values of other tests that are of the family too.
     """
     found = [_first_look(claim, study, question) for claim in question.claims]
-    tests = [one for one in found if not isinstance(one, Verdict)]
-    adjusted = iter(holm([test.p for test in tests]))
-    num_tests = sum(not math.isnan(test.p) for test in tests)
-    verdicts = (one if isinstance(one, Verdict) else one.verdict(next(adjusted), num_tests) for one in found)
+    every = [*_p_values(found), *beside]
+    adjusted = iter(holm(every))
+    num_tests = sum(not math.isnan(p) for p in every)
+    verdicts = [one if isinstance(one, Verdict) else one.verdict(next(adjusted), num_tests) for one in found]
     ended = (settled(one, study, question, lambda part: _compared(part, study, question)) for one in verdicts)
     return tuple(_with_left_out(one, study, question) for one in ended)
+
+
+def statement_p_values(study: Study, question: Question) -> list[float]:
+    """Of the statements that are tested, not adjusted; NaN where a test says nothing."""
+    return _p_values([_first_look(claim, study, question) for claim in question.claims])
+
+
+def _p_values(found: Sequence[Verdict | Tested]) -> list[float]:
+    return [one.p for one in found if not isinstance(one, Verdict)]
 
 
 def _with_left_out(verdict: Verdict, study: Study, question: Question) -> Verdict:

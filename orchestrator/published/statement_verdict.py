@@ -96,7 +96,7 @@ class StatementTest:
         return Finding.reproduced, "So it is in every replicate, without any spread"
 
     def _by(self, num_tests: int) -> str:
-        family = f", p adjusted for {num_tests} statements" if num_tests > 1 else ""
+        family = f", p adjusted for {num_tests} tests" if num_tests > 1 else ""
         return f"{self.test} over n = {self.num_seeds}{family}"
 
     def _still_needed(self, num_tests: int) -> tuple[int | None, str]:

@@ -8,7 +8,6 @@ from orchestrator.report.numerals import between, decimals, estimate, fixed, p_v
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from orchestrator.report.training_table import marked
 from orchestrator.results.comparison import Comparison
-from orchestrator.results.study import Study
 from orchestrator.statistics.summary import Summary
 
 _COLUMNS = (
@@ -31,7 +30,7 @@ def comparison_table(answers: Answers) -> Table:
         title=f"{answers.question.sweep}: comparisons{against}",
         columns=_COLUMNS,
         rows=tuple(_row(comparison) for comparison in found),
-        printed=_printed(answers.study, found, warnings, is_named=not against),
+        printed=_printed(answers, warnings, is_named=not against),
         marked=frozenset(i for i, comparison in enumerate(found) if comparison.answer != "undecided"),
         notes=_notes(answers, warnings),
     )
@@ -46,8 +45,9 @@ def _row(found: Comparison) -> tuple[Cell, ...]:
     return (found.a, found.b, found.metric, *means, *difference, *tests, *effects, "; ".join(found.warnings))
 
 
-def _printed(study: Study, found: Sequence[Comparison], warnings: Sequence[str], is_named: bool) -> tuple[Column, ...]:
+def _printed(answers: Answers, warnings: Sequence[str], is_named: bool) -> tuple[Column, ...]:
     """With the column of what is compared with, where that is not the same throughout (`is_named`)."""
+    found, study = answers.comparisons, answers.study
     groups = {metric: [c for c in found if c.metric == metric] for metric in dict.fromkeys(c.metric for c in found)}
     digits = {metric: decimals(_summaries(group)) for metric, group in groups.items()}
     finer = {metric: difference_decimals(group) for metric, group in groups.items()}
@@ -61,7 +61,7 @@ def _printed(study: Study, found: Sequence[Comparison], warnings: Sequence[str],
         Column(INTERVAL, tuple(between(c.interval, finer[c.metric]) for c in found), "low"),
         Column("p", tuple(p_value(c.p) for c in found), "p"),
         Column("p (Holm)", tuple(p_value(c.p_holm) for c in found), "p_holm"),
-        Column("answer", tuple(_answer(c) for c in found), "answer", False),
+        Column("answer", tuple(_answer(answers, c) for c in found), "answer", False),
         Column("smallest shown", tuple(fixed(c.shown, finer[c.metric]) for c in found), "shown"),
         Column("n needed", tuple(_needed(c) for c in found), "seeds_needed"),
         Column("effect g", tuple(signed(c.effect, 2) for c in found), "effect"),
@@ -86,7 +86,9 @@ def _summaries(found: Sequence[Comparison]) -> set[Summary]:
     return {summary for comparison in found for summary in (comparison.summary_a, comparison.summary_b)}
 
 
-def _answer(found: Comparison) -> str:
+def _answer(answers: Answers, found: Comparison) -> str:
+    if answers.question.is_not_worse(found):
+        return f"not worse by {answers.question.non_inferiority:g}"
     return found.answer if found.can_decide or found.answer != "undecided" else "cannot decide"
 
 
@@ -103,9 +105,12 @@ def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:
             return ("The sweep names no reference, so nothing is compared with one.",)
         return (f"Nothing is compared with the reference {reference}: it, or all else, has no complete replicate.",)
     num_tests = sum(not math.isnan(comparison.p) for comparison in answers.comparisons)
+    family = f"the {num_tests:,} that say something"
+    if answers.num_tests > num_tests:
+        family = f"the {answers.num_tests:,} tests of this page"
     test = {"welch": "Welch's t-test", "paired_permutation": "the exact paired permutation test"}
     return (
-        f"p: of {test[answers.question.test]}; Holm over the {num_tests:,} that say something. Bold: p (Holm) is at "
+        f"p: of {test[answers.question.test]}; Holm over {family}. Bold: p (Holm) is at "
         "most 0.05, or the difference is certain.",
         "Smallest shown: the difference that so many seeds show with power 0.8. n needed: seeds that show the "
         "difference seen with power 0.8. Effect g: Hedges' g. ASO ε: almost stochastic order, a bound "

@@ -6,10 +6,11 @@ from typing import Final
 
 from orchestrator.pareto.membership import Membership
 from orchestrator.report.answers import Answers
-from orchestrator.report.numerals import between, decimals, estimate, probability
+from orchestrator.report.numerals import between, decimals, estimate, fixed, probability
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from orchestrator.report.training_table import marked, training_sentences
 from orchestrator.results.points import Point
+from orchestrator.statistics.correlation import over_seeds
 from orchestrator.statistics.intervals import NONE, Interval
 from orchestrator.statistics.summary import Summary
 from search_spaces.sweep import Objective
@@ -124,4 +125,18 @@ def _notes(answers: Answers) -> tuple[str, ...]:
     if front.reference:
         several = len({point.evaluation for point in front.points}) > 1
         notes.append(f"The reference is {answers.question.reference}{', under the same evaluation' * several}.")
+    notes += _correlation(answers)
     return (*notes, *training_sentences(answers.study, [point.name for point in front.points]), *front.notes)
+
+
+def _correlation(answers: Answers) -> list[str]:
+    """Whether seeds make conditions go up and down together in the first objective, which pairing would use."""
+    first = next(iter(answers.front.points), None)
+    alike = [p for p in answers.front.points if first and (p.evaluation, p.seeds) == (first.evaluation, first.seeds)]
+    found = over_seeds([point.values[0] for point in alike])
+    if found is None:
+        return []
+    low, high, median = (fixed(value, 2) for value in (found.low, found.high, found.median))
+    pairs = f"median {median}, {low} to {high} over {found.num_pairs:,} pairs" if found.num_pairs > 1 else median
+    pairing = "Seeds are paired" if answers.question.test == "paired_permutation" else "Seeds are not paired"
+    return [f"{pairing}; correlation over seeds between conditions in {front_objectives(answers)[0].metric}: {pairs}."]

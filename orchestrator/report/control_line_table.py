@@ -21,10 +21,19 @@ _NOTE: Final = (
 
 
 def control_line_table(
-    sweep: str, found: Sequence[BesideLine], controls: Sequence[str], objectives: Sequence[Objective]
+    sweep: str,
+    found: Sequence[BesideLine],
+    controls: Sequence[str],
+    objectives: Sequence[Objective],
+    num_others: int = 0,
 ) -> Table:
-    """One row for each point. Raw columns: the fields of `BesideLine`, and the metrics."""
-    note = _NOTE.format(controls=", ".join(controls), number=sum(not math.isnan(one.p_holm) for one in found))
+    """One row for each point. Raw columns: the fields of `BesideLine`, and the metrics.
+
+    Args:
+        num_others: tests beside these that p is adjusted for.
+    """
+    number = num_others + sum(not math.isnan(one.p_holm) for one in found)
+    note = _NOTE.format(controls=", ".join(controls), number=number)
     metrics = objectives[0].metric, objectives[1].metric
     return Table(
         name=f"{sweep}.control_line",

@@ -22,7 +22,7 @@ MAX_COMPARED: Final = 3
 
 def summary_sentences(answers: Answers) -> tuple[str, ...]:
     """What is on the front and how sure that is, what differs from the reference, what becomes of the claims."""
-    found = (*_front(answers), *_comparisons(answers.comparisons), _verdicts(answers))
+    found = (*_front(answers), *_comparisons(answers), _verdicts(answers))
     return tuple(sentence for sentence in found if sentence)
 
 
@@ -72,14 +72,19 @@ def _be(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _comparisons(found: Sequence[Comparison]) -> list[str]:
-    """One sentence for each metric: what is better, what is worse, the largest differences first, and the rest."""
-    sentences = []
+def _comparisons(answers: Answers) -> list[str]:
+    """One sentence for each metric: what is better, what is worse, the largest differences first, and the rest.
+
+    That something is not worse takes a margin, which the sweep names; without it the rest is not shown to differ.
+    """
+    found, question, sentences = answers.comparisons, answers.question, []
     for metric in dict.fromkeys(comparison.metric for comparison in found):
         group = [comparison for comparison in found if comparison.metric == metric]
         others = listed(list(dict.fromkeys(comparison.b for comparison in group)))
         parts = [_differing([c for c in group if c.answer == answer], answer) for answer in ("better", "worse")]
-        undecided = [comparison.a for comparison in group if comparison.answer == "undecided"]
+        as_good = [comparison.a for comparison in group if question.is_not_worse(comparison)]
+        parts.append(f"not worse by {question.non_inferiority:g}: {listed(as_good, MAX_COMPARED)}" if as_good else "")
+        undecided = [c.a for c in group if c.answer == "undecided" and not question.is_not_worse(c)]
         parts.append(f"not shown to differ: {listed(undecided, MAX_COMPARED)}" if undecided else "")
         sentences.append(f"In {metric}, against {others}: {'; '.join(filter(None, parts))}.")
     return sentences

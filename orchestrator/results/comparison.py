@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,11 @@ class Comparison:
         return "better" if self.is_better else "worse"
 
 
+def is_not_worse(found: Comparison, margin: float, direction: Literal["minimize", "maximize"]) -> bool:
+    """Whether the interval of the difference ends before a is worse by `margin`."""
+    return (found.interval.high if direction == "minimize" else -found.interval.low) < margin
+
+
 def compare(
     a: Point,
     b: Point,
@@ -107,6 +112,7 @@ def compare_with_reference(
     test: Test,
     all_points: Sequence[Point] = (),
     tied: Collection[str] = (),
+    beside: Sequence[float] = (),
 ) -> tuple[Comparison, ...]:
     """Every point against the reference's in each objective, in the order of both; all together are a family.
 
@@ -116,10 +122,11 @@ def compare_with_reference(
         reference: a condition.
         all_points: of the study, from which skew and ties of its noise are judged; default: `points`.
         tied: metrics whose values repeat in conditions that are not among the points.
+        beside: p-values of other tests that are of the family too.
     """
     rivals = reference_points(points, reference)
     pairs = [(point, rivals[point.name]) for point in points if point.name in rivals]
-    return _compared(pairs, objectives, test, all_points or points, tied)
+    return _compared(pairs, objectives, test, all_points or points, tied, beside)
 
 
 def reference_points(points: Sequence[Point], reference: str) -> dict[str, Point]:
@@ -185,9 +192,10 @@ def _compared(
     test: Test,
     points: Sequence[Point],
     tied: Collection[str],
+    beside: Sequence[float] = (),
 ) -> tuple[Comparison, ...]:
     batches = list(_batches(pairs, objectives, points, tied))
-    family = _family(batches, len(pairs) * len(objectives), test)
+    family = _family(batches, len(pairs) * len(objectives), test, beside)
     found = {place: one for batch in batches for place, one in _of_batch(batch, family)}
     return tuple(found[place] for place in range(len(found)))
 
@@ -214,18 +222,19 @@ def _batches(
             yield _Batch(objective, j, chosen, places, groups, powers, hides_noise, warnings)
 
 
-def _family(batches: Sequence[_Batch], num_comparisons: int, test: Test) -> _Family:
+def _family(batches: Sequence[_Batch], num_comparisons: int, test: Test, beside: Sequence[float]) -> _Family:
     p, least = np.full(num_comparisons, np.nan), np.full(num_comparisons, np.nan)
     for batch in batches:
         is_certain = batch.is_certain()
         p[batch.places] = np.where(is_certain, np.nan, batch.groups.p(test))
         least[batch.places] = np.where(is_certain, np.nan, batch.groups.least_p(test))
-    num_p = max(1, int((~np.isnan(p)).sum()))
+    every = [*p.tolist(), *beside]
+    num_p = max(1, sum(not math.isnan(one) for one in every))
     return _Family(
         test=test,
         p=p.tolist(),
-        p_holm=holm(p.tolist()),
-        can_decide=[adjusted <= LEVEL for adjusted in holm(least.tolist())],
+        p_holm=holm(every)[:num_comparisons],
+        can_decide=[adjusted <= LEVEL for adjusted in holm([*least.tolist(), *beside])[:num_comparisons]],
         num_tests=num_p,
         level=LEVEL / num_p,
         has_orders=num_comparisons <= MOST_ORDERS,

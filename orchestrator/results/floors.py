@@ -56,7 +56,8 @@ def beside_floors(what: str, values: Mapping[str, float], floors: Mapping[str, s
 
 def of_study(study: Study, metrics: Sequence[Metric]) -> list[BesideFloor]:
     """Each condition beside the floors that its complete replicates have reported."""
-    floors, found = floors_of(metrics), []
+    floors = floors_of(metrics)
+    found: list[BesideFloor] = []
     for condition in study.conditions if floors else ():
         names = {name for one in study.of(condition) for name in one.metrics if _is_asked(name, floors)}
         means = {name: summary.mean for name in sorted(names) if (summary := study.summary(condition, name))}

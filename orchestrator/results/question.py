@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
+from orchestrator.results.comparison import Comparison, is_not_worse
 from orchestrator.results.reference import find_reference, with_settings
 from orchestrator.results.study import Study
 from orchestrator.results.where import Configs
@@ -26,6 +27,7 @@ class Question:
         shown_note: which part of the study is shown; empty where it is all.
         reference_note: why the reference is not the declared one, or there is none; else empty.
         claims: what was published of it.
+        non_inferiority: as of the sweep.
         tied: metrics whose values repeat under different seeds in conditions that are not shown.
     """
 
@@ -41,6 +43,13 @@ class Question:
     reference_note: str = ""
     claims: tuple[Claim, ...] = ()
     tied: tuple[str, ...] = ()
+    non_inferiority: float | None = None
+
+    def is_not_worse(self, found: Comparison) -> bool:
+        """Whether a comparison in the first objective that decides nothing shows no loss beyond the named margin."""
+        first, margin = self.objectives[0], self.non_inferiority
+        is_asked = margin is not None and found.metric == first.metric and found.answer == "undecided"
+        return is_asked and is_not_worse(found, margin or 0.0, first.direction)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -59,7 +68,8 @@ class Question:
         settings = {c.name: {path: text_of(value) for path, value in c.settings.items()} for c in set_ones}
         name, about = sweep.name, sweep.description
         reference, claims = sweep.reference or "", claims_of(sweep)
-        return cls(name, about, sweep.objectives, reference, sweep.test, sweep.seeds, configs, settings, claims=claims)
+        asked = (name, about, sweep.objectives, reference, sweep.test, sweep.seeds, configs, settings)
+        return cls(*asked, claims=claims, non_inferiority=sweep.non_inferiority)
 
     @classmethod
     def of_study(

@@ -71,6 +71,20 @@ class Difference:
         return cls._of(student.combine(value, ours, theirs))
 
     @classmethod
+    def of_published(cls, a: tuple[float, float, int], b: tuple[float, float, int]) -> Self:
+        """One published mean minus another (Welch 1947).
+
+        Args:
+            a: mean, sample standard deviation and n, which is at least 2.
+            b: the same of the other.
+        """
+        first, second = (
+            Estimates(*(np.asarray(x, np.float64) for x in (mean, std / math.sqrt(n), n - 1)))
+            for mean, std, n in (a, b)
+        )
+        return cls._of(student.combine(first.value - second.value, first, second))
+
+    @classmethod
     def paired(cls, a: Sequence[float], b: Sequence[float]) -> Self:
         """Mean of a minus mean of b, from the differences under each seed.
 

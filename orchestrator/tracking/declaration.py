@@ -14,7 +14,7 @@ Direction = Literal["minimize", "maximize"]
 LIMIT: Final = 5000
 """Characters of an experiment's tag in MLflow."""
 
-KEPT: Final = ("name", "description", "trainable", "declared_at", "seeds", "test", "claims")
+KEPT: Final = ("name", "description", "trainable", "declared_at", "seeds", "pairing", "non_inferiority", "claims")
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ def text_of(sweep: Sweep) -> str:
 def sweep_of(text: str, conditions: Sequence[str]) -> Sweep:
     """The sweep with its recorded conditions, of which only the names are known; it can be asked for, not run."""
     found = json.loads(text)
+    before = {"pairing": "seeds" if found.get("test") == "paired_permutation" else "none", "non_inferiority": None}
+    found = before | found  # of an earlier version
     reference = found["reference"]
     reference = condition_name_of(reference) if reference else None
     listed = dict.fromkeys([*map(condition_name_of, conditions), *([reference] if reference else [])])

@@ -32,6 +32,9 @@ PROSE: Final = {"claims": ("reason", "note"), "comparisons": ("warnings",)}
 SINCE: Final = {"claims": 3, "equal_cost": 4, "training": 6, "over_items": 6}
 """The format from which on a bundle has a table, or all that it is made of."""
 
+ONE_FAMILY: Final = 6
+"""The format from which on comparisons and statements are one family of Holm's correction."""
+
 Rows = Sequence[Sequence[str]]
 
 
@@ -96,7 +99,10 @@ def verify(file: Path) -> Verification:
     search = read_search(members[SEARCH]) if SEARCH in members else None
     if search:
         check_search(file, search, question)
-    found_tables = (*tables(answer(study, question)), *(search_tables(search) if search else ()))
+    found_tables = (
+        *tables(answer(study, question, () if manifest.format >= ONE_FAMILY else None)),
+        *(search_tables(search) if search else ()),
+    )
     made = {table_member(table.name): table for table in found_tables}
     written = {name: content for name, content in members.items() if name.startswith("tables/")}
     unmade = [table_member(f"{question.sweep}.{kind}") for kind, since in SINCE.items() if manifest.format < since]

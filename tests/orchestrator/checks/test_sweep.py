@@ -47,11 +47,11 @@ def closed_port() -> int:
         return int(free.getsockname()[1])
 
 
-def compared(num_conditions: int, num_seeds: int, test: str, **changes) -> Sweep:
+def compared(num_conditions: int, num_seeds: int, pairing: str, **changes) -> Sweep:
     """A sweep whose other conditions are compared with the first."""
     conditions = {f"c{i}": {"x": i / 100} for i in range(num_conditions)}
     seeds = tuple(range(1, num_seeds + 1))
-    return tiny(conditions, seeds=seeds, reference="c0", test=test, **changes)
+    return tiny(conditions, seeds=seeds, reference="c0", pairing=pairing, **changes)
 
 
 def study_of(*replicates: Replicate) -> Study:
@@ -264,16 +264,16 @@ def test_broken_data_are_a_users_mistake_before_a_run(settings, monkeypatch):
 def test_a_paired_test_needs_seeds_by_the_number_of_comparisons(num_conditions, enough):
     num_comparisons = (num_conditions - 1) * 2  # objectives
     assert num_comparisons * 2 / 2**enough <= 0.05 < num_comparisons * 2 / 2 ** (enough - 1)
-    few = preflight.check_seeds(compared(num_conditions, enough - 1, "paired_permutation"))
+    few = preflight.check_seeds(compared(num_conditions, enough - 1, "seeds"))
     assert few.state == "failed"
     assert f"--seeds {enough}" in few.remedy
-    assert preflight.check_seeds(compared(num_conditions, enough, "paired_permutation")).state == "ok"
+    assert preflight.check_seeds(compared(num_conditions, enough, "seeds")).state == "ok"
 
 
 def test_a_paired_test_counts_what_each_condition_is_tested_in():
     """As the report does: a and b under the reference's evaluation and another, in two objectives."""
     plain, other = tiny_trainable.TinyEvaluation(), tiny_trainable.TinyEvaluation(name="other")
-    sweep = compared(3, 8, "paired_permutation")
+    sweep = compared(3, 8, "seeds")
     assert preflight.check_seeds(sweep).state == "ok"
     twice = replace(sweep, base=sweep.base.with_value("evaluations", (plain, other)))
     few = preflight.check_seeds(twice)
@@ -281,15 +281,15 @@ def test_a_paired_test_counts_what_each_condition_is_tested_in():
 
 
 def test_welch_needs_two_seeds_where_there_is_a_reference():
-    assert preflight.check_seeds(compared(3, 1, "welch")).state == "warning"
-    assert "fewer than 6" in preflight.check_seeds(compared(3, 5, "welch")).found
-    assert "fewer than" not in preflight.check_seeds(compared(3, 6, "welch")).found
-    assert {preflight.check_seeds(compared(3, n, "welch")).state for n in (2, 5, 6)} == {"ok"}
-    assert preflight.check_seeds(replace(compared(3, 1, "welch"), reference=None)).state == "ok"
+    assert preflight.check_seeds(compared(3, 1, "none")).state == "warning"
+    assert "fewer than 6" in preflight.check_seeds(compared(3, 5, "none")).found
+    assert "fewer than" not in preflight.check_seeds(compared(3, 6, "none")).found
+    assert {preflight.check_seeds(compared(3, n, "none")).state for n in (2, 5, 6)} == {"ok"}
+    assert preflight.check_seeds(replace(compared(3, 1, "none"), reference=None)).state == "ok"
 
 
 def test_a_smoke_sweep_promises_no_test():
-    assert preflight.check_seeds(compared(3, 1, "welch", name="tiny.sweep.smoke")).state == "ok"
+    assert preflight.check_seeds(compared(3, 1, "none", name="tiny.sweep.smoke")).state == "ok"
 
 
 # GPUs

@@ -56,7 +56,7 @@ def test_two_conditions_are_two_groups() -> None:
 def test_the_family_can_take_it_back() -> None:
     found = judged(claim(), by_seed(1, 2, 3), by_seed(4, 5, 6), num_tests=3)
     assert found.finding is Finding.inconclusive and found.seeds_needed is not None and found.seeds_needed >= 1
-    assert "adjusted for 3 statements" in found.reason
+    assert "adjusted for 3 tests" in found.reason
 
 
 def test_what_is_not_shown_says_in_which_direction_it_was_seen() -> None:

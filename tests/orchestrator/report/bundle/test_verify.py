@@ -321,9 +321,10 @@ NUMBER = NumberClaim(
 )  # fmt: skip
 
 
-def with_claims(folder, claims):
+def with_claims(folder, claims, beside=()):
+    """With `beside` None with a family for comparisons and one for claims, as before format 6."""
     file = folder / "claims.zip"
-    answers = answer(small_study(), question(claims=claims))
+    answers = answer(small_study(), question(claims=claims), beside)
     write_bundle(file, answers, tables(answers), PROVENANCE, "<html></html>")
     return file
 
@@ -352,7 +353,7 @@ def test_a_bundle_of_format_1_has_no_claims_and_its_table_of_them_is_not_made_ag
         members["question.json"] = json.dumps(content).encode()
         return 1
 
-    found = verify(changed(with_claims(tmp_path, (CLAIM,)), change))
+    found = verify(changed(with_claims(tmp_path, (CLAIM,), None), change))
     assert found.differences == () and found.num_tables == 4
 
 
@@ -362,14 +363,14 @@ def test_a_bundle_of_format_3_has_no_table_at_equal_cost(tmp_path):
             del members[f"tables/asr.demo.{table}.csv"]
         return version
 
-    file = with_claims(tmp_path, (CLAIM,))
+    file = with_claims(tmp_path, (CLAIM,), None)
     found = verify(changed(file, lambda members: change(members, 3)))
     assert found.differences == () and (found.num_tables, found.unmade) == (5, ())
-    untold = verify(changed(with_claims(tmp_path, (CLAIM,)), lambda members: 3))
+    untold = verify(changed(with_claims(tmp_path, (CLAIM,), None), lambda members: 3))
     assert untold.unmade == tuple(
         f"tables/asr.demo.{table}.csv" for table in ("equal_cost", "training", "over_items")
     )  # they may be anything
-    lacking = verify(changed(with_claims(tmp_path, (CLAIM,)), lambda members: change(members, 4)))
+    lacking = verify(changed(with_claims(tmp_path, (CLAIM,), None), lambda members: change(members, 4)))
     assert [one.member for one in lacking.differences] == ["tables/asr.demo.equal_cost.csv"]
 
 

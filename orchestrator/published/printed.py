@@ -1,0 +1,79 @@
+"""Published means held against each other by their printed spreads: would the source's own numbers show it?"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from orchestrator.statistics.equivalence import Difference
+from orchestrator.statistics.significance import holm
+from search_spaces.claim import Claim, FrontClaim, JointClaim, NumberClaim, Place, StatementClaim
+
+
+@dataclass(frozen=True)
+class PrintedPair:
+    """Two numbers of one metric, both printed with a spread over seeds.
+
+    Attributes:
+        difference: of the first less the second, in the published unit, by Welch (1947); printed standard deviations
+            are the population's and are made the sample's.
+        p: of Welch's t-test.
+        p_holm: `p` adjusted over all pairs of the sweep.
+        said: what the source says of the two, where that is a claim; else empty.
+    """
+
+    a: NumberClaim
+    b: NumberClaim
+    difference: Difference
+    p: float
+    p_holm: float
+    said: str
+
+
+def printed_pairs(claims: Sequence[Claim]) -> tuple[PrintedPair, ...]:
+    """Every two numbers of one metric and setting among claims of a sweep that have mean, spread and n, each row once.
+
+    Pairs that the source says something of stand first.
+    """
+    numbers: dict[tuple[str, str, str], NumberClaim] = {}
+    for one in claims:
+        if isinstance(one, NumberClaim) and one.published.sample_std > 0 and not one.published.is_computed:
+            numbers.setdefault((one.place.metric, one.setting.title, one.source.text), one)
+    pairs = [
+        (a, b)
+        for a, b in itertools.combinations(numbers.values(), 2)
+        if (a.place.metric, a.setting.title) == (b.place.metric, b.setting.title)
+    ]
+    differences = [_difference(a, b) for a, b in pairs]
+    p_values = [one.p() for one in differences]
+    statements = list(_statements(claims))
+    found = [
+        PrintedPair(a, b, difference, p, adjusted, _said(a, b, statements))
+        for (a, b), difference, p, adjusted in zip(pairs, differences, p_values, holm(p_values), strict=True)
+    ]
+    return tuple(sorted(found, key=lambda one: not one.said))
+
+
+def _difference(a: NumberClaim, b: NumberClaim) -> Difference:
+    sides = [(one.published.mean, one.published.sample_std, one.published.n or 0) for one in (a, b)]
+    return Difference.of_published(*sides)
+
+
+def _statements(claims: Sequence[Claim]) -> Iterator[tuple[str, Place, Place]]:
+    """The comparisons of means, also those that are parts of a claim."""
+    for one in claims:
+        if isinstance(one, StatementClaim | JointClaim):
+            for part in one.parts if isinstance(one, JointClaim) else (one,):
+                if part.of == "mean" and isinstance(part.right, Place):
+                    yield one.text, part.left, part.right
+        if isinstance(one, FrontClaim):
+            yield from ((one.text, a, b) for row in one.others for a, b in zip(one.point, row, strict=True))
+
+
+def _said(a: NumberClaim, b: NumberClaim, statements: Sequence[tuple[str, Place, Place]]) -> str:
+    wanted = {_named(a.place), _named(b.place)}
+    return next((text for text, left, right in statements if {_named(left), _named(right)} == wanted), "")
+
+
+def _named(place: Place) -> tuple[str, str, str]:
+    """Of a number that was counted by released code, as a statement names the corrected one."""
+    return place.condition, place.evaluation, place.metric.removeprefix("released_")

@@ -1,0 +1,75 @@
+"""One test for all comparisons of a sweep, and what may be said where it shows nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.report.answers import Answers, answer
+from orchestrator.report.comparison_table import comparison_table
+from orchestrator.report.condition_table import condition_table
+from orchestrator.report.sentences import summary_sentences
+from orchestrator.report.table import to_markdown
+from orchestrator.results.question import Question
+from orchestrator.results.study import Study
+from search_spaces.find import find_sweep
+from search_spaces.sweep import Objective
+from tests.orchestrator.recorded import replicate
+from tests.orchestrator.report.studies import question
+
+VALUES = {
+    "random": (0.30, 0.31, 0.29),
+    "near": (0.302, 0.311, 0.293),
+    "wide": (0.2, 0.3, 0.42),
+    "far": (0.5, 0.51, 0.49),
+}
+
+
+def answers(margin: float | None = None, direction: str = "minimize") -> Answers:
+    sign = 1 if direction == "minimize" else -1
+    replicates = [
+        replicate(name, seed, metrics={"per": sign * value, "macs_per_frame": 1.0})
+        for name, values in VALUES.items()
+        for seed, value in enumerate(values, 1)
+    ]
+    objectives = (Objective("per", direction), Objective("macs_per_frame"))  # type: ignore[arg-type]
+    asked = question(objectives=objectives, configs={name: {} for name in VALUES}, non_inferiority=margin)
+    return answer(Study("asr.demo", tuple(replicates)), asked)
+
+
+def test_without_a_margin_it_is_said_what_is_not_shown():
+    text = " ".join(summary_sentences(answers()))
+    assert "not shown to differ: near and wide" in text and "not worse" not in text
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_with_a_margin_what_lies_within_it_is_not_worse_and_the_rest_not_shown(direction):
+    """The interval of `near` ends .025 on the worse side, that of `wide` far beyond; `far` is worse."""
+    found = answers(0.03, direction)
+    text = " ".join(summary_sentences(found))
+    assert "worse: far" in text and "not worse by 0.03: near; not shown to differ: wide" in text
+    cells = {column.heading: column.texts for column in comparison_table(found).as_printed()}
+    assert [one.answer for one in found.comparisons if one.metric == "per"] == ["undecided", "undecided", "worse"]
+    assert cells["answer"].count("not worse by 0.03") == 1
+    assert "not worse" not in " ".join(summary_sentences(answers(0.01, direction)))
+
+
+def test_the_correlation_over_seeds_is_shown_once():
+    found = answers()
+    text = to_markdown(condition_table(found)) + to_markdown(comparison_table(found))
+    assert text.count("correlation over seeds between conditions in per: median") == 1
+    assert "Seeds are not paired" in text
+    paired = replace(found, question=replace(found.question, test="paired_permutation"))
+    assert "Seeds are paired" in to_markdown(condition_table(paired))
+
+
+@pytest.mark.parametrize(("pairing", "test"), [("none", "welch"), ("seeds", "paired_permutation")])
+def test_the_pairing_of_a_sweep_chooses_its_test(pairing, test):
+    sweep = replace(find_sweep("asr.demo"), pairing=pairing, non_inferiority=0.01)
+    asked = Question.of(sweep)
+    assert (sweep.test, asked.test, asked.non_inferiority) == (test, test, 0.01)
+
+
+def test_every_shipped_sweep_leaves_seeds_unpaired():
+    from search_spaces.find import sweep_functions
+
+    assert {find_sweep(name).pairing for name in sweep_functions()} == {"none"}
