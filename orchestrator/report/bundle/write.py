@@ -14,7 +14,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Final
 
-from orchestrator.machine.durable_files import replace_durably
+from orchestrator.machine.durable_files import new_file, replace_durably
 from orchestrator.report.answers import Answers
 from orchestrator.report.bundle.records import provenance_json, question_json, search_json, study_json
 from orchestrator.report.table import Table, to_csv, to_latex, to_markdown
@@ -136,7 +136,7 @@ def write_bundle(
     _check_sizes(members)
     partial = file.with_name(file.name + ".partial")
     try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+        with new_file(partial) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in sorted(members.items()):
                 archive.writestr(_entry(name), content)
         replace_durably(partial, file)
