@@ -1,7 +1,5 @@
 """How commands print: tables for people, json and csv for programs."""
 
-import csv
-import io
 import json
 import os
 from collections.abc import Sequence
@@ -15,6 +13,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from orchestrator.console.csv_text import csv_text
 
 LEAST_COLUMNS: Final = 20
 MOST_COLUMNS: Final = 10_000
@@ -114,10 +114,5 @@ def _print_paragraphs(rows: list[dict[str, Any]], title: str) -> None:
 
 def to_csv(rows: Sequence[dict[str, Any]]) -> str:
     """Records as CSV with a header line; nothing for no records."""
-    if not rows:
-        return ""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    names = list(rows[0]) if rows else []
+    return csv_text([names, *([row.get(name) for name in names] for row in rows)]) if rows else ""

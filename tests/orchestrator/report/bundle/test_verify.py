@@ -7,6 +7,7 @@ import json
 import stat
 import struct
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -198,6 +199,22 @@ def test_values_that_are_none_are_refused(rewritten):
     with pytest.raises(InputError, match=r"No complete replicate of asr\.demo has nothing and macs_per_frame"):
         objectives = [{"metric": "nothing", "direction": "minimize"}, {"metric": "macs_per_frame"}]
         verify(rewritten(lambda members: change_question(members, "objectives", objectives), agree=True))
+
+
+def test_texts_like_formulas_that_an_earlier_version_wrote_are_as_they_should_be(tmp_path):
+    study = small_study()
+    renamed = tuple(replace(one, condition="=1+1") if one.condition == "random" else one for one in study.replicates)
+    answers = answer(replace(study, replicates=renamed), question())
+    write_bundle(tmp_path / "it.zip", answers, tables(answers), PROVENANCE, "")
+
+    def as_before(members):
+        for name in members:
+            members[name] = members[name].replace(b"'=1+1", b"=1+1") if name.endswith(".csv") else members[name]
+
+    with zipfile.ZipFile(tmp_path / "it.zip") as archive:
+        assert b"\n'=1+1," in archive.read(CONDITIONS)
+    assert verify(tmp_path / "it.zip").differences == ()
+    assert verify(changed(tmp_path / "it.zip", as_before)).differences == ()
 
 
 def test_names_that_would_do_things_to_a_terminal_are_refused(rewritten):
