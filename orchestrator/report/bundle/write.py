@@ -45,6 +45,8 @@ FOLDER_LIMIT: Final = 256 * MIB
 
 TOTAL_LIMIT: Final = 1024 * MIB
 MOST_MEMBERS: Final = 1000
+MOST_METRICS: Final = 10_000
+"""Of a study; each is a column of a table."""
 NAME: Final = re.compile(r"(tables/[A-Za-z0-9_][\w.\-]{0,99}\.csv|diffs/[A-Za-z0-9_][\w.\-]{0,99}\.diff)", re.ASCII)
 """Of the other members."""
 
@@ -134,6 +136,11 @@ def write_bundle(
     about = {"format": FORMAT, "sweep": answers.question.sweep, "written_by": versions(), "members": listed}
     members[MANIFEST] = (json.dumps(about, indent=1) + "\n").encode()
     _check_sizes(members)
+    if (num_metrics := len(answers.study.metrics())) > MOST_METRICS:
+        raise InputError(
+            f"A bundle may have {MOST_METRICS:,} metrics at most, but this one would have {num_metrics:,}; the report "
+            "without --bundle has no such limit."
+        )
     partial = file.with_name(file.name + ".partial")
     try:
         with new_file(partial) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
