@@ -129,6 +129,11 @@ def fault(case: Case, ended: Ended, limit_s: float) -> str:
         return f"did not end within {WALL_S:g} s"
     if "Traceback (most recent call last)" in said:
         return "a traceback"
+    for_people = ended.err if "csv" in case.arguments else said  # a cell of csv is as it was written
+    if strange := {sign for sign in for_people if not sign.isprintable()} - {"\n"}:
+        return f"signs that a terminal obeys: {''.join(sorted(strange))!a}"
+    if "sesame" in said:
+        return "a password"
     if "RuntimeWarning" in said:
         return "a warning of numpy"
     if ended.code not in allowed | ({1} if name in FAILS else set()):

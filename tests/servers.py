@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -109,7 +110,7 @@ class Server:
         """Status and body of the answer; nothing in the path is mended on the way, as clients do it."""
         headers = {name: text for name, text in {"Host": host, "Origin": origin}.items() if text}
         if user:
-            headers["Authorization"] = "Basic " + b64encode(f"{user.user}:{user.password}".encode()).decode()
+            headers["Authorization"] = _named(user)
         if isinstance(body, Mapping | str):
             headers["Content-Type"], body = "application/json", json.dumps(body).encode()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
@@ -119,6 +120,23 @@ class Server:
             return answer.status, answer.read()
         finally:
             connection.close()
+
+    @property
+    def authorization(self) -> str:
+        """The header of that name, with which the server's own user is let in."""
+        return _named(self.user)
+
+    def status(self, line: str, headers: str) -> int:
+        """Of the answer to a request of which its first line and its headers alone are sent, each with its end."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+            request = f"{line} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n{headers}\r\n"
+            connection.sendall(request.encode("latin-1"))
+            with connection.makefile("rb") as answer:
+                return int(answer.readline().split()[1])
+
+
+def _named(user: Credentials) -> str:
+    return "Basic " + b64encode(f"{user.user}:{user.password}".encode()).decode()
 
 
 def arguments_of_all() -> str:

@@ -54,7 +54,7 @@ def call(case: Case, place, monkeypatch, capsys) -> Ended:
         finally:
             os.environ.clear()
             os.environ.update(before)
-            for name in ("toy", "edges", "number", "raising", "leaving", "broken"):
+            for name in ("toy", "edges", "loud", "number", "raising", "leaving", "broken"):
                 sys.modules.pop(name, None)
     said = capsys.readouterr()
     return Ended(int(ended.value.code or 0), 0.0, said.out, said.err)

@@ -61,7 +61,7 @@ OPTIONS: Final[Mapping[str, st.SearchStrategy[str]]] = {
     "--folder": _of(values.PLACES),
     "--to": _of(values.PLACES),
     "--address": _of(values.ADDRESSES),
-    "--source": st.sampled_from(("http://127.0.0.1:9", "foo", "")),
+    "--source": st.sampled_from(("http://127.0.0.1:9", "http://[::1", "http://me:sesame@127.0.0.1:9", "foo", "")),
     "--textgrids": _of(values.PLACES),
 }
 """Values of options by name; of others any text."""

@@ -38,6 +38,13 @@ toy = Sweep(
     reference="narrow",
 )
 """
+LOUD: Final = (
+    TOY.replace("Nothing is learnt.", "\\x1b]0;x\\x07 \\x1b[2J \\u202e")
+    .replace('"narrow"', '"=1+1"')
+    .replace("toy", "loud")
+)
+"""Whose description does things to a terminal, and a condition's name to a spreadsheet."""
+
 EDGES: Final = """
 from dataclasses import dataclass
 
@@ -77,6 +84,7 @@ edges = Sweep(
 FILES: Final = {
     "toy.py": TOY,
     "edges.py": EDGES,
+    "loud.py": LOUD,
     "broken.py": "def x(:\n",
     "raising.py": "raise KeyError('x')\n",
     "leaving.py": "import sys\nsys.exit(7)\n",

@@ -10,7 +10,8 @@ NUMBERS: Final = (
 )  # fmt: skip
 TEXTS: Final = (
     "", " ", ".", "..", "../x", "/", "x y/../z", "a\nb", "\t", "\x1b[2J", "--", "-1", "%s", "{0}", "[bold]", "$(id)",
-    "'", '"', "\\", "é", "\u202e", "\udcff", "a\udc80b", LONG, "null", "true", "[]", "{}",
+    "'", '"', "\\", "é", "\u202e", "a\u2066b", "\udcff", "a\udc80b", LONG, "y" * 5000, "y " * 35_000, "null", "true",
+    "[]", "{}", "=1+1",
 )  # fmt: skip
 PLACES: Final = (
     "/nonexistent-ponderay", "/nonexistent-ponderay/deep/runs", "/dev/null/x", "/proc/x", "/sys/x", "/etc/passwd",
@@ -19,9 +20,11 @@ PLACES: Final = (
 SWEEPS: Final = (
     "asr.demo", "asr.demo.smoke", "toy.py:toy", "asr.demmo", "asr.", ".demo", "toy.py", "toy.py:nothing", "toy.py:",
     "no.py:x", ":", "a:b", "os:path", "json:loads", "toy.py:toy:toy", "/etc/passwd:x", "broken.py:x", "raising.py:x",
-    "leaving.py:x", "folder.py:x", "number.py:x", "a-file", "asr.demo:asr.demo", "asr/demo",
+    "leaving.py:x", "folder.py:x", "number.py:x", "loud.py", "loud.py:loud",
+    "loud.py:nothing", "a-file", "asr.demo:asr.demo", "asr/demo",
 )  # fmt: skip
-BAD_SWEEPS: Final = tuple(one for one in SWEEPS if one not in ("asr.demo", "asr.demo.smoke", "toy.py:toy"))
+GOOD_SWEEPS: Final = ("asr.demo", "asr.demo.smoke", "toy.py:toy", "loud.py:loud")
+BAD_SWEEPS: Final = tuple(one for one in SWEEPS if one not in GOOD_SWEEPS)
 SETTINGS: Final = (
     "runs=", "=", "a", "a=b", "seed=3", "training.num_epochs=nan", "training.num_epochs=1e400", "training=3",
     "training.num_epochs=" + "9" * 5000, "training.num_epochs=" + "[" * 9000, "training.num_epochs=" + "1" * 30_000,

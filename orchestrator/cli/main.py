@@ -6,10 +6,12 @@ import math
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from orchestrator.cli import data
 from orchestrator.cli.analyse import analyse
@@ -42,7 +44,16 @@ from orchestrator.cli.status import status
 from orchestrator.cli.ui import ui
 from orchestrator.cli.verify import verify
 from orchestrator.console.exit_codes import DONE, FAILED, REFUSED, WRONG_INPUT
-from orchestrator.console.printing import Format, OutputFormat, err, forget_odd_width, out, print_rows
+from orchestrator.console.printing import (
+    Format,
+    OutputFormat,
+    err,
+    forget_odd_width,
+    harmless,
+    out,
+    print_rows,
+    said_briefly,
+)
 from orchestrator.console.streams import is_cut_off, open_streams
 from search_spaces.bounds import MOST_DEVICES, MOST_SEED
 from trainables.errors import DataWarning, InputError, shown
@@ -67,10 +78,36 @@ def example(command: str, more: str = "") -> str:
     return f"Example: ponderay {command}" + (f"\n\n{more}" if more else "")
 
 
+class Commands(TyperGroup):
+    """All commands; what typer says of an argument is as harmless and as brief as what we say."""
+
+    def make_context(self, *arguments: Any, **named: Any) -> Any:
+        """Of the command itself, whose own options are read here."""
+        with _harmless_errors():
+            return super().make_context(*arguments, **named)
+
+    def invoke(self, context: Any) -> Any:
+        """One of them, whose arguments are read here."""
+        with _harmless_errors():
+            return super().invoke(context)
+
+
+@contextlib.contextmanager
+def _harmless_errors() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        told: Any = error
+        if hasattr(told, "format_message"):  # of typer, whose class has no public name
+            told.message = said_briefly(harmless(told.message))
+        raise
+
+
 app = typer.Typer(
     help="Replicated sweeps of models that spend computation where the input is hard.\n\n"
     "Start with `ponderay sweeps`, then `ponderay run asr.demo` and `ponderay pareto asr.demo`.",
     epilog=EXIT_CODES,
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -334,7 +371,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: object, *
     """Notes about the user's data, each once; what libraries warn of is for developers."""
     if issubclass(category, DataWarning) and str(message) not in _shown_warnings:
         _shown_warnings.add(str(message))
-        err.print(f"ponderay: {message}", markup=False, soft_wrap=True)
+        err.print(f"ponderay: {said_briefly(str(message))}", markup=False, soft_wrap=True)
 
 
 def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:
@@ -357,5 +394,5 @@ def _say_how_to_continue(reason: str) -> NoReturn:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    err.print(f"ponderay: {message}", markup=False, soft_wrap=True)
+    err.print(f"ponderay: {said_briefly(message)}", markup=False, soft_wrap=True)
     raise SystemExit(code)

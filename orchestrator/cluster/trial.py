@@ -18,6 +18,7 @@ from orchestrator.cluster.ray_internals import trainer_without_process_group
 from orchestrator.cluster.worker_setup import enter
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.lines import Record
+from orchestrator.machine.durable_files import check_is_no_link
 from orchestrator.machine.processes import start_time
 from orchestrator.machine.shared_folder_check import read_mark
 from orchestrator.worker.code_version import code_version
@@ -76,6 +77,8 @@ def _trainer_type(num_workers: int) -> Any:
 def _run_workers(work: Work) -> None:
     from ray.tune.integration.ray_train import TuneReportCallback
 
+    for path in (work.folder, work.folder / "ray_train"):
+        check_is_no_link(path)
     process = {"pid": os.getpid(), "process_started": start_time(os.getpid())} | _place()
     tune.report({"records": json.dumps([{"kind": "driving", "time_ms": time.time_ns() // 1_000_000} | process])})
     resources = work.resources

@@ -1,23 +1,41 @@
 """How commands print: tables for people, json and csv for programs."""
 
-import csv
-import io
 import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.console.csv_text import csv_text
+from trainables.errors import MOST_SAID, shortened
+
 LEAST_COLUMNS: Final = 20
 MOST_COLUMNS: Final = 10_000
+
+
+MOST_OF_MESSAGE: Final = 2_000
+"""Characters of what a command says was wrong: many names that it knows have room."""
+
+_WORD: Final = re.compile(rf"\S{{{MOST_SAID + 1},}}")
+
+
+class HarmlessConsole(Console):
+    """A console in which no text does anything: names, descriptions and errors may be anybody's."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What is printed, with ? for what a terminal would obey; colours are not in the texts."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(_harmless_lines(segment.text), segment.style)
 
 
 def forget_odd_width() -> None:
@@ -29,8 +47,8 @@ def forget_odd_width() -> None:
 
 
 forget_odd_width()
-out = Console(highlight=False, emoji=False)
-err = Console(stderr=True, highlight=False, emoji=False)
+out = HarmlessConsole(highlight=False, emoji=False)
+err = HarmlessConsole(stderr=True, highlight=False, emoji=False)
 
 BORDER: Final = 3
 """Characters of a table's borders and margins, a column."""
@@ -56,7 +74,13 @@ OutputFormat = Annotated[Format, typer.Option("--format", help="table for people
 def say(*sentences: str) -> None:
     """Prints each as it is; a terminal breaks the lines."""
     for sentence in sentences:
-        out.print(_harmless_lines(sentence), soft_wrap=True, markup=False)
+        out.print(sentence, soft_wrap=True, markup=False)
+
+
+def said_briefly(message: str) -> str:
+    """A message with the beginning of what is long in it, and how long that is; its rule and remedy stay."""
+    brief = _WORD.sub(lambda word: shortened(word[0]), message)
+    return brief if len(brief) <= MOST_OF_MESSAGE else f"{brief[:MOST_OF_MESSAGE]}... ({len(message):,} characters)"
 
 
 def harmless(text: str) -> str:
@@ -114,10 +138,5 @@ def _print_paragraphs(rows: list[dict[str, Any]], title: str) -> None:
 
 def to_csv(rows: Sequence[dict[str, Any]]) -> str:
     """Records as CSV with a header line; nothing for no records."""
-    if not rows:
-        return ""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    names = list(rows[0]) if rows else []
+    return csv_text([names, *([row.get(name) for name in names] for row in rows)]) if rows else ""

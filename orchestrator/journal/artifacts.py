@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.journal.file_names import is_plain
-from orchestrator.machine.durable_files import make_folder, replace_durably
+from orchestrator.machine.durable_files import check_is_no_link, make_folder, new_file, replace_durably
 from trainables.errors import shown
 
 LIMIT_BYTES: Final = 64_000_000
@@ -20,14 +20,17 @@ def write_artifacts(folder: Path, contents: Mapping[str, bytes]) -> Iterator[str
 
     Raises:
         ValueError: if all of them would take more than the limit, or a name leads elsewhere.
+        LinkError: if the folder, or the one that it lies in, is a link.
     """
+    check_is_no_link(folder.parent)
+    check_is_no_link(folder)
     for name in contents:
         if not is_plain(name) or not name.isprintable() or len(name.encode()) > NAME_BYTES:
             raise ValueError(
                 f"An artifact's name must be that of a file alone, in one line of at most {NAME_BYTES} bytes in UTF-8, "
                 f"but got {shown(name)}."
             )
-    there = {file.name: file.stat().st_size for file in folder.glob("*")}
+    there = {file.name: file.lstat().st_size for file in folder.glob("*")}
     total = sum((there | {name: len(content) for name, content in contents.items()}).values())
     if total > LIMIT_BYTES:
         raise ValueError(
@@ -37,6 +40,7 @@ def write_artifacts(folder: Path, contents: Mapping[str, bytes]) -> Iterator[str
     for name, content in contents.items():
         make_folder(folder)
         partial = folder / f".{name}.partial"
-        partial.write_bytes(content)
+        with new_file(partial) as file:
+            file.write(content)
         replace_durably(partial, folder / name)
         yield name

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.journal.bucket import SharedFolder
-from orchestrator.journal.file_names import ARTIFACTS, JOURNAL, digest_of, is_whole
+from orchestrator.journal.file_names import ARTIFACTS, JOURNAL, digest_of, is_artifact, is_whole
 from orchestrator.machine.process_lock import Lease
 
 FETCH_TIMEOUT_S: Final = 1800.0
@@ -52,7 +52,7 @@ class SharedReader:
     def fetch_artifacts(self, into: Path) -> None:
         """Copies the files for people into a folder."""
         for name in self.sizes():
-            if name.startswith(f"{ARTIFACTS}/"):
+            if is_artifact(name):
                 self.folder.fetch(name, into / name.removeprefix(f"{ARTIFACTS}/"))
 
 
@@ -111,6 +111,7 @@ def fetch_checkpoint(folder: SharedFolder, name: str, into: Path) -> bool:
     try:
         if is_whole(into / name):
             return True
+        partial.unlink(missing_ok=True)  # a link there would be written through
         folder.fetch(name, partial)
         if digest_of(partial) == name.split(".")[1]:
             partial.rename(into / name)

@@ -18,9 +18,10 @@ from typing import Any, Final
 
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.bucket_reader import fetch_checkpoint
-from orchestrator.journal.file_names import ARTIFACTS, CHECKPOINT, JOURNAL, checkpoints_in
+from orchestrator.journal.file_names import ARTIFACTS, CHECKPOINT, JOURNAL, checkpoints_in, is_artifact
 from orchestrator.journal.journal_file import LostLinesError
 from orchestrator.journal.lines import free_name, line_of, mend, parse, told
+from orchestrator.machine.durable_files import new_file
 from trainables.errors import InputError
 
 WRITER: Final = "writer"
@@ -72,14 +73,15 @@ class SharedWriter:
         there = self._folder.sizes()
         self._path.mkdir(parents=True, exist_ok=True)
         self._take_checkpoints({name for name in there if CHECKPOINT.fullmatch(name)})
-        self._take_artifacts(name for name in there if name.startswith(f"{ARTIFACTS}/"))
+        self._take_artifacts(name for name in there if is_artifact(name))
         last_word = self._folder.read(LAST_WORD) if LAST_WORD in there else b""
         content = (self._folder.read(JOURNAL) if JOURNAL in there else b"") + last_word
         said = self._set_aside(content, there) or said
         if not (self._path / JOURNAL).is_file():  # a folder there could not be replaced
             mend(self._path / JOURNAL)
         partial = self._path / "journal.partial"
-        partial.write_bytes(content[: parse(content).num_bytes])
+        with new_file(partial) as file:
+            file.write(content[: parse(content).num_bytes])
         partial.replace(self._path / JOURNAL)
         if last_word:
             self.wrote("state", is_followed=False)
@@ -186,7 +188,9 @@ class SharedWriter:
             (self._path / name).unlink(missing_ok=True)
 
     def _take_artifacts(self, names: Iterable[str]) -> None:
-        shutil.rmtree(self._path / ARTIFACTS, ignore_errors=True)
+        if (folder := self._path / ARTIFACTS).is_symlink():
+            folder.unlink()
+        shutil.rmtree(folder, ignore_errors=True)
         for name in names:
             (self._path / name).parent.mkdir(parents=True, exist_ok=True)
             self._folder.fetch(name, self._path / name)

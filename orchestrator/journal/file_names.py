@@ -16,6 +16,11 @@ def is_plain(name: str) -> bool:
     return name not in ("", ".", "..") and not set(name) & set("/\\\0")
 
 
+def is_artifact(name: str) -> bool:
+    """Whether a name in a shared folder is that of a file for people, and leads nowhere else."""
+    return name.startswith(f"{ARTIFACTS}/") and is_plain(name.removeprefix(f"{ARTIFACTS}/"))
+
+
 def checkpoints_in(folder: Path) -> list[Path]:
     """The files of checkpoints that lie in a folder."""
     return [path for path in folder.glob("step_*") if CHECKPOINT.fullmatch(path.name)]

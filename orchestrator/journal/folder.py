@@ -36,12 +36,14 @@ from orchestrator.journal.journal_file import JournalFile
 from orchestrator.journal.lines import ACCESS, DAMAGED, Lines, Record, parse
 from orchestrator.journal.packed_folder import pack
 from orchestrator.journal.steps import ANEW, best_steps, is_over, last_step, products, since_anew, steps
-from orchestrator.machine.durable_files import make_folder, replace_durably, sync
+from orchestrator.machine.durable_files import check_is_no_link, make_folder, new_file, replace_durably, sync
 from trainables.errors import DataWarning
 from trainables.metric import Best
 
 NUM_LAST_KEPT: Final = 2
 PARTIAL: Final = "checkpoint.partial"
+COPIED_BYTES: Final = 1 << 20
+"""At once."""
 ASIDE: Final = "unreadable."
 """How the name begins of a checkpoint that no longer counts."""
 HUNG_FILE: Final = "threads.txt"
@@ -194,10 +196,11 @@ class ReplicateFolder:
     def keep(self, source: Path, step: int) -> None:
         """Copies the file or folder `source` as the checkpoint of `step`, whole, and removes those no longer needed."""
         make_folder(self.path)
+        check_is_no_link(self.path)
         partial = self.path / PARTIAL
         is_folder = source.is_dir()
         try:
-            pack(source, partial) if is_folder else shutil.copyfile(source, partial)
+            pack(source, partial) if is_folder else _copy(source, partial)
             name = f"step_{step:06d}.{digest_of(partial)}.{'zip' if is_folder else 'pt'}"
             replace_durably(partial, self.path / name)
         finally:
@@ -379,6 +382,11 @@ def looked_at(folders: Sequence[ReplicateFolder]) -> Iterator[ReplicateFolder]:
         yield folder
 
 
+def _copy(source: Path, partial: Path) -> None:
+    with source.open("rb") as given, new_file(partial) as copied:
+        shutil.copyfileobj(given, copied, COPIED_BYTES)
+
+
 def size_bytes(folder: Path) -> int:
     """What all files below `folder` take."""
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file())

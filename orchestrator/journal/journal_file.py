@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from orchestrator.journal.lines import Lines, Record, line_of, mend, parse, unreadable
-from orchestrator.machine.durable_files import sync
+from orchestrator.machine.durable_files import check_is_no_link, open_itself, sync
 
 
 class LostLinesError(OSError):
@@ -37,11 +37,13 @@ class JournalFile:
         """Adds a line, in place of what a crash has left of a last one; on disk before this returns.
 
         Raises:
-            LostLinesError: if what this process has written is not there any more.
+            LostLinesError: if what this process has written is not there any more, or a link leads to it.
+            LinkError: if the folder, or the journal that this process has not written yet, is a link.
         """
         self._check()
+        check_is_no_link(self.path.parent)
         line = line_of(record)
-        with self.path.open("a+b") as file:
+        with open(self.path, "a+b", opener=open_itself) as file:
             end = file.seek(0, os.SEEK_END)
             if end and os.pread(file.fileno(), 1, end - 1) != b"\n":
                 end = file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
@@ -80,6 +82,9 @@ class JournalFile:
         """By its last line at its place: an inode may change with the mount, and a copy that is equal does no harm."""
         if not self._end:
             return
+        for path, what in ((self.path.parent, "its folder"), (self.path, "it")):
+            if path.is_symlink():
+                raise LostLinesError(self.path, f"{what} is a link now")
         try:
             with self.path.open("rb") as file:
                 size = os.fstat(file.fileno()).st_size

@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.machine.durable_files import replace_durably
+from orchestrator.machine.durable_files import new_file, replace_durably
 from trainables.errors import InputError
 
 Record = dict[str, Any]
@@ -146,14 +146,15 @@ def unreadable(error: OSError) -> Lines:
 def mend(journal: Path) -> str:
     """Sets a damaged journal aside, and leaves its whole lines before the damage in its place; says so.
 
-    Empty where it is whole. Only for whoever writes the journal.
+    So it does with a link, through which nothing is written. Empty where it is whole. Only for whoever writes the
+    journal.
 
     Raises:
         InputError: if this user may not read it.
         OSError: if it cannot be read for a reason that may pass.
     """
     lines = read(journal)
-    if not lines.fault:
+    if not lines.fault and not journal.is_symlink():
         return ""
     if lines.is_refused:
         raise InputError(f"{lines.damage(journal)}. {ACCESS}")
@@ -162,14 +163,17 @@ def mend(journal: Path) -> str:
     kept = b"" if lines.error else journal.read_bytes()[: lines.num_bytes]
     aside = journal.with_name(free_name(lambda name: os.path.lexists(journal.with_name(name))))
     partial = journal.with_name("journal.partial")
-    partial.write_bytes(kept)
+    with new_file(partial) as file:
+        file.write(kept)
     _name_again(journal, aside)
     replace_durably(partial, journal)
     return told(lines, journal, aside.name)
 
 
 def told(lines: Lines, place: object, aside: str) -> str:
-    """That a damaged journal was set aside."""
+    """That a damaged journal, or a link in its place, was set aside."""
+    if not lines.fault:
+        return f"The journal {place} is a link. It is set aside as {aside}; its {len(lines.records)} lines are kept"
     kept = f"; the {len(lines.records)} lines before it are kept" if lines.records else ""
     return f"{lines.damage(place)}. It is set aside as {aside}{kept}"
 

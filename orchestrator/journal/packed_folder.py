@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from zipfile import ZipFile, ZipInfo
 
-from orchestrator.machine.durable_files import replace_durably
+from orchestrator.machine.durable_files import new_file, replace_durably
 
 UNPACKED: Final = "unpacked."
 """How the folders of checkpoints in use begin, beside a replicate's journal."""
@@ -21,7 +21,7 @@ def pack(folder: Path, into: Path) -> None:
     Raises:
         ValueError: if there is something else in it, such as a link to another folder.
     """
-    with ZipFile(into, "w") as archive:
+    with new_file(into) as file, ZipFile(file, "w") as archive:
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder).as_posix()
             if path.is_dir() and not path.is_symlink():
@@ -55,6 +55,8 @@ def kept_open(checkpoint: Path) -> Path:
     folder = checkpoint.with_suffix("")
     if checkpoint.suffix != ".zip":
         return checkpoint
+    if folder.is_symlink():
+        folder.unlink()  # of whoever may write here; a checkpoint is what its archive holds
     if not folder.is_dir():
         with tempfile.TemporaryDirectory(prefix=UNPACKED, dir=checkpoint.parent) as made:
             _unpack(checkpoint, Path(made) / "whole")
@@ -65,7 +67,7 @@ def kept_open(checkpoint: Path) -> Path:
 def remove_unpacked(folder: Path) -> None:
     """Removes what processes that were killed have left unpacked in a replicate's folder."""
     for path in folder.glob(f"{UNPACKED}*"):
-        shutil.rmtree(path)
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def _unpack(archive_file: Path, into: Path) -> None:

@@ -2,16 +2,52 @@
 
 A file's name is on disk only when its folder was synced, too. For results, and what they cannot be reached without. A
 cache that is looked at before it is used needs none of it, nor does what says who runs now.
+
+Where others may write into the folder, a link may stand in a file's place. Nothing is written or removed through one.
 """
 
 import errno
 import os
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 UNSYNCABLE: Final = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EACCES)
 """Of a folder on a file system that syncs none, such as CIFS, or one that this user may write to and not read."""
+
+
+class LinkError(OSError):
+    """A link stands where a file or folder of our own has to be."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is a link, and nothing is written or removed through one: remove it, or put there what it leads to"
+        )
+
+
+def check_is_no_link(path: Path) -> None:
+    """Raises LinkError where a link has the name, wherever it leads."""
+    if path.is_symlink():
+        raise LinkError(path)
+
+
+def open_itself(path: str, flags: int, mode: int = 0o666) -> int:
+    """An `opener` for files that stay and are changed in place.
+
+    Raises:
+        LinkError: if the name is that of a link.
+    """
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW, mode)
+    except OSError:
+        check_is_no_link(Path(path))
+        raise
+
+
+def new_file(path: Path) -> BinaryIO:
+    """An empty file in place of the file or link that may have the name; what a link leads to stays as it is."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
 
 
 def sync(path: Path) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-from orchestrator.machine.durable_files import make_folder
+from orchestrator.machine.durable_files import LinkError, make_folder, open_itself
 from orchestrator.machine.processes import process_space, start_time
 from orchestrator.machine.waiting import wait_until
 from trainables.errors import InputError
@@ -47,7 +47,7 @@ def _without_locks(path: Path, error: OSError) -> Exception:
 
 
 def _open_private(path: str, flags: int) -> int:
-    number = os.open(path, flags, 0o600)
+    number = open_itself(path, flags, 0o600)
     os.fchmod(number, 0o600)  # one of an earlier version, too
     return number
 
@@ -69,7 +69,7 @@ class Lease:
             return True
         try:
             make_folder(self.path.parent)
-            file = open(self.path, "a+", opener=_open_private if self._is_private else None)  # noqa: SIM115
+            file = open(self.path, "a+", opener=_open_private if self._is_private else open_itself)  # noqa: SIM115
         except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
             raise InputError(
                 f"{self.path} must be a file in a folder, but it cannot be made ({error.strerror}); move away what is "
@@ -96,8 +96,8 @@ class Lease:
     def is_held(self) -> bool:
         """Whether any process holds the lease; looking leaves no trace."""
         try:
-            file = self.path.open()
-        except (FileNotFoundError, NotADirectoryError):
+            file = open(self.path, opener=open_itself)  # noqa: SIM115
+        except (FileNotFoundError, NotADirectoryError, LinkError):
             return False
         with file:
             try:

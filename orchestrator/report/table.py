@@ -1,7 +1,5 @@
 """A table of a report: raw values for programs, and the same rows as a paper prints them."""
 
-import csv
-import io
 import json
 import math
 import re
@@ -9,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.console.csv_text import csv_text
 from orchestrator.report.numerals import MINUS
 
 INTERVAL: Final = "95 % interval"
@@ -98,13 +97,9 @@ class Table:
 def to_csv(table: Table) -> str:
     """Raw values with all digits and a header line; what is missing or NaN is empty, and yes and no are true and false.
 
-    So that reading a number gives the same float again.
+    So that reading a number gives the same float again. A text that a spreadsheet would compute has an apostrophe.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows([_raw(cell) for cell in row] for row in table.rows)
-    return text.getvalue()
+    return csv_text([table.columns, *([_raw(cell) for cell in row] for row in table.rows)])
 
 
 def for_programs(table: Table, format: str) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from flask import Response, jsonify, request
 
-from orchestrator.server.routes import OnlyTracking, OnlyUsers
+from orchestrator.server.routes import OnlySound, OnlyTracking, OnlyUsers
 from orchestrator.tracking.mlflow_internals import app_with_passwords, flask_app, named_place, open_app, query_error
 
 PLACES: Final = {
@@ -30,6 +30,7 @@ def create_app() -> Any:
     """The server of `ponderay serve`, behind passwords, as FastAPI's app."""
     made = app_with_passwords()
     _refuse_what_mlflow_would_not()  # after MLflow's own, so that strangers learn nothing
+    made.add_middleware(OnlySound)  # the one added last is asked first
     made.add_middleware(OnlyUsers)
     made.add_middleware(OnlyTracking)
     return made
@@ -39,6 +40,7 @@ def create_open_app() -> Any:
     """The server of `ponderay ui`, which whoever has an account on this machine can reach."""
     made = open_app()
     _refuse_what_mlflow_would_not()
+    made.add_middleware(OnlySound)
     made.add_middleware(OnlyTracking)
     return made
 

@@ -245,13 +245,17 @@ class Tracking:
         self._writer.set_terminated(run_id, ENDED[state])
 
     def _store_files(self, run_id: str, traceback: str, artifacts: Path | None) -> None:
-        has_artifacts = artifacts is not None and artifacts.is_dir()
-        if traceback or has_artifacts:
+        """Without links: MLflow would store what they lead to, such as a key of this user's."""
+        is_there = artifacts is not None and artifacts.is_dir() and not artifacts.is_symlink()
+        files = (
+            [file for file in sorted(artifacts.iterdir()) if not file.is_symlink()] if artifacts and is_there else []
+        )
+        if traceback or files:
             self._settle()
         if traceback:
             self._client.log_text(run_id, plain(traceback), "traceback.txt")
-        if has_artifacts:
-            self._client.log_artifacts(run_id, str(artifacts))
+        for file in files:
+            self._client.log_artifact(run_id, str(file))
 
     def write_replicates(self, experiment_id: str, run_id: str, tags: Mapping[str, str]) -> None:
         """Writes states of replicates into their condition's run, and then that this was done: readers look for it."""

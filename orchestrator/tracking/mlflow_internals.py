@@ -342,21 +342,16 @@ def app_with_passwords() -> Any:
     return auth.create_app(app)
 
 
-def is_open(path: str) -> bool:
-    """Whether MLflow, behind passwords, answers a request for `path` without one."""
-    from mlflow.server import auth
-
-    return bool(auth.is_unprotected_route(path))
-
-
 def is_user(authorization: str) -> bool:
     """Whether a request's header Authorization has a user's name and password."""
     from mlflow.server import auth
     from werkzeug.datastructures import Authorization
 
+    if not authorization.isascii():
+        return False  # base64 is, and the parser fails on all else
     named = Authorization.from_header(authorization)
-    if named is None or named.type != "basic" or not named.username:
-        return False
+    if named is None or named.type != "basic" or not named.username or "\0" in named.username:
+        return False  # PostgreSQL knows no text with a NUL
     return auth._authenticate_cached(named.username, named.password or "") is not None
 
 

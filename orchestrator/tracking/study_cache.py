@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from orchestrator.machine.durable_files import new_file
 from orchestrator.results.study import Replicate, Study
 from orchestrator.tracking.replicate_tags import from_record, to_record
 
@@ -90,7 +91,8 @@ def save(folder: Path | None, origin: Origin, snapshot: Snapshot) -> None:
     partial = path.with_suffix(f".{os.getpid()}.partial")
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(json.dumps(_about(origin, body)).encode() + b"\n" + body)
+        with new_file(partial) as file:
+            file.write(json.dumps(_about(origin, body)).encode() + b"\n" + body)
         partial.replace(path)
 
 

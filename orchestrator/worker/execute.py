@@ -24,6 +24,7 @@ from orchestrator.journal.lines import Record
 from orchestrator.journal.packed_folder import opened, remove_unpacked
 from orchestrator.journal.steps import is_over
 from orchestrator.journal.summary import summarise
+from orchestrator.machine.durable_files import check_is_no_link
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import peak_memory_bytes
 from orchestrator.machine.waiting import wait_until
@@ -80,6 +81,7 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
     trainable, config = work.loaded(), work.typed_config()
     folder = ReplicateFolder(work.folder, trainable.selection(config), work.shared, must_answer=True)
     torch.set_num_threads(work.resources.cpus_per_worker)
+    check_is_no_link(work.folder)
     lease = Lease(work.folder / "in_use")
     if is_writer:
         _take(lease)

@@ -37,6 +37,7 @@ from typing import IO, Any, Final, NoReturn
 from orchestrator.environment.redaction import redacted_text, redacted_traceback
 from orchestrator.journal.folder import HUNG_FILE
 from orchestrator.journal.lines import Record
+from orchestrator.machine.durable_files import check_is_no_link, open_itself
 from orchestrator.machine.processes import start_time
 from orchestrator.worker.code_version import imported_sources
 from orchestrator.worker.trainable import load
@@ -158,7 +159,8 @@ def traceable(folder: Path) -> Iterator[dict[str, Any]]:
         What its record `started` says of this process.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / HUNG_FILE).open("w") as file:
+    check_is_no_link(folder)
+    with open(folder / HUNG_FILE, "w", opener=open_itself) as file:
         faulthandler.register(signal.SIGUSR1, file=file, all_threads=True)
         try:
             yield {"pid": os.getpid(), "process_started": start_time(os.getpid()), "hung_file": file.name}

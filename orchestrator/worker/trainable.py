@@ -178,7 +178,7 @@ class Trainable:
         except BaseException as error:  # a `sys.exit()` would end the command without a word
             raise InputError(f"`{name}` of {self.path} fails: {said_at(error)}") from error
         if not isinstance(answer, kind) or isinstance(answer, bool):
-            raise InputError(f"`{name}` of {self.path} must return a {NAMES[kind]}, but got {answer!r}.")
+            raise InputError(f"`{name}` of {self.path} must return a {NAMES[kind]}, but got {shown(answer)}.")
         return answer
 
     def _best(self, wanted: object) -> Best:
@@ -187,7 +187,7 @@ class Trainable:
         metric, direction = getattr(wanted, "metric", None), getattr(wanted, "direction", None)
         if isinstance(metric, str) and direction in ("minimize", "maximize"):
             return Best(metric, direction)
-        raise InputError(f"`selection` of {self.path} must name a metric or an Objective, but got {wanted!r}.")
+        raise InputError(f"`selection` of {self.path} must name a metric or an Objective, but got {shown(wanted)}.")
 
 
 NAMES: Final[Mapping[type | UnionType, str]] = {

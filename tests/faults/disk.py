@@ -102,7 +102,7 @@ class Disk:
         def open_file(file: Any, mode: str = "r", buffering: int = -1, *rest: Any, **named: Any) -> Any:
             if not set(mode) & set("wax+"):
                 return real_open(file, mode, buffering, *rest, **named)
-            if not isinstance(file, int):
+            if not isinstance(file, int) and named.get("opener") is None:  # which opens by a number, seen below
                 self._opening(_path(file), bool(set(mode) & set("wax")), "w" in mode)
             plain = {name: named.pop(name) for name in ("closefd", "opener") if name in named}
             raw = self._file(file, mode.replace("b", "").replace("t", ""), plain)

@@ -101,6 +101,44 @@ def test_the_queries_of_mlflows_pages_are_answered_and_what_is_none_is_refused(t
     assert tracking_server.ask("GET", "/graphql", user=user)[0] == 400
 
 
+def test_of_a_stranger_no_body_is_taken_and_of_a_user_none_that_fills_the_memory(tracking_server):
+    """Announced alone, and answered at once: nothing of the body is ever sent."""
+    sent = "Content-Type: application/json\r\nContent-Length: 2300000000\r\n"
+    user = f"Authorization: {tracking_server.authorization}\r\n"
+    batch, artifact = f"POST {API}/runs/log-batch", f"PUT {PROXY}/1/x/artifacts/model.pt"
+    found = {line: tracking_server.status(line, sent) for line in (batch, artifact, "POST /health", "POST /graphql")}
+    assert found == {batch: 401, artifact: 401, "POST /health": 400, "POST /graphql": 401}
+    assert tracking_server.status(batch, sent + user) == 413
+    assert tracking_server.status(batch, f"Transfer-Encoding: chunked\r\n{user}") == 411
+
+
+@pytest.mark.parametrize("line", ["GET /", f"GET {API}/experiments/search?max_results=1", f"GET {PROXY}/x"])
+def test_headers_that_are_none_are_refused_in_a_sentence_and_leave_nothing_in_the_log(tracking_server, line):
+    log = tracking_server.kept / "server.log"
+    before = log.stat().st_size
+    for header in ("Bearer x", "Basic %%%", "Basic \xa4\xa4", "Basic //8=", "Basic AGE6Yg=="):
+        assert tracking_server.status(line, f"Authorization: {header}\r\n") == 401, header
+    user = f"Authorization: {tracking_server.authorization}\r\n"
+    assert tracking_server.status(line, "X-MLFLOW-WORKSPACE: x\r\n") == 401
+    assert tracking_server.status(line, f"X-MLFLOW-WORKSPACE: x\r\n{user}") == 400
+    assert tracking_server.status(line, f"Origin: https://m\xfcller\r\n{user}") == 400
+    assert log.read_bytes()[before:] == b""
+
+
+def test_an_artifact_may_be_larger_than_any_other_body_and_may_be_empty(client, tmp_path):
+    large, empty = tmp_path / "large", tmp_path / "empty"
+    large.write_bytes(bytes(17 << 20))
+    empty.write_bytes(b"")
+    server = MlflowClient(client.uri)
+    run_id = server.create_run("0").info.run_id
+    for path in (large, empty):
+        server.log_artifact(run_id, str(path))
+    assert [(file.path, file.file_size or 0) for file in server.list_artifacts(run_id)] == [
+        ("empty", 0),
+        ("large", 17 << 20),
+    ]
+
+
 @pytest.mark.parametrize("user", STRANGERS.values(), ids=STRANGERS)
 def test_a_wrong_password_opens_nothing(tracking_server, user):
     paths = ("/", f"{API}/experiments/search?max_results=1", f"{PROXY}/x")

@@ -4,7 +4,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
 from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import read_question, read_search, read_study
-from orchestrator.report.bundle.write import SEARCH, Manifest, member_of, table_member, versions
+from orchestrator.report.bundle.write import MOST_METRICS, SEARCH, Manifest, member_of, table_member, versions
 from orchestrator.report.importance_table import importance_tables
 from orchestrator.report.table import Table, to_csv
 from orchestrator.results.item_errors import check_sums
@@ -21,7 +21,7 @@ from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.results.trials import Trial, Trials
 from orchestrator.statistics.summary import exact_mean
-from trainables.errors import InputError
+from trainables.errors import InputError, shortened
 
 TOLERANCE: Final = 1e-9
 """Relative; two processors need not agree on the last digits."""
@@ -109,10 +109,10 @@ def verify(file: Path) -> Verification:
     for name in unmade:
         made.pop(name, None)
         written.pop(name, None)
-    found = [*changed_members(manifest, members), *_differences(made, written)]
+    found = [*changed_members(manifest, members), *_differences(file, made, written)]
     found += _told_otherwise(search, study, question) if search else ()
     prose = {table_member(f"{question.sweep}.{kind}"): columns for kind, columns in PROSE.items()}
-    differences = [one for one in found if one.column not in prose.get(one.member, ())]
+    differences = [_brief(one) for one in found if one.column not in prose.get(one.member, ())]
     here = versions()
     others = {name: (there, here.get(name, "none")) for name, there in manifest.written_by.items()}
     return Verification(
@@ -170,6 +170,8 @@ def check_names(file: Path, manifest: Manifest, study: Study, question: Question
             f"{file} must be about one sweep, but its members name {manifest.sweep!r}, {question.sweep!r} and "
             f"{study.sweep!r}."
         )
+    if (num_metrics := len(study.metrics())) > MOST_METRICS:
+        raise InputError(f"{file} may have {MOST_METRICS:,} metrics at most, but has {num_metrics:,}.")
     metrics = [objective.metric for objective in question.objectives]
     if not metrics or len(set(metrics)) < len(metrics):
         raise InputError(f"{file} must have objectives, and each once, but has {metrics}.")
@@ -217,14 +219,18 @@ def changed_members(manifest: Manifest, members: Mapping[str, bytes]) -> Iterato
             yield Difference(name, "", "", *texts)
 
 
-def _differences(made: Mapping[str, Table], written: Mapping[str, bytes]) -> Iterator[Difference]:
+def _differences(file: Path, made: Mapping[str, Table], written: Mapping[str, bytes]) -> Iterator[Difference]:
     for name in sorted({*written, *made}):
         if name not in made:
             yield Difference(name, "", "", "a table", "no such table")
         elif name not in written:
             yield Difference(name, "", "", "no such table", f"a table of {len(made[name].rows):,} rows")
         else:
-            yield from _different_cells(name, made[name], _rows(written[name].decode(errors="replace")))
+            rows = _rows(written[name].decode(errors="replace"))
+            most = max(MOST_METRICS, len(made[name].columns))
+            if rows and len(rows[0]) > most:
+                raise InputError(f"{file} may have {most:,} columns in {name} at most, but has {len(rows[0]):,}.")
+            yield from _different_cells(name, made[name], rows)
 
 
 def _different_cells(name: str, table: Table, written: Rows | None) -> Iterator[Difference]:
@@ -240,8 +246,15 @@ def _different_cells(name: str, table: Table, written: Rows | None) -> Iterator[
             yield Difference(name, row, "", f"{len(there)} cells", f"{len(here)} cells")
             continue
         for column, raw, a, b in zip(heading, table.rows[i], there, here, strict=True):
-            if a != b and not (isinstance(raw, float) and _is_close(a, b)):
+            # bundles of earlier versions have texts like formulas without the apostrophe
+            if b not in (a, f"'{a}") and not (isinstance(raw, float) and _is_close(a, b)):
                 yield Difference(name, row, column, a, b)
+
+
+def _brief(difference: Difference) -> Difference:
+    """With the beginning of texts that nobody would read to the end."""
+    row, written, found = (shortened(text) for text in (difference.row, difference.written, difference.found))
+    return replace(difference, row=row, written=written, found=found)
 
 
 def _is_close(a: str, b: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Final
 
-from orchestrator.machine.durable_files import replace_durably
+from orchestrator.machine.durable_files import new_file, replace_durably
 from orchestrator.report.answers import Answers
 from orchestrator.report.bundle.records import provenance_json, question_json, search_json, study_json
 from orchestrator.report.table import Table, to_csv, to_latex, to_markdown
@@ -45,6 +45,8 @@ FOLDER_LIMIT: Final = 256 * MIB
 
 TOTAL_LIMIT: Final = 1024 * MIB
 MOST_MEMBERS: Final = 1000
+MOST_METRICS: Final = 10_000
+"""Of a study; each is a column of a table."""
 NAME: Final = re.compile(r"(tables/[A-Za-z0-9_][\w.\-]{0,99}\.csv|diffs/[A-Za-z0-9_][\w.\-]{0,99}\.diff)", re.ASCII)
 """Of the other members."""
 
@@ -135,9 +137,14 @@ def write_bundle(
     about = {"format": FORMAT, "sweep": answers.question.sweep, "written_by": versions(), "members": listed}
     members[MANIFEST] = (json.dumps(about, indent=1) + "\n").encode()
     _check_sizes(members)
+    if (num_metrics := len(answers.study.metrics())) > MOST_METRICS:
+        raise InputError(
+            f"A bundle may have {MOST_METRICS:,} metrics at most, but this one would have {num_metrics:,}; the report "
+            "without --bundle has no such limit."
+        )
     partial = file.with_name(file.name + ".partial")
     try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+        with new_file(partial) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in sorted(members.items()):
                 archive.writestr(_entry(name), content)
         replace_durably(partial, file)

@@ -1,5 +1,6 @@
 """Exit codes and messages, as a user meets them."""
 
+import contextlib
 import json
 import pwd
 import subprocess
@@ -201,3 +202,102 @@ def test_what_an_equal_cost_was_computed_from_is_refused_where_it_would_run_and_
 def test_where_runs_can_be_kept_is_said_of_what_lies_among_them(workplace):
     assert "PONDERAY_RUNS" in cli._remedy(str(read_settings().runs / "replicates"))
     assert cli._remedy("/dev/full") == "" and "have room" in cli._remedy("")
+
+
+LOUD = """
+from dataclasses import dataclass
+
+import ponderay
+
+
+@dataclass(frozen=True)
+class Config:
+    seed: int = 1
+    text: str = "a\\x1b[2J\\u202eb"
+
+
+def train(config, trial):
+    trial.report({"error": 1.0}, step=0)
+
+
+loud = ponderay.Sweep(
+    name="loud",
+    description="Nothing \\x1b]0;mine\\x07 is \\x1b[2J\\u202elearnt.",
+    trainable=__name__,
+    base=Config(),
+    objectives=(ponderay.Objective("error"),),
+    conditions=(ponderay.Condition("a", {"text": "c\\x1b[31m"}),),
+)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "loud.py:loud"),
+        ("sweeps", "loud.py"),
+        ("check", "loud.py:loud"),
+        ("sho\u202ew",),
+        ("show", "asr.demo", "--\u202ex"),
+        ("show", "asr.demo", "more\x1b[2J"),
+        ("show", "asr.demo", "--format\u2066", "x"),
+        ("sweeps", "--format", "x\u202ey"),
+        ("show", "asr\u202e.demo"),
+        ("data", "get", "\x1b[2J"),
+        ("data", "ge\u202et"),
+    ],
+    ids=ascii,
+)
+def test_what_others_have_written_does_nothing_in_a_terminal(workplace, monkeypatch, capsys, arguments):
+    (workplace / "loud.py").write_text(LOUD)
+    monkeypatch.syspath_prepend(str(workplace))
+    monkeypatch.delitem(sys.modules, "loud", raising=False)
+    monkeypatch.setattr(sys, "argv", ["ponderay", *arguments])
+    with contextlib.suppress(SystemExit):
+        cli.main()
+    said = capsys.readouterr()
+    assert {sign for sign in said.out + said.err if not sign.isprintable()} == {"\n"}
+
+
+@pytest.mark.parametrize("length", [5_000, 70_000])
+@pytest.mark.parametrize("sign", ["x", "x "])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "TEXT"),
+        ("show", "asr.TEXT"),
+        ("show", "TEXT.py:x"),
+        ("TEXT",),
+        ("show", "asr.demo", "TEXT"),
+        ("show", "asr.demo", "--TEXT"),
+        ("show", "asr.demo", "--seeds", "TEXT"),
+        ("show", "asr.demo", "--set", "TEXT"),
+        ("show", "asr.demo", "--set", "TEXT=1"),
+        ("show", "asr.demo", "--set", "training.num_epochs=TEXT"),
+        ("sweeps", "--format", "TEXT"),
+        ("sources", "TEXT"),
+        ("status", "TEXT"),
+        ("compare", "asr.demo", "TEXT", "random"),
+        ("verify", "TEXT.zip"),
+        ("data", "get", "TEXT"),
+        ("data", "get", "mini-librispeech", "--subset", "TEXT"),
+        ("data", "get", "mini-librispeech", "--source", "TEXT"),
+        ("data", "check", "TEXT"),
+    ],
+    ids=" ".join,
+)
+def test_a_long_text_is_not_said_again_to_its_end(workplace, monkeypatch, capsys, arguments, sign, length):
+    text = (sign * length)[:length]
+    assert call(monkeypatch, *(argument.replace("TEXT", text) for argument in arguments)) in (1, 2, 3)
+    said = capsys.readouterr()
+    assert 0 < len(said.out + said.err) < 3_000
+
+
+@pytest.mark.parametrize(
+    "variable", ["PONDERAY_RUNS", "PONDERAY_TRACKING_URI", "PONDERAY_STORAGE", "PONDERAY_PRICE_PER_DEVICE_HOUR"]
+)
+def test_neither_is_that_of_a_variable(workplace, monkeypatch, capsys, variable):
+    monkeypatch.setenv(variable, "x" * 70_000)
+    call(monkeypatch, "status", "asr.demo")
+    said = capsys.readouterr()
+    assert 0 < len(said.out + said.err) < 3_000

@@ -256,6 +256,40 @@ def test_an_artifact_cannot_leave_its_folder(name):
     assert not Path("x").exists()
 
 
+@pytest.mark.parametrize("name", ["artifacts/../../escaped", "artifacts/inner/escaped", "artifacts/.."])
+def test_an_artifact_of_the_bucket_cannot_lie_elsewhere(name):
+    """The names there are given by whoever may write into the bucket."""
+    train(session("a"), (5.0,))
+    fsspec.filesystem("memory").store[f"/{URL.partition('://')[2]}/{name}"] = fsspec.filesystem("memory").store.pop(
+        f"/{URL.partition('://')[2]}/artifacts/figure 1"
+    )
+    session("b")
+    with reader().fetched_artifacts() as files:
+        assert list(files.iterdir()) == []
+    assert list(Path().rglob("escaped")) == []
+
+
+def test_links_in_the_local_folder_lead_nothing_out_of_it():
+    train(session("a"), (5.0, 1.0))
+    Path("outside").mkdir()
+    for name in ("figure 1", "file"):
+        Path("outside", name).write_text("not ours")
+    local = Path("b")
+    local.mkdir()
+    for name, target in {
+        "artifacts": "outside",
+        "fetched.partial": "outside/file",
+        "journal.partial": "outside/file",
+    }.items():
+        (local / name).symlink_to(Path(target).absolute())
+    train(session("b"))
+    assert {path.name: path.read_text() for path in Path("outside").iterdir()} == {
+        "figure 1": "not ours",
+        "file": "not ours",
+    }
+    assert reader().last_step() == 5 and not (local / "artifacts").is_symlink()
+
+
 @pytest.mark.parametrize("name", ["../../x", "journal.jsonl", "step_000001.0123456789abcdef.pt/../x"])
 def test_a_product_that_a_journal_names_cannot_lie_elsewhere(name):
     session("a")

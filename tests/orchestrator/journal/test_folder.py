@@ -109,12 +109,12 @@ def test_artifacts_are_bounded_and_one_that_is_replaced_counts_once(workplace, m
 
 
 def test_nothing_half_written_is_left_where_the_disk_is_full(workplace, monkeypatch):
-    def full(source, target):
-        target.write_text("half")
+    def full(source, target, num_bytes):
+        target.write(b"half")
         raise OSError(28, "No space left on device")
 
     folder = trained(2.0)
-    monkeypatch.setattr("orchestrator.journal.folder.shutil.copyfile", full)
+    monkeypatch.setattr("orchestrator.journal.folder.shutil.copyfileobj", full)
     with pytest.raises(OSError, match="No space"):
         folder.keep(Path("source"), 2)
     assert sorted(file.name[:11] for file in folder.path.iterdir()) == ["journal.jso", "step_000001"]

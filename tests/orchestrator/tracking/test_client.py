@@ -128,6 +128,17 @@ def test_a_run_whose_files_have_no_place_has_its_numbers_and_its_end(tracking, t
     assert (run.info.status, run.data.metrics["error"]) == ("FAILED", 0.5)
 
 
+def test_of_a_link_among_a_replicates_files_nothing_is_stored(tracking, tmp_path):
+    """It may lead to a key of this user's, and the server shows to many what it stores."""
+    files, run_id = tmp_path / "files", tracking.open_run(tracking.open_experiment("sweep"), "replicate", "0", "a", {})
+    files.mkdir()
+    (tmp_path / "key").write_text("sesame")
+    (files / "figure").write_text("drawn")
+    (files / "link").symlink_to(tmp_path / "key")
+    tracking.finish(run_id, "complete", artifacts=files)
+    assert [file.path for file in tracking._client.list_artifacts(run_id)] == ["figure"]
+
+
 def test_a_password_is_not_told(workplace):
     uri = "postgresql://user:sesame@127.0.0.1:1/db"
     with pytest.raises(InputError) as raised:

@@ -7,18 +7,21 @@ import tarfile
 import tempfile
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from trainables.errors import InputError
+from trainables.errors import InputError, shortened, shown
 
 SOURCE: Final = "https://www.openslr.org/resources"
 NUM_ATTEMPTS: Final = 5
 TIMEOUT_S: Final = 60
 CHUNK_BYTES: Final = 1 << 20
+MOST_DIGITS: Final = 18
+"""Of a number of bytes that a disk could have."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,10 @@ def download(archive: Archive, folder: Path, source: str = SOURCE) -> Iterator[P
     What an earlier attempt left is gone on with; a lost connection is tried again some times.
 
     Raises:
-        InputError: if the server does not have it, cannot be reached, or what it sent has another checksum.
+        InputError: if `source` is no address, or the server does not have it, cannot be reached or sends on to what is
+            no address, or what it sent has another checksum.
     """
+    _check_source(source)
     folder.mkdir(parents=True, exist_ok=True)
     target, partial = folder / archive.file_name, folder / f"{archive.file_name}.partial"
     if not target.exists():
@@ -107,10 +112,12 @@ def download(archive: Archive, folder: Path, source: str = SOURCE) -> Iterator[P
             try:
                 yield from _go_on(url, partial)
                 break
-            except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
-                if attempt == NUM_ATTEMPTS or isinstance(error, urllib.error.HTTPError):
+            except InputError:
+                raise
+            except (http.client.HTTPException, OSError, ValueError) as error:
+                if attempt == NUM_ATTEMPTS or isinstance(error, urllib.error.HTTPError | ValueError):
                     raise InputError(
-                        f"{url} cannot be fetched: {error}. The downloaded part is kept; try again."
+                        f"{url} cannot be fetched: {_reason(error)}. The downloaded part is kept; try again."
                     ) from None
                 time.sleep(attempt)
         partial.rename(target)
@@ -122,6 +129,33 @@ def download(archive: Archive, folder: Path, source: str = SOURCE) -> Iterator[P
             f"{archive.file_name} must have the {archive.algorithm} checksum {archive.checksum}, but has {found}; "
             "it was removed: download it again, or from another `--source`."
         )
+
+
+def _check_source(source: str) -> None:
+    """A user and a password, which urllib cannot send, may hold any sign; so what has them is not repeated."""
+    rule = f"`--source` must be the address of a mirror, such as {SOURCE}"
+    if "@" in source:
+        raise InputError(f"{rule}, without a user or a password.")
+    try:
+        is_address = bool(urllib.parse.urlsplit(source).scheme)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise InputError(f"{rule}, but got {shown(source)}.")
+
+
+def _reason(error: Exception) -> str:
+    """In our words where the server's own could be anything."""
+    if not isinstance(error, urllib.error.HTTPError):
+        return shortened(str(error)) if str(error).isprintable() else shown(str(error))
+    known = {status.value: status.phrase for status in http.HTTPStatus}
+    return f"the server answers {error.code} ({known.get(error.code, 'which no standard knows')})"
+
+
+def _length_of(response: http.client.HTTPResponse) -> int:
+    """How many bytes the server announces; 0 where it does not, or announces what is no number."""
+    text = response.headers.get("Content-Length") or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else 0
 
 
 def _go_on(url: str, partial: Path) -> Iterator[Progress]:
@@ -137,7 +171,7 @@ def _go_on(url: str, partial: Path) -> Iterator[Progress]:
     with response:
         is_rest = response.status == http.HTTPStatus.PARTIAL_CONTENT
         done = have if is_rest else 0
-        length = int(response.headers.get("Content-Length") or 0)
+        length = _length_of(response)
         _check_space(partial.parent, length)
         with partial.open("ab" if is_rest else "wb") as file:
             while chunk := response.read(CHUNK_BYTES):

@@ -123,6 +123,10 @@ def test_what_verify_would_not_read_is_not_written(tmp_path, answers, monkeypatc
     ):
         write(tmp_path, answers)
     monkeypatch.setitem(bundle.LIMITS, "study.json", 10**6)
+    monkeypatch.setattr(bundle, "MOST_METRICS", 2)
+    with pytest.raises(InputError, match=r"at most, but this one would have \d; the report without --bundle"):
+        write(tmp_path, answers)
+    monkeypatch.setattr(bundle, "MOST_METRICS", 10_000)
     monkeypatch.setattr(bundle, "MOST_MEMBERS", 5)
     with pytest.raises(InputError, match=r"at most 5 members .*, but this one would have 15 and"):
         write(tmp_path, answers)

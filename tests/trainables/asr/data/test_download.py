@@ -35,6 +35,7 @@ class Server(http.server.ThreadingHTTPServer):
     """Serves CONTENT; what it does wrong and what it was asked is on it."""
 
     breaks_off_after = None
+    answer = b""
     knows_ranges = True
     content = CONTENT
 
@@ -48,6 +49,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server: Server = self.server
         wanted = self.headers.get("Range")
         server.ranges.append(wanted)
+        if server.answer:
+            self.wfile.write(server.answer)
+            return
         if self.path != "/99/tiny.tar.gz":
             self.send_error(404)
             return
@@ -123,9 +127,44 @@ def test_a_wrong_checksum_is_refused_and_removed(server, tmp_path):
 
 
 def test_what_the_server_has_not_is_said_at_once(server, tmp_path):
-    with pytest.raises(InputError, match=r"99/other.tar.gz cannot be fetched: HTTP Error 404"):
+    with pytest.raises(InputError, match=r"99/other.tar.gz cannot be fetched: the server answers 404 \(Not Found\)"):
         get(server, tmp_path, Archive("other", 99, "sha256", ""))
     assert len(server.ranges) == 1
+
+
+@pytest.mark.parametrize("source", ["http://[::1", "http://user:se@same@mirror.example", "mirror.example", ""])
+def test_what_is_no_address_is_refused_and_no_password_is_said_again(tmp_path, source):
+    with pytest.raises(InputError, match=r"^`--source` must be the address of a mirror, such as https://") as raised:
+        list(download.download(ARCHIVE, tmp_path, source))
+    assert "same" not in str(raised.value) and "user:" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\n\r\n", "Invalid IPv6 URL"),
+        (b"HTTP/1.1 404 \x1b[31mgone\r\n\r\n", "the server answers 404 (Not Found)"),
+        (b"HTTP/1.1 599 \x1b[31mgone\r\n\r\n", "the server answers 599 (which no standard knows)"),
+        (b"HTTP/1.1 302 \x1b[31m\r\nLocation: file:///etc/passwd\r\n\r\n", "the server answers 302 (Found)"),
+        (b"x" * 60_000 + b"\r\n\r\n", "characters)"),
+        (b"\x1b[31m" + b"x" * 60_000 + b"\r\n\r\n", "characters)"),
+    ],
+    ids=["sent on to no address", "gone", "unknown", "sent on to a file", "no answer", "no answer of signs"],
+)
+def test_what_a_server_says_is_told_in_our_words(server, tmp_path, answer, said):
+    server.answer = answer
+    with pytest.raises(InputError) as raised:
+        get(server, tmp_path)
+    assert said in str(raised.value)
+    assert str(raised.value).isprintable() and len(str(raised.value)) < 800
+
+
+@pytest.mark.parametrize("length", ["abc", "-5", "9" * 5000, "1\u00b2"])
+def test_a_length_that_is_none_is_not_needed(server, tmp_path, length):
+    head = f"HTTP/1.0 200 OK\r\nContent-Length: {length}\r\n\r\n"
+    server.answer = head.encode("latin-1") + CONTENT
+    assert get(server, tmp_path)[-1] == Progress(len(CONTENT), 0)
+    assert download.unpack(ARCHIVE, tmp_path).is_dir()
 
 
 def test_no_server_is_said_after_some_attempts(server, tmp_path):
