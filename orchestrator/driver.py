@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 
 from orchestrator.console.errors import RefusedError
-from orchestrator.environment.redaction import redacted_text, redacted_uri
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.outcome import Outcome
 from orchestrator.results.study import Study
@@ -38,6 +37,7 @@ from orchestrator.tracking.lease import LeaseKeeper
 from orchestrator.tracking.store import reason_of, unusable
 from orchestrator.tracking.write_queue import WriteQueue
 from orchestrator.worker.template import Template
+from search_spaces.redaction import redacted_text, redacted_uri
 from search_spaces.sweep import Condition
 from trainables.errors import InputError
 

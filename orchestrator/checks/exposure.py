@@ -16,9 +16,9 @@ from orchestrator.checks.unauthenticated_probe import JOBS, OPEN, status_of
 from orchestrator.cluster import token as ray_token
 from orchestrator.cluster.address import names_cluster
 from orchestrator.environment.credentials import client_file
-from orchestrator.environment.redaction import redacted_text
 from orchestrator.environment.settings import SETTINGS_FILE, Settings
 from orchestrator.machine.network import is_loopback, tunnel
+from search_spaces.redaction import redacted_text
 
 OTHERS: Final = 0o077
 LOOKED_AT: Final = "nothing is exposed: Ray's token, listening servers, stores and files with secrets"

@@ -11,7 +11,6 @@ from orchestrator.checks.check import Check
 from orchestrator.cluster.address import names_cluster
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
 from orchestrator.environment.places import existing, folder_fault, write_fault
-from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
 from orchestrator.journal import bucket
 from orchestrator.results.study import Study
@@ -22,6 +21,7 @@ from orchestrator.tracking import damage as tracking_damage
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.load import load_study
 from orchestrator.worker.trainable import load
+from search_spaces.redaction import redacted_uri
 from search_spaces.resources import Resources
 from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Sweep

@@ -46,9 +46,9 @@ def repair(yes: Yes = False) -> None:
 
 def _look_at(what: str, setting: str, settings: "Settings", yes: bool) -> bool:
     """Whether it was damaged, and is moved away."""
-    from orchestrator.environment.redaction import redacted_uri
     from orchestrator.tracking.damage import fault, move_away
     from orchestrator.tracking.store import sqlite_file, store_kind
+    from search_spaces.redaction import redacted_uri
 
     uri = settings.tracking_uri if setting == "tracking_uri" else settings.search_store
     if uri == "sqlite:///":

@@ -131,7 +131,7 @@ def _redacted(study: "Study") -> "Study":
     """Without passwords and tokens that an error may have named: a report is made to be handed on."""
     from dataclasses import replace
 
-    from orchestrator.environment.redaction import redacted_text
+    from search_spaces.redaction import redacted_text
 
     found = (replace(one, error=redacted_text(one.error)) if one.error else one for one in study.replicates)
     return replace(study, replicates=tuple(found))

@@ -165,8 +165,8 @@ def _disk(study: "Study", settings: "Settings") -> str:
     if len(study.replicates) > MAX_REPLICATES:
         recorded = sum(replicate.size_bytes for replicate in study.replicates) / 1e6
         return f"{recorded:,.1f} MB of checkpoints and journals, as recorded when each replicate ended"
-    from orchestrator.environment.redaction import redacted_uri
     from orchestrator.journal.folder import ReplicateFolder
+    from search_spaces.redaction import redacted_uri
 
     folder = settings.replicates(study.sweep)
     try:

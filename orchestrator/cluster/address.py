@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
-from orchestrator.environment.redaction import redacted_text
+from search_spaces.redaction import redacted_text
 from trainables.errors import InputError
 
 HIGHEST_PORT: Final = 65535

@@ -16,10 +16,10 @@ from orchestrator.cluster.jobs import ClusterAwayError, Job, already_running
 from orchestrator.cluster.submission import NAMED, OF_JOBS, Submission
 from orchestrator.cluster.token import REMEDY, token, token_file
 from orchestrator.console.errors import RefusedError
-from orchestrator.environment.redaction import redacted_text
 from orchestrator.machine.network import is_loopback, tunnel
 from orchestrator.machine.waiting import wait_until
 from orchestrator.tracking import names
+from search_spaces.redaction import redacted_text
 from trainables.errors import InputError
 
 ADDRESS_VARIABLE: Final = "RAY_API_SERVER_ADDRESS"

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Final
 
 from orchestrator.cluster.submission import STOP_S, Submission
-from orchestrator.environment.redaction import redacted_setting
 from orchestrator.environment.settings import Settings
+from search_spaces.redaction import redacted_setting
 from trainables.errors import InputError
 
 TEMPLATE: Final = Path(__file__).with_suffix(".sh")

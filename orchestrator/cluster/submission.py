@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
-from orchestrator.environment.redaction import is_secret_name, redacted_setting, without_secrets
+from search_spaces.redaction import is_secret_name, redacted_setting, without_secrets
 from trainables.errors import InputError
 
 STOP_S: Final = 60

@@ -18,10 +18,10 @@ from ray.tune.search import Searcher
 from orchestrator.cluster.cluster_watch import ClusterWatch
 from orchestrator.cluster.session import keep_coordinator_here, removing_leftovers
 from orchestrator.cluster.trial import run_trial, trial_resources
-from orchestrator.environment.redaction import redacted_text
 from orchestrator.machine.process_lock import Lease
 from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.stop_request import StoppedError
+from search_spaces.redaction import redacted_text
 
 
 def run_by_tune(scheduler: Scheduler, runs: Path, watch: ClusterWatch) -> None:

@@ -245,7 +245,8 @@ def _of_git(root: Path) -> list[Path]:
         remedy = f"`git config --global --add safe.directory {shlex.quote(str(root))}` trusts a folder of another owner"
         raise InputError(f"What .gitignore names stays here, but git does not read {root}: {said[0]}. {remedy}.")
     names = [Path(os.fsdecode(name)) for name in dict.fromkeys(done.stdout.split(b"\0")) if name]
-    within = {name: _of_git(root / name) for name in names if (root / name / ".git").exists()}
+    folders = [name for name in names if not (root / name).is_symlink()]  # a link may lead to a folder around it
+    within = {name: _of_git(root / name) for name in folders if (root / name / ".git").exists()}
     return [file for name in names for file in ([name / one for one in within[name]] if name in within else [name])]
 
 

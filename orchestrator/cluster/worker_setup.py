@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from orchestrator.environment.redaction import redacted_setting
 from orchestrator.worker.own_runs import VARIABLE
+from search_spaces.redaction import redacted_setting
 
 PASSED_ON = (  # no secrets: Ray shows them to whoever sees the job
     "PONDERAY_DATA",

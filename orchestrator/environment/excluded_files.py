@@ -5,9 +5,9 @@ from typing import Final
 FOLDERS: Final = (
     ".git", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".import_linter_cache",
     ".ipynb_checkpoints", ".tox", ".nox", "*.egg-info", "mlruns", "mlartifacts",
-    ".aws", ".docker", ".kube", ".ssh", ".streamlit",
+    ".aws", ".azure", ".docker", ".gcloud", ".gnupg", ".kube", ".ssh", ".streamlit", "secrets", ".secrets",
 )  # fmt: skip
-ENDS: Final = ("json", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties", "txt")
+ENDS: Final = ("json", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties", "txt", "csv")
 STEMS: Final = ("secret", "secrets", "credential", "credentials", "password", "passwords", "api_key", "apikey")
 FILES: Final = (
     *(f"*{stem}.{end}" for stem in STEMS for end in ENDS),
@@ -18,6 +18,10 @@ FILES: Final = (
     "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "auth_token", "token", "*_token", "secret_key",
     "authentication.ini", "credentials", "*credentials*.json", "service[-_]account*.json", "kaggle.json",
     ".npmrc", ".netrc", ".pgpass", ".pypirc", ".git-credentials",
+    "kubeconfig", "*.kubeconfig", "kubeconfig.*", "rootkey.csv", "*accesskeys.csv", "key.json", "*[-_.]key.json",
+    "client_secret*.json", "*.tfvars", "*.tfvars.json", "*.kdbx", "*.kdb", ".env~", "*.env~", ".#.env*", "#.env*#",
+    ".dockercfg", ".dockerconfigjson", ".vault-token", ".my.cnf", ".mylogin.cnf", ".*_history", ".terraformrc",
+    "*.keystore", "*.gpg",
     "ponderay.toml", "cluster*.yaml", "cluster*.yml",
 )  # fmt: skip
 """Patterns of names in lower case, at any depth."""

@@ -9,9 +9,9 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from orchestrator.environment.places import absolute, folder_at
-from orchestrator.environment.redaction import redacted_text, redacted_uri
 from orchestrator.environment.settings_file import NUMBERS, TEXTS, number, of_environment, read_file
 from search_spaces.names import path_part
+from search_spaces.redaction import redacted_text, redacted_uri
 from trainables.errors import InputError
 
 SETTINGS_FILE = Path("ponderay.toml")

@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from orchestrator.environment.redaction import redacted_text
 from orchestrator.journal.file_names import is_plain
+from search_spaces.redaction import redacted_text
 from trainables.errors import InputError
 
 AWAY_S: Final = 120.0

@@ -21,7 +21,6 @@ from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from orchestrator.environment.redaction import redacted_uri
 from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.pruning import KEPT, decision_on, is_pruned
 from orchestrator.scheduler.search_store import CONDITION, DECISION, condition_of, drawn_values
@@ -31,6 +30,7 @@ from orchestrator.tracking.availability import is_of_data
 from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.store import reason_of, unusable
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
+from search_spaces.redaction import redacted_uri
 from search_spaces.sweep import Condition, Search, Sweep
 from trainables.config import content_hash
 from trainables.errors import InputError

@@ -13,12 +13,12 @@ from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
 from orchestrator.results.trials import Trial, Trials
 from orchestrator.tracking.store import address, has_store, made_once, reason_of, unusable
 from search_spaces.distributions import Distribution, Exponential
 from search_spaces.names import condition_name_of
+from search_spaces.redaction import redacted_uri
 from search_spaces.sweep import Sweep, condition_name
 from trainables.errors import InputError
 

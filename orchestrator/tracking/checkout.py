@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 
 from orchestrator.environment.excluded_files import git_excludes
-from orchestrator.environment.redaction import redacted_diff, without_secrets
 from orchestrator.worker.code_version import INSTALLED
+from search_spaces.redaction import redacted_diff, without_secrets
 from trainables.importing import root_of
 
 PACKAGES = ("ponderay", "torch", "torchaudio", "ray", "optuna", "mlflow", "numpy", "scipy")

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import Settings
 from orchestrator.results.made_elsewhere import Run, comparable, parts_of_condition, study_of
 from orchestrator.results.study import State, Study
 from orchestrator.tracking.mlflow_internals import PARENT
 from orchestrator.tracking.store import has_store
+from search_spaces.redaction import redacted_uri
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
 

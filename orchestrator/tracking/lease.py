@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
-from orchestrator.environment.redaction import redacted_text
 from orchestrator.machine.waiting import wait_until
 from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.client import Tracking
@@ -28,6 +27,7 @@ from orchestrator.tracking.lease_holder import (
     new_claim,
     read_claim,
 )
+from search_spaces.redaction import redacted_text
 
 BEAT_S: Final = 5.0
 TAKEN: Final = "Another driver has taken it"

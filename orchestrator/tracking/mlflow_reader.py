@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.environment.redaction import redacted_uri
 from orchestrator.results.study import Study
 from orchestrator.tracking import names, study_cache
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.replicate_tags import decode, decode_settings
 from orchestrator.tracking.runs import all_pages, matching
 from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
+from search_spaces.redaction import redacted_uri
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

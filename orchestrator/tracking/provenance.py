@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.environment.redaction import redacted_setting, redacted_source, redacted_text, without_secrets
 from orchestrator.results.provenance import StudyProvenance, provenance_in
 from orchestrator.tracking import names
+from search_spaces.redaction import redacted_setting, redacted_source, redacted_text, without_secrets
 
 if TYPE_CHECKING:
     from orchestrator.results.study import Study

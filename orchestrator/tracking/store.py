@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from orchestrator.environment.redaction import redacted_uri
 from orchestrator.machine.process_lock import held
 from orchestrator.tracking.damage import is_damage, place_fault, refusal
 from search_spaces.known_names import known_names
+from search_spaces.redaction import redacted_uri
 from trainables.errors import InputError
 
 if TYPE_CHECKING:

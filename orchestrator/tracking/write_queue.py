@@ -13,10 +13,10 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Final
 
-from orchestrator.environment.redaction import redacted_text
 from orchestrator.tracking.availability import DISK, is_answer, is_of_store, is_unavailable, what_is_away
 from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.store import telling_line
+from search_spaces.redaction import redacted_text
 from trainables.errors import InputError
 
 WAITS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import torch
 
-from orchestrator.environment.redaction import redacted_text, redacted_traceback
 from orchestrator.journal import folder as journal_folder
 from orchestrator.journal.file_names import step_of
 from orchestrator.journal.folder import ReplicateFolder, size_bytes
@@ -32,6 +31,7 @@ from orchestrator.worker.journal_trial import EvaluationTrial, JournalTrial, Sen
 from orchestrator.worker.trainable import Trainable
 from orchestrator.worker.unreadable import in_our_words, is_unreadable, without_advice, words
 from orchestrator.worker.work import Work, evaluation_id, evaluation_ids
+from search_spaces.redaction import redacted_text, redacted_traceback
 from trainables import distributed
 from trainables.config import AnyConfig
 from trainables.errors import InputError, text_of
@@ -62,6 +62,9 @@ MOST_OF_ERROR: Final = 4_000
 
 MOST_OF_TRACEBACK: Final = 30_000
 """Signs of a traceback, of which an error of a megabyte is a part."""
+
+MARGIN: Final = 4_000
+"""Signs beyond a cut in which secrets are looked for too: more than a private key has."""
 
 CHECKPOINT_STEP: Final = "checkpoint_step"
 """The metric that says which checkpoint an evaluation tested; a trainable's own of that name takes its place."""
@@ -362,17 +365,26 @@ def _candidates(folder: ReplicateFolder, is_any: bool) -> list[Path]:
 def _in_one_line(error: Exception) -> str:
     """As tables and terminals take it: no line breaks, no control sequences, not without an end."""
     text = text_of(error) if isinstance(error, InputError) else f"{type(error).__name__}: {text_of(error)}"
-    line = " ".join(redacted_text(text[:MOST_OF_TRACEBACK].replace("\n", " ")).split())
+    line = " ".join(redacted_text(_beginning(text, MOST_OF_TRACEBACK).replace("\n", " ")).split())
     return "".join(sign if sign.isprintable() else "?" for sign in line[:MOST_OF_ERROR])
 
 
 def _traceback(error: Exception) -> str:
     """The traceback of the exception that is handled, without secrets; of one without end its beginning and its end."""
     text = without_advice(traceback.format_exc(), error)
-    if len(text) > MOST_OF_TRACEBACK:
-        half = MOST_OF_TRACEBACK // 2
-        text = f"{text[:half]}\n... ({len(text):,} characters)\n{text[-half:]}"
-    return redacted_traceback(text)
+    if len(text) <= MOST_OF_TRACEBACK:
+        return redacted_traceback(text)
+    half = MOST_OF_TRACEBACK // 2
+    beginning, end = redacted_traceback(_beginning(text, half)), redacted_traceback(_beginning(text[::-1], half)[::-1])
+    return f"{beginning[:half]}\n... ({len(text):,} characters)\n{end[-half:]}"
+
+
+def _beginning(text: str, num_signs: int) -> str:
+    """These of a long text and a margin, without the word at the cut: half of a secret has no form to know it by."""
+    if len(text) <= num_signs:
+        return text
+    margin = text[num_signs : num_signs + MARGIN]
+    return text[:num_signs] + re.sub(r"\S+\Z", "", margin)
 
 
 def _place() -> dict[str, Any]:

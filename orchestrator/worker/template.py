@@ -34,7 +34,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, Final, NoReturn
 
-from orchestrator.environment.redaction import redacted_text, redacted_traceback
 from orchestrator.journal.folder import HUNG_FILE
 from orchestrator.journal.lines import Record
 from orchestrator.machine.durable_files import check_is_no_link, open_itself
@@ -42,6 +41,7 @@ from orchestrator.machine.processes import start_time
 from orchestrator.worker.code_version import imported_sources
 from orchestrator.worker.trainable import load
 from orchestrator.worker.work import Work
+from search_spaces.redaction import redacted_text, redacted_traceback
 from trainables.errors import InputError
 from trainables.importing import import_module, said_at
 

@@ -12,12 +12,12 @@ import pytest
 from orchestrator.checks import sweep as preflight
 from orchestrator.checks.check import Check, refuse_failed
 from orchestrator.console.errors import RefusedError
-from orchestrator.environment.redaction import redacted_uri
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import store
 from search_spaces.distributions import Integer, Real
+from search_spaces.redaction import redacted_uri
 from search_spaces.resources import Resources
 from search_spaces.sweep import Condition, Objective, Prerequisite, Search, Sweep
 from tests.integration import tiny as tiny_trainable

@@ -29,6 +29,10 @@ LEFT_OUT = (
     "secrets.json", "keys/secret.yaml", "credentials.yaml", "token.txt", "api_key.txt", "my.token", "passwords.txt",
     ".secrets", ".htpasswd", ".s3cfg", ".boto", "rclone.conf", "terraform.tfstate", "aws.ppk", "vault_pass.txt",
     "wandb_api_key", ".docker/config.json", ".kube/config", ".aws/config", ".ssh/config", ".streamlit/config.toml",
+    "kubeconfig", "credentials.csv", "rootkey.csv", "gcp-key.json", "key.json", "secrets/mine.txt",
+    "client_secret_1.json", "terraform.tfvars", "lab.auto.tfvars", "lab.kdbx", ".env~", "prod.env~",
+    ".dockercfg", ".vault-token", ".my.cnf",
+    ".bash_history", ".python_history", "lab.kubeconfig", "me_accessKeys.csv", ".gnupg/x", ".azure/x", "lab.gpg",
 )  # fmt: skip
 
 
@@ -117,6 +121,14 @@ def test_links_that_lead_to_what_stays_are_not_followed(project, tmp_path, is_re
     (project / "nowhere.txt").symlink_to(project / "nothing")
     (project / "same.py").symlink_to("orchestrator/__init__.py")
     assert found(project) == SENT | {"same.py"}
+
+
+def test_a_link_to_the_checkout_or_around_it_is_not_followed(project):
+    make_repository(project)
+    make_repository(project.parent)
+    for name, target in (("above", ".."), ("itself", "."), ("trainables/top", "..")):
+        (project / name).symlink_to(target)
+    assert found(project) == SENT
 
 
 @pytest.mark.parametrize("name", ["PONDERAY_DATA", "PONDERAY_CACHE"])

@@ -60,6 +60,18 @@ def test_an_error_is_recorded_in_one_line_that_tables_and_terminals_take():
     assert len(said) == execute.MOST_OF_ERROR and said.isprintable()
 
 
+def test_a_secret_at_the_cut_of_a_long_traceback_is_hidden_on_both_sides(work, monkeypatch):
+    secret = f"ghp_{'aB3' * 12}"
+
+    def fail(*_):
+        raise RuntimeError(f"{secret} " * 3_000)
+
+    monkeypatch.setattr(work.loaded().module, "train", fail)
+    execute.execute(work, lambda record: None)
+    state = ReplicateFolder(work.folder, {}).state()
+    assert "aB3" not in state["traceback"] + state["error"] and "characters)" in state["traceback"]
+
+
 def test_the_loss_of_a_peer_is_raised_and_its_traceback_stays(work, monkeypatch):
     def lose(*_):
         raise torch.distributed.DistNetworkError("failed to connect")

@@ -1,6 +1,7 @@
 """Passwords, tokens and keys in what is recorded, shown or handed on: they become ***.
 
-Known by what this process's environment holds, by their form, and by the names before them.
+Known by what this process's environment holds, by their form, and by the names before them. The patterns are our own,
+because detect-secrets 1.5.0 misses most of the forms that its callers met here and takes seconds to import.
 """
 
 import os
@@ -11,9 +12,11 @@ from urllib.parse import quote, unquote
 
 HIDDEN: Final = "***"
 _SECRET: Final = (
-    r"(?:password|passwd|pwd|passphrase|token|secret|api[-_]?key|access[-_]?key|credentials?)"
-    r"(?![a-z]|_count|_per|_type|_level|_mixing|_merging|_pooling)"
+    r"(?:password|passwd|pwd|passphrase|token(?![-_]ids?(?![a-z]))|secret|api[-_]?key|access[-_]?key|credentials?)"
+    r"(?![a-z]|_count|_per|_type|_level|_mixing|_merging|_pooling|[-_](?:file|path|dir|folder|cache|mode)s?(?![a-z]))"
 )
+"""Words of a name that holds a secret: not `pad_token_id`, nor `token_file`, which says where one lies."""
+
 _OPTION: Final = re.compile(rf"-[\w.\-]*{_SECRET}[\w\-]*", re.IGNORECASE)
 _SETTING: Final = re.compile(rf"([\w.\-]*{_SECRET}[\w\-]*=)(.+)", re.IGNORECASE | re.DOTALL)
 _INNER: Final = re.compile(rf"""({_SECRET}\w*["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&}}]+)""", re.IGNORECASE)
@@ -37,9 +40,42 @@ _LONE_USER: Final = re.compile(r"(\bhttps?://)[^\s:/@\"']+@", re.IGNORECASE)
 _LITERAL: Final = re.compile(
     rf"""({_SECRET}\w*["']?\s*[:=]\s*)(\"\"\".+?\"\"\"|'''.+?'''|"[^"]+"|'[^']+')""", re.IGNORECASE | re.DOTALL
 )
-_FORM: Final = re.compile(
-    r"\b(?:gh[a-z]_\w{20,}|github_pat_\w{20,}|glpat-[\w\-]{20,}|hf_\w{20,}|AKIA[0-9A-Z]{16}|sk-[\w\-]{20,})"
+_UNQUOTED: Final = re.compile(
+    rf"""({_SECRET}\w*["']?\s*[:=]\s*)(?=[\w+/\-]*\d)(?=[\w+/\-]*[A-Za-z])(?!0x)[\w+/\-]{{8,}}=*(?![\w.(\[])""",
+    re.IGNORECASE,
 )
+"""In a line of source: letters and digits that are neither called nor looked into; `token = next(tokens)` is none."""
+
+_FORM: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:gh[a-z]_\w{20,}|github_pat_\w{20,}|gl[a-z]{2,6}-[\w\-]{20,}|hf_\w{20,}|npm_\w{20,}"
+    r"|(?:AKIA|ASIA)[0-9A-Z]{16}|sk-[\w\-]{20,}|(?:sk|rk|pk)_(?:live|test)_\w{10,}|whsec_\w{20,}"
+    r"|xox[a-z]-[\w\-]{10,}|xapp-[\w\-]{10,}|AIza[\w\-]{30,}|ya29\.[\w\-]{20,}|GOCSPX-[\w\-]{20,}"
+    r"|pypi-[\w\-]{50,}|SG\.[\w\-]{16,}\.[\w\-]{16,}|hvs\.[\w\-]{20,}|dop_v1_\w{20,}|nvapi-[\w\-]{20,}"
+    r"|eyJ[\w\-]{8,}\.[\w\-]{8,}\.[\w\-]*)"
+)
+"""Of GitHub, GitLab, Hugging Face, npm, AWS, OpenAI, Stripe, Slack, Google, PyPI, SendGrid, Vault, others; a JWT."""
+
+_ACCOUNT: Final = re.compile(r"\b((?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^\s;\"']+", re.IGNORECASE)
+_PEM_WORDS: Final = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_PEM_GAP: Final = r"(?:\\[nr]|[\s\"',]|-(?!-))*+"
+_PEM: Final = re.compile(
+    rf"-----BEGIN {_PEM_WORDS}(?:.{{0,10000}}?-----END {_PEM_WORDS}|(?:{_PEM_GAP}[A-Za-z0-9+/=]{{16,}}+){{0,200}}+)"
+    rf"|(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/=]{{16,}}+{_PEM_GAP}){{1,200}}+-----END {_PEM_WORDS}",
+    re.DOTALL,
+)
+"""A private key, also one whose beginning or end is cut off, as in a diff."""
+
+_BETWEEN: Final = r"""(?:["']?,?\s+["']?|=)"""
+"""Arguments, in a shell's words or in the list that Python shows."""
+
+_OF_COMMAND: Final = re.compile(
+    rf"""(\bcurl\b[^\n|;]{{0,300}}?[\s"'](?:-u|-U|--user|--proxy-user){_BETWEEN}?[^\s:"',]+:)[^\s"']+"""
+    rf"""|(\b(?:mysql\w*|mariadb\w*)\b[^\n|;]{{0,300}}?[\s"']-p)[^\s"',`]+"""
+    rf"""|(\B--[\w\-]*(?i:{_SECRET})[\w\-]*["']?,?\s+["']?)(?![\-$<]|(?:or|and|is|must|for|to)\b)[^\s"',]+"""
+    rf"""|(\b(?:sshpass{_BETWEEN}-p|redis-cli\b[^\n|;]{{0,300}}?[\s"']-a){_BETWEEN}?)[^\s"',]+"""
+)
+"""Of curl, databases and what takes an option by name."""
+
 _NAME: Final = re.compile(
     rf"{_SECRET}|(?:(?:^|_)(?:key|auth|pat)|(?<!by)pass|(?<!max_)(?<!num_)tokens|secrets|passwords|connection_string)$",
     re.IGNORECASE,
@@ -98,10 +134,14 @@ def redacted_diff(text: str) -> str:
 
 
 def redacted_traceback(text: str) -> str:
-    """A traceback with *** for secrets in its messages, and its lines of source as in `redacted_source`."""
+    """A traceback with *** for secrets in its messages, and its lines of source as in `redacted_source`.
+
+    Source that a traceback quotes may be of no Python, such as a line of a settings file.
+    """
     lines, is_source = [], False
-    for line in text.splitlines(keepends=True):
-        lines.append(redacted_source(line) if is_source else redacted_text(line))
+    for line in _PEM.sub(HIDDEN, text).splitlines(keepends=True):
+        shown = _UNQUOTED.sub(rf"\1{HIDDEN}", redacted_source(line)) if is_source else redacted_text(line)
+        lines.append(shown)
         is_source = _QUOTES_SOURCE.match(line) is not None
     return "".join(lines)
 
@@ -110,8 +150,9 @@ def _redacted(text: str) -> str:
     """Whatever the name before it is."""
     for secret in _of_environment():
         text = text.replace(secret, HIDDEN)
-    text = _LONE_USER.sub(rf"\1{HIDDEN}@", _OF_URI.sub(rf"\1:{HIDDEN}@", text))
-    for pattern in (_KEY, _EXPORTED, _BEARER, _SIGNATURE):
+    text = _LONE_USER.sub(rf"\1{HIDDEN}@", _OF_URI.sub(rf"\1:{HIDDEN}@", _PEM.sub(HIDDEN, text)))
+    text = _OF_COMMAND.sub(lambda match: match[match.lastindex or 0] + HIDDEN, text)
+    for pattern in (_KEY, _EXPORTED, _BEARER, _SIGNATURE, _ACCOUNT):
         text = pattern.sub(rf"\1{HIDDEN}", text)
     return _FORM.sub(HIDDEN, text)
 
