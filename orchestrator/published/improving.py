@@ -8,9 +8,9 @@ from orchestrator.published.compound_verdict import front_parts
 from orchestrator.published.places import recorded_name
 from orchestrator.published.statement_verdict import StatementTest
 from orchestrator.published.verdict import Finding, Verdict
+from orchestrator.results.improving import change_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
-from orchestrator.results.validations import change_of
 from orchestrator.statistics.intervals import Interval
 from search_spaces.claim import FrontClaim, JointClaim, NumberClaim, Place, StatementClaim, TrendClaim
 

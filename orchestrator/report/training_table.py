@@ -6,10 +6,10 @@ from typing import Final
 from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, signed, with_interval
 from orchestrator.report.table import INTERVAL, Column, Table
+from orchestrator.results.improving import ending_of
 from orchestrator.results.named import parts_of
 from orchestrator.results.points import Point
 from orchestrator.results.study import Study
-from orchestrator.results.validations import ending_of
 from orchestrator.statistics.improving import LEAST_IN_LAST_THIRD, Ending, Standing
 
 MARK: Final = "†"

@@ -1,15 +1,10 @@
-"""Curves of validation by seed, and whether what they select checkpoints by still got better when training ended."""
+"""Curves of validation by seed, and what of them selects checkpoints."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from orchestrator.statistics.improving import Ending, ending
-from search_spaces.sweep import Objective
-
-if TYPE_CHECKING:
-    from orchestrator.results.study import Study
+from trainables.metric import Best
 
 
 @dataclass(frozen=True)
@@ -32,14 +27,14 @@ class Validations:
         curves: of these metrics and of those that foresee an objective (`foreseeing`), of complete replicates.
     """
 
-    selected: Mapping[str, Mapping[str, Objective]] = field(default_factory=dict)
+    selected: Mapping[str, Mapping[str, Best]] = field(default_factory=dict)
     curves: tuple[ValidationCurve, ...] = ()
 
     def of(self, condition: str, metric: str) -> tuple[ValidationCurve, ...]:
         """The curves of one metric of a condition, by seed."""
         return self._by_name.get((condition, metric), ())
 
-    def selecting(self, condition: str, evaluation: str) -> Objective | None:
+    def selecting(self, condition: str, evaluation: str) -> Best | None:
         """What an evaluation's checkpoint is the best of; where all are the best of one metric, it is that."""
         named = self.selected.get(condition, {})
         known = set(named.values())
@@ -68,35 +63,3 @@ def foreseeing(metric: str, evaluation: str) -> tuple[str, ...]:
     """Names under which training reports what a metric of an evaluation would be: `valid_per` of `per`."""
     own = (f"valid_{metric}@{evaluation}",) if evaluation else ()
     return (*own, f"valid_{metric}")
-
-
-def ending_of(study: "Study", condition: str, evaluation: str) -> Ending:
-    """Whether the condition still got better when training ended, by what selects the evaluation's checkpoint.
-
-    Not known where a complete replicate has no curve of it.
-    """
-    selecting = study.validations.selecting(condition, evaluation)
-    if selecting is None:
-        return ending([], "minimize")
-    return _ending(study, condition, selecting)
-
-
-def change_of(study: "Study", condition: str, metric: str, evaluation: str) -> float:
-    """By how much one more tenth of training would move a metric of a condition that still got better; else 0.
-
-    It is 0 too where training does not validate the metric.
-    """
-    if ending_of(study, condition, evaluation).standing != "improving":
-        return 0.0
-    for name in foreseeing(metric, evaluation):
-        found = _ending(study, condition, Objective(name))
-        if found.standing != "not known":
-            return found.change
-    return 0.0
-
-
-def _ending(study: "Study", condition: str, selecting: Objective) -> Ending:
-    curves: Sequence[ValidationCurve] = study.validations.of(condition, selecting.metric)
-    num_complete = sum(one.state == "complete" for one in study.of(condition))
-    points = [list(zip(one.steps, one.values, strict=True)) for one in curves]
-    return ending(points if len(points) == num_complete else [], selecting.direction)

@@ -8,8 +8,9 @@ from orchestrator.results.study import Replicate, Study
 from orchestrator.results.validations import ValidationCurve, Validations, foreseeing
 from orchestrator.tracking.names import stored_name
 from orchestrator.worker.trainable import load
-from search_spaces.sweep import Condition, Objective, Sweep
+from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
+from trainables.metric import Best
 
 if TYPE_CHECKING:
     from orchestrator.tracking.study_runs import CurveRuns
@@ -45,7 +46,7 @@ def with_validations(runs: "CurveRuns", sweep: Sweep, study: Study) -> Study:
     return study.with_validations(read_validations(runs, sweep, study).joined(study.validations))
 
 
-def _selected(sweep: Sweep, study: Study) -> dict[str, Mapping[str, Objective]]:
+def _selected(sweep: Sweep, study: Study) -> dict[str, Mapping[str, Best]]:
     """By recorded condition and evaluation; one that is not listed, as those of a search, is taken to be as the base.
 
     Raises:
@@ -54,11 +55,7 @@ def _selected(sweep: Sweep, study: Study) -> dict[str, Mapping[str, Objective]]:
     trainable = load(sweep.trainable)
     listed = {condition.name: condition for condition in sweep.conditions}
     configs = ((name, sweep.config(listed.get(name, Condition("base")), sweep.seeds[0])) for name in study.conditions)
-    found = ((name, trainable.selection(config)) for name, config in configs)
-    return {
-        name: {evaluation: Objective(best.metric, best.direction) for evaluation, best in selection.items()}
-        for name, selection in found
-    }
+    return {name: trainable.selection(config) for name, config in configs}
 
 
 def _curve(replicate: Replicate, metric: str, history: Mapping[int, float]) -> ValidationCurve:

@@ -9,8 +9,8 @@ from orchestrator.tracking.load import open_runs
 from orchestrator.tracking.study_runs import NoRuns
 from orchestrator.tracking.validations import MOST_REPLICATES, read_validations, with_validations
 from search_spaces.find import find_sweep
-from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import replicate
+from trainables.metric import Best
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_those_of_complete_replicates_are_read_by_what_selects(tracking, recorde
     assert sorted(found.curves, key=lambda one: one.seed) == curves
     assert sorted(by_mlflow.curves, key=lambda one: one.seed) == curves
     assert found.selected == by_mlflow.selected
-    assert found.selecting(name, "stochastic") == Objective("valid_per@stochastic")
+    assert found.selecting(name, "stochastic") == Best("valid_per@stochastic")
 
 
 def test_without_runs_there_are_those_that_bundles_brought():
