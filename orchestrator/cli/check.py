@@ -30,12 +30,15 @@ def check(
     All metrics but times must be equal in all digits. Exit code 1 says that they are not.
     """
     from orchestrator.checks.resumption import try_out
+    from orchestrator.checks.sweep import check_secrets
     from orchestrator.environment.settings import read_settings
     from orchestrator.worker.contract import check_contract
 
     sweep = find(name, smoke, values, None)
     check_contract(sweep)
     out.print(f"contract ok: {sweep.name}, {sweep.num_conditions()} conditions, {sweep.trainable}", markup=False)
+    for found_secret in check_secrets(sweep):
+        out.print(f"Warning: {found_secret.line()}", markup=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="ponderay-check-") as folder:
         settings = replace(read_settings(), runs=Path(folder), storage="")
 
