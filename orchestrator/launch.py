@@ -2,12 +2,12 @@
 
 import contextlib
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from rich.console import Console
 
-from orchestrator.checks.check import refuse_failed
-from orchestrator.checks.sweep import before_ray, check_places
+from orchestrator.checks.check import Check, refuse_failed
+from orchestrator.checks.sweep import before_ray, check_places, check_secrets
 from orchestrator.results.outcome import Outcome
 from orchestrator.scheduler.task_factory import TaskFactory
 
@@ -29,13 +29,17 @@ def launch(
         StoppedError, KeyboardInterrupt: if it was stopped; what is done is kept.
     """
     checks = before_ray(factory.sweep, factory.settings, factory)
-    for check in checks:
-        if check.state == "warning":
-            console.print(f"Warning: {check.line()}", markup=False, soft_wrap=True)
+    _warn(checks, console)
     refuse_failed(checks)
     from orchestrator.driver import run_on_ray
 
     return run_on_ray(factory, console, num_cpus, accept_code, max_device_hours, is_verbose, retry)
+
+
+def _warn(checks: Iterable[Check], console: Console) -> None:
+    for check in checks:
+        if check.state == "warning":
+            console.print(f"Warning: {check.line()}", markup=False, soft_wrap=True)
 
 
 def launch_here(factory: TaskFactory, console: Console, accept_code: bool, retry: Collection[str] = ()) -> Outcome:
@@ -44,7 +48,9 @@ def launch_here(factory: TaskFactory, console: Console, accept_code: bool, retry
     Raises:
         RefusedError, StoppedError, KeyboardInterrupt: as `launch`.
     """
-    refuse_failed(check_places(factory.settings))
+    checks = [*check_places(factory.settings), *check_secrets(factory.sweep)]
+    _warn(checks, console)
+    refuse_failed(checks)
     from orchestrator.driver import run_without_ray
     from orchestrator.worker.template import Template
 

@@ -46,6 +46,7 @@ from trainables.analysis import Analysis
 from trainables.config import NOT_IN_KEY, Config
 from trainables.errors import InputError
 from trainables.metric import Best, Metric
+from trainables.secret import SECRET
 from trainables.trial import Trial
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOT_IN_KEY",
+    "SECRET",
     "Analysis",
     "Best",
     "Choice",

@@ -9,9 +9,10 @@ from pydantic import BaseModel
 from search_spaces.bounds import MOST_SEED, MOST_SEEDS
 from search_spaces.names import check_sweep_name
 from search_spaces.value_lists import is_list
-from trainables.config import as_json, fields_of, from_values, is_config, refuse_sets
+from trainables.config import as_json, fields_of, is_config, refuse_sets, restored, secrets_of
 from trainables.errors import InputError, shown
 from trainables.metric import NAME_RULE, is_metric_name
+from trainables.secret import plain, variable_of
 
 if TYPE_CHECKING:
     from search_spaces.sweep import Condition, Search, Sweep
@@ -190,9 +191,11 @@ def check_json(name: str, base: object) -> None:
     kind = type(base).__name__
     for field, value in fields_of(base).items():
         refuse_sets(value, f"{name}: `{field}` of {kind}")
+    found = ((variable_of(own), plain(getattr(owner, own))) for _, owner, own in secrets_of(base))
+    secrets = {variable: text for variable, text in found if text is not None}
     try:
         text = json.dumps(as_json(base), allow_nan=False, ensure_ascii=False)
-        again = from_values(type(base), json.loads(text.encode()))
+        again = restored(type(base), json.loads(text.encode()), secrets)
     except Exception as error:
         said = f"{error}".splitlines()[0].rstrip(".")
         raise InputError(f"{name}: the config {kind} cannot be written as JSON and read again: {said}.") from error

@@ -7,8 +7,11 @@ because detect-secrets 1.5.0 misses most of the forms that its callers met here 
 import os
 import re
 import shlex
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 from urllib.parse import quote, unquote
+
+from trainables.secret import declared_names, known_values
 
 HIDDEN: Final = "***"
 _SECRET: Final = (
@@ -84,6 +87,9 @@ _NO_SECRET: Final = re.compile(r"^(?:OLD)?PWD$|(?:^|_)(?:PATH|FILE|DIR|MODE|CACH
 LEAST_LENGTH: Final = 8
 """Of a value in the environment that is looked for elsewhere; a shorter one would be found in ordinary words."""
 
+LEAST_DECLARED: Final = 6
+"""The same of a field that is declared as a secret, which is one for certain."""
+
 _OF_PYTHON: Final = re.compile(r"diff --git .*\.(?:py|ipynb)\"?$", re.MULTILINE)
 _QUOTES_SOURCE: Final = re.compile(r'^ +File ".*", line \d+')
 
@@ -112,6 +118,20 @@ def redacted_setting(path: str, value: str) -> str:
     return _without_secret(f"{path}={value}")[len(path) + 1 :]
 
 
+def redacted_value(path: str, value: Any) -> Any:
+    """A JSON-ready value, each text in it as `redacted_setting` makes it; a name within it says what it holds."""
+    if isinstance(value, str):
+        return redacted_setting(path, value)
+    if isinstance(value, Mapping):
+        return {name: redacted_value(f"{path}.{name}" if path else name, one) for name, one in value.items()}
+    return [redacted_value(path, one) for one in value] if isinstance(value, list) else value
+
+
+def redacted_leaf(path: str, value: object) -> str:
+    """A config's value as text, as `redacted_setting` makes it; numbers are none of it."""
+    return str(value) if isinstance(value, int | float | None) else redacted_setting(path, str(value))
+
+
 def redacted_uri(uri: str) -> str:
     """The address of a store with *** for its password, which may hold any sign, an @ too."""
     return _PASSWORD_OPTION.sub(rf"\1{HIDDEN}", _PASSWORD.sub(rf"\1:{HIDDEN}@", uri))
@@ -119,7 +139,9 @@ def redacted_uri(uri: str) -> str:
 
 def redacted_text(text: str) -> str:
     """Any text, such as an error, with *** for what looks like a password, a token or a key in it."""
-    return _INNER.sub(lambda match: match[0] if _FEW.fullmatch(match[0]) else match[1] + HIDDEN, _redacted(text))
+    return _INNER.sub(
+        lambda match: match[0] if _FEW.fullmatch(match[0]) else match[1] + HIDDEN, _redacted(text, "|[^\\s,;&}}\\])]+")
+    )
 
 
 def redacted_source(text: str) -> str:
@@ -146,8 +168,16 @@ def redacted_traceback(text: str) -> str:
     return "".join(lines)
 
 
-def _redacted(text: str) -> str:
-    """Whatever the name before it is."""
+def _redacted(text: str, unquoted: str = "") -> str:
+    """Whatever the name before it is, but for those of fields that are declared as secrets.
+
+    Args:
+        unquoted: what else is a value behind these, beside what stands in quotes.
+    """
+    if declared_names:
+        names = "|".join(map(re.escape, sorted(declared_names)))
+        value = rf"""("[^"]*"|'[^']*'{unquoted})"""
+        text = re.sub(rf"""(?<!\w)((?:{names})["']?\s*[:=]\s*)(?:SecretStr\()?{value}""", rf"\1{HIDDEN}", text)
     for secret in _of_environment():
         text = text.replace(secret, HIDDEN)
     text = _LONE_USER.sub(rf"\1{HIDDEN}@", _OF_URI.sub(rf"\1:{HIDDEN}@", _PEM.sub(HIDDEN, text)))
@@ -164,10 +194,14 @@ def _of_environment() -> list[str]:
         matches = [_PASSWORD.search(value)] if len(value.split()) == 1 else _OF_URI.finditer(value)
         found |= {part for match in matches if match for part in (match[2], unquote(match[2]))}
     found = {secret for secret in found if len(secret) >= LEAST_LENGTH}
+    found |= {secret for secret in known_values if len(secret) >= LEAST_DECLARED}
     return sorted(found | {quote(secret, safe="") for secret in found}, key=len, reverse=True)
 
 
 def _without_secret(argument: str) -> str:
+    name, sign, value = argument.partition("=")
+    if sign and value and name.rpartition(".")[2] in declared_names:
+        return f"{name}={HIDDEN}"
     setting = _SETTING.fullmatch(argument)
     if setting:
         return argument if _FEW.fullmatch(argument) else setting[1] + HIDDEN

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from search_spaces.names import CONDITION_LENGTH
+from search_spaces.redaction import redacted_leaf, redacted_value
 from trainables.config import AnyConfig, as_json, content_hash, fields_of, is_config, with_value
 from trainables.errors import InputError
 
@@ -58,7 +59,7 @@ def with_base_value(
     changed = with_value(base, path, value) if is_in_base else base
     has_effect = any(path not in c.values for c in holders) or (is_in_base and base == changed)
     if conditions and not has_effect:
-        own = ", ".join(dict.fromkeys(str(c.values[path]) for c in holders))
+        own = ", ".join(dict.fromkeys(redacted_leaf(path, c.values[path]) for c in holders))
         why = f"every condition that has it sets it itself, to {own}" if own else "no condition keeps the part with it"
         raise InputError(
             f"`{path}` changes nothing in {sweep.name}: {why}; set another path, or change the declared conditions."
@@ -101,7 +102,7 @@ def reached(condition: "Condition", before: AnyConfig, after: AnyConfig, path: s
     new = with_all(after, values)
     if content_hash(old) == content_hash(new):
         return condition if old == new else replace(condition, values=values)
-    return replace(condition, values=values, settings={**condition.settings, path: json_value(new, path)})
+    return replace(condition, values=values, settings={**condition.settings, path: recorded_value(new, path)})
 
 
 def _reach(values: Mapping[str, Any], path: str, value: object) -> dict[str, Any]:
@@ -118,6 +119,18 @@ def _reach(values: Mapping[str, Any], path: str, value: object) -> dict[str, Any
 def json_value(config: AnyConfig, path: str) -> Any:
     """What `config` has at `path`, JSON-ready; the same for the same setting, however it was written."""
     return reduce(lambda part, name: part[name], path.split("."), as_json(config))
+
+
+def recorded_value(config: AnyConfig, path: str) -> Any:
+    """As `json_value`, for names and records: what looks like a secret is four digits of its hash."""
+    return without_secret(path, json_value(config, path))
+
+
+def without_secret(path: str, value: Any) -> Any:
+    """The value for a name; what looks like a secret is four digits of its hash."""
+    if redacted_value(path, value) == value:
+        return value
+    return f"hidden-{content_hash(value)[:4]}"
 
 
 def text_of(value: Any) -> str:

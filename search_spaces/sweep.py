@@ -13,19 +13,21 @@ from search_spaces.names import GENERATED_LENGTH, check_condition_name, conditio
 from search_spaces.resources import Resources
 from search_spaces.settings import (
     declared_name,
-    json_value,
     name_with,
     paths,
     reached,
     readable,
+    recorded_value,
     refuse_equal,
     with_all,
     with_base_value,
+    without_secret,
 )
 from search_spaces.size import Size
 from search_spaces.value_lists import check_choices, is_list
-from trainables.config import AnyConfig, content_hash, with_value
+from trainables.config import AnyConfig, content_hash, secrets_of, with_value
 from trainables.errors import InputError, shown
+from trainables.secret import plain, variable_of
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,7 @@ class Sweep:
             before, base = base, with_base_value(self, base, conditions, path, value)
             conditions = tuple(reached(c, before, base, path, value) for c in conditions)
             if search and content_hash(before) != content_hash(base):
-                search = replace(search, settings={**search.settings, path: json_value(base, path)})
+                search = replace(search, settings={**search.settings, path: recorded_value(base, path)})
         known = {path for c in conditions for path in paths(with_all(base, c.values))}
         names = {
             old.name: name_with(old.declared, new.settings, known, with_all(base, new.values))
@@ -284,7 +286,10 @@ def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
 
 def condition_name(setting: Mapping[str, Any], num_digits: int = 12) -> str:
     """A readable name from the last word of each path; with few digits it may not be unique."""
-    return ",".join(f"{path.rpartition('.')[2]}={readable(value, num_digits)}" for path, value in setting.items())
+    return ",".join(
+        f"{path.rpartition('.')[2]}={readable(without_secret(path, value), num_digits)}"
+        for path, value in setting.items()
+    )
 
 
 def _validate(sweep: Sweep) -> None:
@@ -315,12 +320,22 @@ def _validate(sweep: Sweep) -> None:
             raise InputError(
                 f"{sweep.name}: {condition.name!r} uses {unknown[0]!r}, no prerequisite of the sweep, {known}."
             )
-        check_json(f"{sweep.name}, condition {condition.name!r}", sweep.config(condition, sweep.seeds[0]))
-        setting = content_hash(sweep.config(condition, sweep.seeds[0]))
+        config = sweep.config(condition, sweep.seeds[0])
+        for path, owner, own in secrets_of(config):
+            if path in condition.values and (plain(getattr(owner, own)) or "\n") in condition.name:
+                raise InputError(
+                    f"{sweep.name}: a condition's name must not hold the secret `{path}`; set {variable_of(own)} "
+                    "instead."
+                )
+        check_json(f"{sweep.name}, condition {condition.name!r}", config)
+        setting = content_hash(config)
         if setting in settings:
             raise InputError(f"{sweep.name}: {settings[setting]!r} and {condition.name!r} are the same setting.")
         settings[setting] = condition.name
+    secrets = {path for path, _, _ in secrets_of(sweep.base)}
     for path, distribution in (sweep.search.space if sweep.search else {}).items():
+        if path in secrets:
+            raise InputError(f"{sweep.name}: `{path}` is a secret, which makes no condition; it cannot be searched.")
         for value in distribution.ends():
             check_json(sweep.name, with_value(sweep.base, path, value))
     if sweep.search and sweep.search.num_settings() < 1:

@@ -21,6 +21,8 @@ import hypothesis
 import torch
 from jaxtyping import install_import_hook
 
+from trainables.secret import declared_names, known_values
+
 pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres", "tests.workers"]
 
 TENSOR_MODULES = {
@@ -77,6 +79,14 @@ def folders_of_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
 def seeded() -> None:
     """Every test draws the same numbers, whatever ran before it."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def secrets_of_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test declares as a secret is an ordinary word in others."""
+    monkeypatch.setattr("trainables.config._secret_fields", {})
+    declared_names.clear()
+    known_values.clear()
 
 
 @pytest.fixture(autouse=True)

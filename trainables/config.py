@@ -2,14 +2,25 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Protocol, Self, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, Final, Protocol, Self, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from trainables.errors import InputError, shortened, shown, text_of
+from trainables.secret import FROM, SECRET, declared_names, plain, variable_of
 
 NOT_IN_KEY: Final = "not in key"
 """Marks a field (`Annotated[T, NOT_IN_KEY]`) that does not change what is learnt: paths, evaluations."""
@@ -79,9 +90,131 @@ def fields_of(config: AnyConfig) -> dict[str, Any]:
 
 
 def as_json(config: AnyConfig) -> dict[str, Any]:
-    """JSON-ready values by name, at every depth."""
+    """JSON-ready values by name, at every depth; of a secret, the environment variable that holds it."""
     values: dict[str, Any] = _adapter(type(config)).dump_python(config, mode="json")
+    _hide_secrets(config, values)
     return values
+
+
+_secret_fields: dict[Any, frozenset[str]] = {}
+
+
+def secret_fields(kind: Any) -> frozenset[str]:
+    """Names of the fields of a config's type that hold secrets."""
+    if kind not in _secret_fields:
+        _secret_fields[kind] = _find_secrets(kind)
+        declared_names.update(_secret_fields[kind])
+    return _secret_fields[kind]
+
+
+def _find_secrets(kind: Any) -> frozenset[str]:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        hints = {
+            name: Annotated[field.annotation, *(field.metadata or ("",))] for name, field in kind.model_fields.items()
+        }
+    else:
+        hints = get_type_hints(kind, include_extras=True) if is_dataclass(kind) else {}
+    return frozenset(name for name, hint in hints.items() if _is_secret(hint))
+
+
+def _is_secret(hint: Any) -> bool:
+    if get_origin(hint) is Annotated:
+        return SECRET in [one for one in hint.__metadata__ if isinstance(one, str)] or _is_secret(get_args(hint)[0])
+    if isinstance(hint, type) and issubclass(hint, SecretStr):
+        return True
+    return type(None) in get_args(hint) and any(_is_secret(one) for one in get_args(hint))
+
+
+def _hide_secrets(value: Any, dumped: Any) -> None:
+    """Puts what stands for a secret in place of each in `dumped`, which is `value` as JSON."""
+    if is_config(value) and isinstance(dumped, dict):
+        secrets = secret_fields(type(value))
+        for name, one in fields_of(value).items():
+            if name in secrets and name in dumped:
+                dumped[name] = None if plain(one) is None else {FROM: variable_of(name)}
+            elif not isinstance(one, PLAIN):
+                _hide_secrets(one, dumped.get(name))
+    elif isinstance(value, list | tuple | Mapping) and isinstance(dumped, list | dict):
+        inner = value.values() if isinstance(value, Mapping) else value
+        for one, as_dumped in zip(inner, dumped.values() if isinstance(dumped, dict) else dumped, strict=False):
+            _hide_secrets(one, as_dumped)
+
+
+def restored(kind: type[C], values: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> C:
+    """The config of type `kind` that `as_json` wrote.
+
+    Args:
+        secrets: by variable; default: this process's environment.
+
+    Raises:
+        InputError: if a secret is not there.
+        ValidationError: as `from_values`.
+    """
+    return from_values(kind, _revealed(values, os.environ if secrets is None else secrets))
+
+
+def refuse_lacking_secrets(values: Mapping[str, Any]) -> None:
+    """Raises InputError where this process's environment has not all secrets of what `as_json` wrote."""
+    _revealed(values, os.environ)
+
+
+def _revealed(value: Any, secrets: Mapping[str, str], field: str = "") -> Any:
+    if isinstance(value, Mapping):
+        if value.keys() != {FROM}:
+            return {name: _revealed(one, secrets, name) for name, one in value.items()}
+        if value[FROM] not in secrets:
+            raise InputError(lacking_secret(field, value[FROM]))
+        return plain(secrets[value[FROM]])
+    return [_revealed(one, secrets, field) for one in value] if isinstance(value, list) else value
+
+
+def lacking_secret(field: str, variable: str) -> str:
+    """That a secret is needed here, in one sentence."""
+    return (
+        f"`{field}` is a secret, which is recorded nowhere and travels with no job; set the environment variable "
+        f"{variable} where it is needed."
+    )
+
+
+def secrets_of(config: AnyConfig, prefix: str = "") -> Iterator[tuple[str, AnyConfig, str]]:
+    """Every secret field: its path, the config that has it, and its name there."""
+    secrets = secret_fields(type(config))
+    for name, value in fields_of(config).items():
+        if name in secrets:
+            yield prefix + name, config, name
+        elif is_config(value):
+            yield from secrets_of(value, f"{prefix}{name}.")
+
+
+def offer_secrets(configs: Iterable[AnyConfig]) -> None:
+    """Puts the secrets that configs were given into this process's environment, where its workers find them.
+
+    What the environment has goes before the default of a field, and after what a config was given.
+
+    Raises:
+        InputError: if two fields that are asked for by one variable were given different values.
+    """
+    given: dict[str, str] = {}
+    for config in configs:
+        for path, owner, name in secrets_of(config):
+            text, default = plain(getattr(owner, name)), _default(owner, name)
+            is_default = isinstance(default, str | SecretStr) and plain(default) == text
+            if text is None or (is_default and variable_of(name) in os.environ):
+                continue
+            if given.setdefault(variable_of(name), text) != text:
+                raise InputError(
+                    f"`{path}` is asked for as {variable_of(name)}, but fields of that name were given different "
+                    "values; give them one value, or rename one."
+                )
+    os.environ.update(given)
+
+
+def with_secrets(config: C) -> C:
+    """The config with the secrets that this process's environment has."""
+    for path, _, name in list(secrets_of(config)):
+        if variable_of(name) in os.environ:
+            config = with_value(config, path, plain(os.environ[variable_of(name)]))
+    return config
 
 
 def refuse_sets(value: object, subject: str) -> None:
@@ -129,9 +262,18 @@ def _with_value(config: C, path: str, value: object, whole_path: str) -> C:
     if rest and not is_config(values[name]):
         raise InputError(f"`{whole_path}` is not a config path: `{name}` has no fields of its own.")
     values[name] = _with_value(values[name], rest, value, whole_path) if rest else value
+    if not rest and name in secret_fields(type(config)) and isinstance(value, str):
+        plain(value)
+    is_secret = not rest and name in secret_fields(type(config))
+    if is_secret and not isinstance(value, str | SecretStr | None):
+        raise InputError(
+            f"`{whole_path}` is a secret and must be text; set {variable_of(name)}, or write '{whole_path}=\"...\"'."
+        )
     try:
         return from_values(type(config), values)
     except ValidationError as error:
+        if is_secret:  # pydantic says what it got
+            raise InputError(f"`{whole_path}`: {error.errors(include_url=False)[0]['msg']}.") from None
         raise InputError(explain(error, whole_path)) from None
     except (InputError, KeyboardInterrupt):
         raise
@@ -184,11 +326,13 @@ def names_differ(evaluations: Evaluations) -> Evaluations:
 
 
 def key_content(config: AnyConfig) -> dict[str, Any]:
-    """The JSON-ready values of `config` without those marked `NOT_IN_KEY`, or `IN_KEY_IF_SET` with their default."""
+    """The JSON-ready values of `config`, but secrets, those marked `NOT_IN_KEY`, `IN_KEY_IF_SET` with their default."""
     content: dict[str, Any] = {}
-    dumped = as_json(config)
+    dumped, secrets = as_json(config), secret_fields(type(config))
     for name, notes in _annotations(type(config)).items():
         value = getattr(config, name)
+        if name in secrets:
+            continue
         if NOT_IN_KEY not in notes and not (IN_KEY_IF_SET in notes and value == _default(config, name)):
             content[name] = key_content(value) if is_config(value) else dumped[name]
     return content
@@ -211,9 +355,11 @@ def content_hash(*parts: object) -> str:
 
 
 def flatten(config: AnyConfig, prefix: str = "") -> dict[str, Any]:
-    """Leaf values by dotted path, as a table or a tracker shows them."""
+    """Leaf values by dotted path, as a table or a tracker shows them: no secrets."""
     flat: dict[str, Any] = {}
     for name, value in fields_of(config).items():
+        if name in secret_fields(type(config)):
+            continue
         if is_config(value):
             flat |= flatten(value, f"{prefix}{name}.")
         else:

@@ -21,11 +21,13 @@ from orchestrator.tracking import damage as tracking_damage
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.load import load_study
 from orchestrator.worker.trainable import load
-from search_spaces.redaction import redacted_uri
+from search_spaces.redaction import redacted_setting, redacted_uri
 from search_spaces.resources import Resources
 from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Sweep
+from trainables.config import flatten
 from trainables.errors import InputError
+from trainables.secret import variable_of
 
 LEVEL: Final = 0.05
 FLOOR_BYTES: Final = 1_000_000_000
@@ -78,6 +80,7 @@ def look(sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | Inp
         check_disk(settings, sweep, study),
         check_seeds(sweep),
         check_gpu(sweep),
+        *check_secrets(sweep),
     ]
 
 
@@ -237,6 +240,22 @@ def _num_pruned(sweep: Sweep, settings: Settings) -> int:
         return sum(map(is_pruned, decisions(sweep.name, settings).values()))
     except InputError:  # `run` tells it
         return 0
+
+
+def check_secrets(sweep: Sweep) -> list[Check]:
+    """The first field of the sweep's configs whose value looks like a secret and is not declared as one; or none."""
+    first = sweep.conditions[:1] or (Condition("base"),)
+    for config in (sweep.base, sweep.config(first[0], sweep.seeds[0])):
+        for path, value in flatten(config).items():
+            if isinstance(value, str) and redacted_setting(path, value) != value:
+                name = path.rpartition(".")[2]
+                found = f"the value of `{path}` looks like a secret, of which records and names hold *** or a hash"
+                remedy = (
+                    f"Declare the field as pydantic.SecretStr, or Annotated[str, ponderay.SECRET], and give it by the "
+                    f"environment variable {variable_of(name)}."
+                )
+                return [Check("secrets", "warning", found, remedy)]
+    return []
 
 
 def check_seeds(sweep: Sweep) -> Check:

@@ -31,6 +31,7 @@ def check(
     trains it says how far it is below its floor, as a linear prediction, where it has one.
     """
     from orchestrator.checks.resumption import try_out
+    from orchestrator.checks.sweep import check_secrets
     from orchestrator.environment.settings import read_settings
     from orchestrator.scheduler.floors import of_prerequisites
     from orchestrator.scheduler.task_factory import TaskFactory
@@ -39,6 +40,8 @@ def check(
     sweep = find(name, smoke, values, None)
     check_contract(sweep)
     out.print(f"contract ok: {sweep.name}, {sweep.num_conditions()} conditions, {sweep.trainable}", markup=False)
+    for found_secret in check_secrets(sweep):
+        out.print(f"Warning: {found_secret.line()}", markup=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="ponderay-check-") as folder:
         settings = replace(read_settings(), runs=Path(folder), storage="")
 

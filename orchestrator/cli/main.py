@@ -168,6 +168,7 @@ def _listed(name: str, sweep: "Sweep | None") -> dict[str, Any]:
 def show(name: SweepName, smoke: Smoke = False, values: Values = None, seeds: Seeds = None) -> None:
     """Show what a sweep would run: conditions, seeds, objectives, the whole base config; and what each metric means."""
     from orchestrator.worker.trainable import load
+    from search_spaces.redaction import redacted_leaf, redacted_text
     from trainables.config import flatten
 
     sweep = find(name, smoke, values, seeds)
@@ -178,14 +179,14 @@ def show(name: SweepName, smoke: Smoke = False, values: Values = None, seeds: Se
     if sweep.sequential:
         out.print(f"by need     {sweep.sequential}", markup=False)
     for condition in sweep.conditions:
-        changes = ", ".join(f"{path} = {value!r}" for path, value in condition.values.items())
+        changes = ", ".join(f"{path} = {redacted_text(repr(value))}" for path, value in condition.values.items())
         out.print(f"condition   {condition.name}: {changes or 'the base config'}", markup=False)
     if sweep.is_pruned:
         out.print("pruned      a condition gets its other seeds only if nothing dominates its first")
     for path, distribution in (sweep.search.space if sweep.search else {}).items():
         out.print(f"search      {path}: {distribution}", markup=False)
     for path, value in flatten(sweep.base).items():
-        out.print(f"  {path} = {value}", markup=False)
+        out.print(f"  {path} = {redacted_leaf(path, value)}", markup=False)
     for one in load(sweep.trainable).metrics:
         kind = ", ".join(word for word in (one.unit, one.direction) if word not in ("", "none"))
         out.print(f"metric      {one.name}{f' ({kind})' if kind else ''}: {one.definition}", markup=False)

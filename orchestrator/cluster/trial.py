@@ -24,6 +24,7 @@ from orchestrator.machine.shared_folder_check import read_mark
 from orchestrator.worker.code_version import code_version
 from orchestrator.worker.template import Template, traceable
 from orchestrator.worker.work import Work
+from trainables.config import refuse_lacking_secrets
 from trainables.errors import InputError
 from trainables.importing import put_first
 
@@ -152,6 +153,10 @@ def machine_fault(work: Work) -> str:
             remedy = "They were changed while the sweep ran; run it again, with --accept-code to mix both."
         whose = f"{here} has version {version} of {work.trainable}, and the driver on {work.host} {work.code_version}"
         return f"{whose}. {remedy}"
+    try:
+        refuse_lacking_secrets(work.config)
+    except InputError as error:
+        return f"{error} It is not on {here}."
     return ""
 
 

@@ -20,7 +20,7 @@ from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_if_run
 from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Sweep
-from trainables.config import from_values
+from trainables.config import restored
 
 State = Literal["complete", "failed", "partly done", "to do"]
 STATES: Final[tuple[State, ...]] = ("complete", "failed", "partly done", "to do")
@@ -146,7 +146,7 @@ def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
     for name, first, folder in zip(study.conditions, firsts, looked_at(folders), strict=True):
         configs = [record["config"] for record in folder.records() if "config" in record]
         if configs and sweep.search:
-            config = from_values(type(sweep.base), configs[-1])
+            config = restored(type(sweep.base), configs[-1])
             drawn = {path: reduce(getattr, path.split("."), config) for path in sweep.search.space}
             condition = Condition(condition_name_of(name), drawn)
             task = factory.replicate(condition, first.seed, factory.prerequisites(condition, first.seed))

@@ -20,7 +20,7 @@ from orchestrator.worker.trainable import Trainable, load
 from search_spaces.known_names import known_names
 from search_spaces.sweep import Sweep
 from trainables.analysis import Analysis, Options
-from trainables.config import from_values
+from trainables.config import offer_secrets, restored
 from trainables.errors import InputError
 from trainables.importing import in_one_sentence
 
@@ -212,7 +212,8 @@ def _config(sweep: Sweep, trainable: Trainable, folder: ReplicateFolder, replica
     started = [record for record in records if record["kind"] == "started"]
     if not started or "config" not in started[-1]:
         raise InputError(f"{place} does not say how it was trained; run the sweep again with `--accept-code`.")
-    config = from_values(type(sweep.base), started[-1]["config"])
+    offer_secrets([sweep.base])
+    config = restored(type(sweep.base), started[-1]["config"])
     if trainable.fingerprint(config) != replicate.data_fingerprint:
         raise InputError(f"The data of {place} is no longer what it was trained on; put it back.")
     return config

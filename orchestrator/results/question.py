@@ -11,6 +11,7 @@ from orchestrator.results.study import Study
 from orchestrator.results.where import Configs
 from search_spaces.claim import Claim
 from search_spaces.find_claims import claims_of
+from search_spaces.redaction import redacted_leaf
 from search_spaces.settings import declared_name, text_of
 from search_spaces.sweep import Objective, Sweep
 from trainables.config import flatten
@@ -107,4 +108,4 @@ class Question:
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    return {path: str(value) for path, value in values.items() if path != "seed"}
+    return {path: redacted_leaf(path, value) for path, value in values.items() if path != "seed"}

@@ -14,7 +14,15 @@ from orchestrator.worker.trainable import load
 from orchestrator.worker.work import Work, config_type, evaluation_ids
 from search_spaces.resources import ResolvedResources
 from search_spaces.sweep import Condition, Prerequisite, Sweep
-from trainables.config import AnyConfig, as_json, content_hash, with_value
+from trainables.config import (
+    PLAIN,
+    AnyConfig,
+    as_json,
+    content_hash,
+    offer_secrets,
+    with_secrets,
+    with_value,
+)
 from trainables.importing import root_of
 
 
@@ -36,10 +44,13 @@ class TaskFactory:
 
     def __post_init__(self) -> None:
         check_contract(self.sweep)
+        sweep = self.sweep
+        own = (one for one in sweep.conditions if not all(isinstance(value, PLAIN) for value in one.values.values()))
+        offer_secrets([sweep.base, *(sweep.config(one, sweep.seeds[0]) for one in own)])
 
     def replicate(self, condition: Condition, seed: int, prerequisites: Mapping[str, Task]) -> Task:
         """The task of one condition with one seed, which needs `prerequisites` by name."""
-        sweep, config = self.sweep, self.sweep.config(condition, seed)
+        sweep, config = self.sweep, with_secrets(self.sweep.config(condition, seed))
         fingerprint = self.fingerprint(sweep.trainable, config)
         keys = tuple(task.work.key for task in prerequisites.values())
         key = content_hash(sweep.name, sweep.trainable, config, fingerprint, list(keys), seed)
@@ -69,7 +80,7 @@ class TaskFactory:
     def _prerequisite(self, wanted: Prerequisite, condition: Condition, seed: int) -> Task:
         """One of its own for each seed, or that of the sweep's first."""
         of_seed = seed if wanted.each_seed else self.sweep.seeds[0]
-        config: AnyConfig = getattr(self.sweep.config(condition, of_seed), wanted.config_path)
+        config: AnyConfig = with_secrets(getattr(self.sweep.config(condition, of_seed), wanted.config_path))
         if wanted.each_seed:
             config = with_value(config, "seed", seed)
         fingerprint = self.fingerprint(wanted.trainable, config)
@@ -101,6 +112,7 @@ class TaskFactory:
 
     def fingerprint(self, trainable: str, config: AnyConfig) -> str:
         """Of the data that `trainable` reads under `config`; configs that decide it alike ask once."""
+        config = with_secrets(config)
         name = content_hash(trainable, load(trainable).reads(config))
         if name not in self._fingerprints:
             self._fingerprints[name] = load(trainable).fingerprint(config)

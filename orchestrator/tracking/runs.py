@@ -11,6 +11,7 @@ from orchestrator.tracking import names
 from orchestrator.tracking.names import storable
 from orchestrator.tracking.registry import Registry
 from orchestrator.tracking.row_batch import RowBatch
+from search_spaces.redaction import redacted_leaf
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -165,7 +166,7 @@ def write(
 ) -> None:
     """Adds metrics, tags and parameters; twice is as good as once."""
     listed = [RunTag(name, plain(value)) for name, value in (tags or {}).items()]
-    given = [Param(path, plain(str(value))[:TEXT_LIMIT]) for path, value in (params or {}).items()]
+    given = [Param(path, plain(redacted_leaf(path, value))[:TEXT_LIMIT]) for path, value in (params or {}).items()]
     while metrics or listed or given:
         now = metrics[: BATCH - 2 * SMALL_BATCH], given[:SMALL_BATCH], listed[:SMALL_BATCH]
         client.log_batch(run_id, *now)

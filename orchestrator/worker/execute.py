@@ -31,7 +31,7 @@ from orchestrator.worker.journal_trial import EvaluationTrial, JournalTrial, Sen
 from orchestrator.worker.trainable import Trainable
 from orchestrator.worker.unreadable import in_our_words, is_unreadable, without_advice, words
 from orchestrator.worker.work import Work, evaluation_id, evaluation_ids
-from search_spaces.redaction import redacted_text, redacted_traceback
+from search_spaces.redaction import redacted_text, redacted_traceback, redacted_value
 from trainables import distributed
 from trainables.config import AnyConfig
 from trainables.errors import InputError, text_of
@@ -130,7 +130,8 @@ def _execute(
             return
         done = folder.evaluations()
         asked_for = {"evaluations": sorted(evaluation_ids(trainable, config))}
-        identity = {"attempt": work.attempt, "code_version": work.code_version, "config": work.config}
+        recorded = redacted_value("", work.config)
+        identity = {"attempt": work.attempt, "code_version": work.code_version, "config": recorded}
         write({"kind": "started"} | identity | asked_for | _place() | dict(process))
         if mended:
             write({"kind": "set_aside", "said": mended})

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from orchestrator.worker.trainable import Trainable, load
 from search_spaces.resources import ResolvedResources
-from trainables.config import AnyConfig, content_hash, from_values
+from trainables.config import AnyConfig, content_hash, restored
 from trainables.errors import InputError
 
 MOST_NAMED: Final = 20
@@ -89,12 +89,16 @@ class Work(BaseModel):
         return load(self.trainable, self.root)
 
     def typed_config(self) -> AnyConfig:
-        """The config in its own type."""
+        """The config in its own type, with its secrets.
+
+        Raises:
+            InputError: if this process does not have one.
+        """
         trainable = self.loaded()
         if not self.config_type:
-            return from_values(get_type_hints(trainable.module.train)["config"], self.config)
+            return restored(get_type_hints(trainable.module.train)["config"], self.config)
         module, _, name = self.config_type.partition(":")
-        return from_values(getattr(importlib.import_module(module), name), self.config)
+        return restored(getattr(importlib.import_module(module), name), self.config)
 
 
 def config_type(config: AnyConfig) -> str:

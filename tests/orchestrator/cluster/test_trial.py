@@ -69,6 +69,19 @@ def test_sources_of_another_machine_must_be_those_of_the_driver(work):
     assert "Install the same sources" in machine_fault(elsewhere.model_copy(update={"code_version": "other"}))
 
 
+def test_a_secret_must_be_in_the_environment_of_the_machine(work, monkeypatch):
+    from orchestrator.cluster.trial import machine_fault
+
+    given = {"mark": ensure_mark(work.folder.parent), "config": {"inner": {"api_key": {"secret from": "API_KEY"}}}}
+    work = work.model_copy(update=given)
+    monkeypatch.delenv("API_KEY", raising=False)
+    assert "`api_key` is a secret" in machine_fault(work) and "set the environment variable API_KEY" in machine_fault(
+        work
+    )
+    monkeypatch.setenv("API_KEY", "hunter2")
+    assert machine_fault(work) == ""
+
+
 def test_sources_that_changed_under_a_sweep_are_not_run_as_those_it_began_with(work, tmp_path, monkeypatch):
     """A process that imported them before goes on with what it has."""
     from orchestrator.cluster import trial
