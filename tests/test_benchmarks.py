@@ -188,10 +188,12 @@ def test_intervals_cover_and_tests_err_as_they_must_on_normal_data():
     rows = shares(lines)
     for name in ("mean", "paired", "unpaired", "unpaired, 1 : 10", "published", "front apart"):
         assert all(94 - 2 <= share <= 96 + 2 for share in rows[f"{name} normal"]), name
+    for name in ("seeds ~ speakers", "of speakers"):
+        assert all(93 - 2 <= share <= 96 + 2 for share in rows[f"{name} normal"]), name
     for name in ("Welch", "paired flips", "regroupings", "Holm", "equivalence"):
         assert all(share <= 5 + 4.4 for share in rows[f"{name} normal"]), name
     assert rows["paired flips normal"][:2] == [0, 0] and rows["mean skewed"][0] < 92
-    assert "normal data outside 94 to 96 %:" in lines and len(rows) == 8 * 5 + 8 * 3
+    assert "normal data outside 94 to 96 %:" in lines and len(rows) == 12 * 5 + 8 * 3
     assert all(share <= 10 + 6 for share in rows["seem apart normal"])
 
 

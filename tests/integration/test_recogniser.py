@@ -70,7 +70,7 @@ def test_the_figure_of_an_utterance_is_an_artifact_of_its_run():
     settings = read_settings()
     (replicate,) = Tracking(settings).read_study("asr.tiny").replicates
     listed = MlflowClient(tracking_uri=settings.tracking_uri).list_artifacts(replicate.run_id)
-    assert [file.path for file in listed] == ["utterance_stochastic.png"]
+    assert [file.path for file in listed] == ["items_per@stochastic.csv", "utterance_stochastic.png"]
 
 
 @pytest.mark.usefixtures("ray_instance")

@@ -39,7 +39,7 @@ def test_a_bundle_that_is_whole_exits_with_0(bundle):
     assert found.exit_code == 0, found
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
     assert found.stdout.startswith(f"it.zip: asr.demo, 9 replicates; sha256 {digest}\n")
-    assert "cells of 7 tables follow from the raw values, and all " in found.stdout
+    assert "cells of 8 tables follow from the raw values, and all " in found.stdout
     content = json.loads(call(bundle, "--format", "json").stdout)
     assert content["is_equal"] and content["sha256"] == digest and content["differences"] == []
 

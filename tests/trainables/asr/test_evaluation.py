@@ -48,7 +48,7 @@ def test_what_cannot_be_aligned_has_no_labels(labels):
 
 
 def outcome(class_frames, surprisals, num_big, macs, edits, loss_nats) -> Outcome:
-    return Outcome(edits, loss_nats, 10, num_big, macs, np.array(surprisals), class_frames)
+    return Outcome("a", edits, loss_nats, 10, num_big, macs, np.array(surprisals), class_frames)
 
 
 def test_metrics_are_sums_over_utterances_by_hand():
