@@ -1,17 +1,21 @@
-"""Makes RESULTS.md from bundles of raw results and the notes beside them.
+"""Makes RESULTS.md and the pages in docs/results/ from bundles of raw results and the notes beside them.
 
-`python -m evidence.make_page` writes RESULTS.md and a picture of each front; with --check it writes nothing, verifies
-every bundle and says whether the page is what they give. A study is `NAME.zip`, which `ponderay report SWEEP --bundle
-evidence/NAME.zip` wrote, and `NAME.md`: a title, the question, a line `{answers}`, lines that ask for further tables
-(`metric_tables`), and what was learnt, of which the first words in bold at the start of a line stand at the top of the
-page. A note without a bundle stands as it is; those are benchmarks.
+`python -m evidence.make_page` writes the pages and a picture of each front, and removes pages that nothing makes any
+more. With --check it writes nothing: it verifies every bundle, and names each page that is not what the bundles and
+notes give.
+
+A study is `NAME.zip`, which `ponderay report SWEEP --bundle evidence/NAME.zip` wrote, and `NAME.md`: a title, which is
+the question; how it was asked; a line `{answers}`; lines that ask for further tables (`metric_tables`); and what was
+learnt. The first words in bold at the start of a line are the answer: RESULTS.md has them beside the title. Links of a
+note lead from docs/results/. `benchmarks.md` becomes a page as it is. Other notes, such as the plan, are read in
+evidence/.
 """
 
 import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +40,7 @@ from orchestrator.results.question import Question
 from trainables.errors import InputError
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "RESULTS.md"
+BENCHMARKS = "benchmarks.md"
 ANSWERS = "{answers}"
 COMPARED = {"condition", "against", "metric", "difference", INTERVAL, "p (Holm)", "answer", "n needed", "warnings"}
 CLAIMED = {"claim", "verdict", "published", "ours", "difference", INTERVAL, "margin", "p", "reason", "source"}
@@ -49,50 +53,85 @@ NOT_AGAIN = ("Mean ± sample", "Bold:", "Smallest shown:", "Of conditions that d
 HEAD = """\
 # Results
 
-Disappointing results are here too. `make results` makes this page from the bundles of raw replicates in
-[evidence/](evidence) and the notes beside them; `ponderay verify evidence/NAME.zip` makes the tables of a bundle again.
-Where conditions do not cost the same, "front there" is what the interpolated front of the others has at the condition's
-own cost, and P(better) that it is better than that front ([docs/statistics.md](docs/statistics.md#two-conditions)). A
-point of an error rate is one hundredth: .640 is 1.0 points less than .650. One test is chosen for all comparisons of a
-study before it runs, and p is adjusted for all tests of its part of the page; studies whose bundles were written before
-that rule (format 5 and less) have a family for each table, and their tables of differences are paired by seed.
+Each row is a study: the question, the answer, and the number of seeds that each condition has. The question leads to
+the page of the study, with its tables, its figure, how it was made, and what it does not show. Disappointing answers
+are here too.
+
+{studies}
+
+[The plan](evidence/plan.md) says which studies were chosen before they ran, what each asks, and what changed later.
+[Benchmarks](docs/results/benchmarks.md) compare speed with a peer or a floor, and report trials with faults.
+
+## How to read the tables
+
+- A point of an error rate is one hundredth: .640 is 1.0 points less than .650.
+- "Not shown" means that the test does not show a difference. It does not mean that two conditions are equal.
+- Some conditions do not cost the same. "Front there" is the error that the interpolated front of the other conditions
+  has at the cost of the condition. "P(better)" is how likely the condition is better than that front
+  ([docs/statistics.md](docs/statistics.md#two-conditions)).
+- A study has one test for all its comparisons, which is chosen before the study runs. p is adjusted for all tests of a
+  page. Bundles of an older format (5 and less) adjust p in each table by itself, and pair their tables of differences
+  by seed.
+
+## How the pages are made
+
+`make results` makes this page and those in [docs/results/](docs/results) from the bundles of raw replicates in
+[evidence/](evidence) and from the note beside each bundle. An answer above is the first text in bold of its note.
+`ponderay verify evidence/NAME.zip` makes the tables of a bundle again and compares them.
 """
+
+LINKS = "[All results](../../RESULTS.md), and [how to read the tables](../../RESULTS.md#how-to-read-the-tables)."
 
 
 def main() -> int:
-    """Writes the page, or with --check compares it."""
-    entries, notes = _names(".zip"), [name for name in _names(".md") if not (HERE / f"{name}.zip").exists()]
+    """Writes the pages, or with --check compares them."""
+    names = sorted(file.stem for file in HERE.glob("*.zip"))
+    made = pages(names)
+    stale = {path for path in (HERE.parent / "docs" / "results").glob("*") if path not in made}
     if "--check" not in sys.argv[1:]:
-        for name in entries:
+        for name in names:
             picture = HERE / f"{name}.png"
             draw_front(_answers(_members(name)), (), HERE / f"{name}.html", picture)
             (HERE / f"{name}.html").unlink()
             # by a palette it takes half of the bytes, which every clone and every job carries
             Image.open(picture).convert("RGB").quantize(dither=Image.Dither.NONE).save(picture, optimize=True)
-        PAGE.write_text(page(entries, notes), encoding="utf-8")
+        for path in stale:
+            path.unlink()
+        for path, text in made.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
         return 0
-    different = [name for name in entries if verify(HERE / f"{name}.zip").differences]
-    if PAGE.read_text(encoding="utf-8") != page(entries, notes):
-        different.append(PAGE.name)
-    print(f"Not what the bundles give: {', '.join(different)}" if different else f"{len(entries)} bundles: all equal")
+    different = [name for name in names if verify(HERE / f"{name}.zip").differences]
+    written = {path: path.read_text(encoding="utf-8") if path.exists() else None for path in made}
+    changed = stale | {path for path, text in made.items() if written[path] != text}
+    different += sorted(path.relative_to(HERE.parent).as_posix() for path in changed)
+    print(f"Not what the bundles give: {', '.join(different)}" if different else f"{len(names)} bundles: all equal")
     return 1 if different else 0
 
 
-def page(entries: list[str], notes: list[str]) -> str:
-    """The whole of RESULTS.md."""
-    studies = [study(name) for name in entries]
-    return "\n".join([HEAD, contents(entries), *studies, *map(_note, notes)])
+def pages(names: Sequence[str]) -> dict[Path, str]:
+    """The text of every page, by where it is written."""
+    folder = HERE.parent / "docs" / "results"
+    rows = "\n".join(map(_row, names))
+    made = {
+        HERE.parent / "RESULTS.md": HEAD.replace("{studies}", f"| question | answer | seeds |\n|---|---|---|\n{rows}")
+    }
+    if (HERE / BENCHMARKS).exists():
+        made[folder / BENCHMARKS] = (HERE / BENCHMARKS).read_text(encoding="utf-8")
+    return made | {folder / f"{name}.md": study(name) for name in names}
 
 
-def contents(entries: list[str]) -> str:
-    """A table with the title of each study, which leads to it, and its answer in one sentence."""
-    notes = {name: _note(name) for name in entries}
-    rows = [f"| {_link(note)} | {_answer_in_bold(name, note)} |" for name, note in notes.items()]
-    return "\n".join(["| study | answer |", "|---|---|", *rows, ""])
+def _row(name: str) -> str:
+    """A study in RESULTS.md: its question, which leads to its page, its answer, and how many seeds conditions have."""
+    note, study = _note(name), read_study(_members(name)["study.json"])
+    complete = Counter(replicate.condition for replicate in study.replicates if replicate.state == "complete")
+    seeds = sorted(complete[condition] for condition in study.conditions)
+    count = f"{seeds[0]} to {seeds[-1]}" if seeds[0] < seeds[-1] else f"{seeds[0]}"
+    return f"| [{_title(note)}](docs/results/{name}.md) | {_answer_in_bold(name, note)} | {count} |"
 
 
 def study(name: str) -> str:
-    """The note `name` with what its bundle says in the places that ask for it."""
+    """The page of a study: its note, with what its bundle says in the places that ask for it."""
     manifest, members = read_bundle(HERE / f"{name}.zip")
     read, question, note = read_study(members["study.json"]), read_question(members["question.json"]), _note(name)
     objectives, asked = question.objectives, ASKED.findall(note)
@@ -111,7 +150,8 @@ def study(name: str) -> str:
         for (kind, text), family in zip(asked, families, strict=True)
     )
     _check_headline(name, note, question)
-    return ASKED.sub(lambda _: next(made), note).replace(ANSWERS, entry(name, members, found))
+    text = ASKED.sub(lambda _: next(made), note).replace(ANSWERS, entry(name, members, found))
+    return text.replace("\n", f"\n\n{LINKS}\n", 1)
 
 
 def entry(name: str, members: Mapping[str, bytes], found: Answers) -> str:
@@ -119,7 +159,10 @@ def entry(name: str, members: Mapping[str, bytes], found: Answers) -> str:
     shown = [condition_table(found), _narrow(comparison_table(found), COMPARED), equal_cost_table(found)]
     shown.append(training_table(found))
     shown += search_tables(read_search(members[SEARCH])) if SEARCH in members else ()
-    parts = [_made(name, members, found), f'<img src="evidence/{name}.png" width="640" alt="The front of {name}">\n']
+    parts = [
+        _made(name, members, found),
+        f'<img src="../../evidence/{name}.png" width="640" alt="The front of {name}">\n',
+    ]
     parts += [_short(to_markdown(table)) for table in shown if table.rows]
     return "\n".join([*parts, *_verdicts(found)]).rstrip()
 
@@ -174,11 +217,8 @@ def _note(name: str) -> str:
     return (HERE / f"{name}.md").read_text(encoding="utf-8")
 
 
-def _link(note: str) -> str:
-    """The title of a note, which leads to it by the name that GitHub gives to a heading."""
-    title = note.splitlines()[0].removeprefix("# ")
-    anchor = re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
-    return f"[{title}](#{anchor})"
+def _title(note: str) -> str:
+    return note.splitlines()[0].removeprefix("# ")
 
 
 def _answer_in_bold(name: str, note: str) -> str:
@@ -195,10 +235,6 @@ def _check_headline(name: str, note: str, question: Question) -> None:
             f"evidence/{name}.md must say in its answer what was not shown, for {question.sweep} has no "
             "`non_inferiority`; but it says that something is not told apart."
         )
-
-
-def _names(ending: str) -> list[str]:
-    return sorted(file.stem for file in HERE.glob(f"*{ending}"))
 
 
 if __name__ == "__main__":

@@ -20,8 +20,11 @@ from search_spaces.find import find_sweep, sweep_functions
 
 ROOT = Path(__file__).parent.parent
 README, COMMANDS, RESULTS = ROOT / "README.md", ROOT / "docs/commands.md", ROOT / "RESULTS.md"
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
-CURRENT = [path for path in DOCUMENTS if path != RESULTS]  # its commands are those of the commits that it names
+CURRENT = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+MEASURED = [*sorted((ROOT / "docs/results").glob("*.md")), ROOT / "evidence/plan.md"]
+"""What was run: its commands are those of the commits that it names."""
+
+DOCUMENTS = [*CURRENT, *MEASURED]
 FOLDERS = (
     "orchestrator",
     "search_spaces",
@@ -74,6 +77,15 @@ COMMAND_LINES = [
 
 def test_readme_can_be_read_at_one_sitting():
     assert len(README.read_text().splitlines()) <= 170
+
+
+def test_the_results_are_one_short_page_that_leads_to_each_study():
+    bundles = {path.stem for path in (ROOT / "evidence").glob("*.zip")}
+    linked = set(re.findall(r"^\| \[.+?\]\(docs/results/(.+?)\.md\) \|", RESULTS.read_text(), re.MULTILINE))
+    assert len(RESULTS.read_bytes()) <= 12_000
+    assert linked == bundles
+    assert {path.stem for path in (ROOT / "docs/results").iterdir()} == {*bundles, "benchmarks"}
+    assert {path.stem for path in (ROOT / "evidence").glob("*.md")} - bundles == {"benchmarks", "plan", "LOG"}
 
 
 @pytest.mark.parametrize("words", COMMAND_LINES)

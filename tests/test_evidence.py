@@ -1,4 +1,4 @@
-"""RESULTS.md is what the bundles in evidence/ give."""
+"""RESULTS.md and docs/results/ are what the bundles and notes in evidence/ give."""
 
 import math
 import re
@@ -29,14 +29,14 @@ NOTE = "# Is it worth it?\n\nA question.\n\n{answers}\n\n**Learnt: yes\nit is.**
 
 @pytest.fixture
 def evidence(workplace, monkeypatch):
-    """A folder with one bundle and its note, and one note alone."""
+    """A folder with one bundle and its note, the benchmarks, and a note that is no page."""
     folder = workplace / "evidence"
     folder.mkdir()
     save(answer(small_study(), question()), workplace / "report", folder / "one.zip")
     (folder / "one.md").write_text(NOTE)
-    (folder / "speed.md").write_text("# Speed\n\nFast.\n")
+    (folder / "benchmarks.md").write_text("# Speed\n\nFast.\n")
+    (folder / "plan.md").write_text("# Plan\n")
     monkeypatch.setattr(make_page, "HERE", folder)
-    monkeypatch.setattr(make_page, "PAGE", workplace / "RESULTS.md")
     return folder
 
 
@@ -45,14 +45,18 @@ def make(monkeypatch, *arguments):
     return make_page.main()
 
 
-def test_the_page_holds_each_study_with_its_answers_and_the_notes(evidence, workplace, monkeypatch):
+def test_each_study_has_a_page_and_the_short_page_its_answer(evidence, workplace, monkeypatch):
     assert make(monkeypatch) == 0
-    page = (workplace / "RESULTS.md").read_text()
-    texts = ["# Results", "| [Is it worth it?](#is-it-worth-it) | Learnt: yes it is. |", "# Is it worth it?"]
-    texts += ["A question.", "ponderay run asr.demo", "8 complete, 1 failed"]
-    texts += ["evidence/one.png", "surprisal@greedy", "**Learnt: yes\nit is.**", "# Speed"]
+    short = (workplace / "RESULTS.md").read_text()
+    assert "| [Is it worth it?](docs/results/one.md) | Learnt: yes it is. | 2 to 3 |" in short
+    assert "surprisal@greedy" not in short
+    page = (workplace / "docs/results/one.md").read_text()
+    texts = ["# Is it worth it?", "](../../RESULTS.md)", "A question.", "ponderay run asr.demo", "8 complete, 1 failed"]
+    texts += ['src="../../evidence/one.png"', "surprisal@greedy", "**Learnt: yes\nit is.**"]
     places = [page.index(text) for text in texts]
     assert places == sorted(places)
+    assert (workplace / "docs/results/benchmarks.md").read_text() == "# Speed\n\nFast.\n"
+    assert sorted(path.name for path in (workplace / "docs/results").iterdir()) == ["benchmarks.md", "one.md"]
     assert (evidence / "one.png").read_bytes().startswith(b"\x89PNG")
     assert make(monkeypatch, "--check") == 0
 
@@ -61,7 +65,7 @@ def test_the_entry_of_a_search_has_the_importance_of_its_parameters(evidence, wo
     monkeypatch.setattr("orchestrator.scheduler.importance.NUM_GROUPS", 2)
     write_search(evidence / "one.zip")
     make(monkeypatch)
-    page = (workplace / "RESULTS.md").read_text()
+    page = (workplace / "docs/results/one.md").read_text()
     assert "**asr.demo: importance of the parameters**" in page and "over 20 trials each parameter explains" in page
     assert re.search(r"\| x \| 0\.[89]\d \| \S+ to \S+ \| ", page)
     assert make(monkeypatch, "--check") == 0
@@ -73,12 +77,25 @@ def test_a_note_without_an_answer_is_told(evidence, monkeypatch):
         make(monkeypatch)
 
 
-def test_a_page_that_says_something_else_is_told(evidence, workplace, monkeypatch, capsys):
+@pytest.mark.parametrize("name", ["RESULTS.md", "docs/results/one.md", "docs/results/benchmarks.md"])
+def test_a_page_that_says_something_else_is_told(name, evidence, workplace, monkeypatch, capsys):
     make(monkeypatch)
-    page = workplace / "RESULTS.md"
-    page.write_text(page.read_text().replace("Learnt: yes", "Learnt: no"))
+    page = workplace / name
+    page.write_text(page.read_text() + "No.\n")
     assert make(monkeypatch, "--check") == 1
-    assert "RESULTS.md" in capsys.readouterr().out
+    assert capsys.readouterr().out == f"Not what the bundles give: {name}\n"
+    page.unlink()
+    assert make(monkeypatch, "--check") == 1
+
+
+def test_a_page_that_nothing_makes_any_more_is_told_and_removed(evidence, workplace, monkeypatch, capsys):
+    make(monkeypatch)
+    stale = workplace / "docs/results/gone.md"
+    stale.write_text("# Gone\n")
+    assert make(monkeypatch, "--check") == 1
+    assert capsys.readouterr().out == "Not what the bundles give: docs/results/gone.md\n"
+    make(monkeypatch)
+    assert not stale.exists() and make(monkeypatch, "--check") == 0
 
 
 def test_a_bundle_that_was_changed_is_told(evidence, monkeypatch, capsys):
@@ -186,7 +203,7 @@ def test_a_note_asks_for_tables(evidence, workplace, monkeypatch):
     (evidence / "one.md").write_text(NOTE + "\n{metrics per@greedy}\n\n{analysis one.bits.csv}\n")
     (evidence / "one.bits.csv").write_text("bits,seed,updates\n1,1,1.0\n1,2,2.0\n1,3,3.0\n2,1,5.0\n")
     make(monkeypatch)
-    page = (workplace / "RESULTS.md").read_text()
+    page = (workplace / "docs/results/one.md").read_text()
     assert "asr.demo: per@greedy" in page
     assert f"| 1 | 2.0 ± 1.0 | {MINUS}0.5 to 4.5 | 3 |" in page and "| 2 | 5.0 |  | 1 |" in page
 
@@ -207,7 +224,7 @@ def test_a_page_has_one_family_and_the_sweeps_test(evidence, workplace, monkeypa
     """Eight comparisons with the reference, and two differences of the note."""
     (evidence / "one.md").write_text(NOTE.replace("{answers}", "{answers}\n\n{differences " + PAIRS + "}"))
     assert make(monkeypatch) == 0
-    page = (workplace / "RESULTS.md").read_text()
+    page = (workplace / "docs/results/one.md").read_text()
     assert "Holm over the 10 tests of this page" in page and "Holm over the page's 10 tests" in page
     assert "p: of Welch's t-test, of the same replicates a paired t-test" in page
     study, objectives = small_study(), question().objectives

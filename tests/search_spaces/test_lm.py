@@ -116,7 +116,7 @@ def test_the_control_of_the_ensembles_starts_its_decoder_from_their_prior():
 
 
 def test_the_corrected_surprisal_takes_a_step_of_1_and_that_of_the_thesis_5():
-    """On a part of WikiText-2 -log p has 119.5 at 1 and 130.4 at 5 (RESULTS.md)."""
+    """On a part of WikiText-2 -log p has 119.5 at 1 and 130.4 at 5 (docs/results/benchmarks.md)."""
     assert (lm.SURPRISAL.step.size, lm.EQ44.step.size) == (1, 5)
     assert (Recoder().step.size, LearnedStep().start) == (1, 1)
     assert recoders("lm.dynamic_step")["surprisal,learned"].step.start == 1
