@@ -6,6 +6,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
+from pathlib import Path
 from typing import Final
 
 from search_spaces.act_sizes import TASKS, Scale, Task
@@ -26,7 +27,7 @@ from trainables.act.config import (
     PonderNet,
 )
 
-CLAIMS: Final = "search_spaces.act_published:claims"
+CLAIMS: Final = str(Path(__file__).with_name("published") / "act.toml")
 SCALES: Final[Mapping[Scale, str]] = {"graves": "Graves' sizes", "laptop": "laptop sizes"}
 MOST_UPDATES: Final[Mapping[Scale, int]] = {"graves": 20, "laptop": 10}
 """Of PonderNet and early exit, all of which training runs."""

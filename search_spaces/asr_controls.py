@@ -1,12 +1,11 @@
-"""Speech sweeps whose answers are known beforehand: conditions, base configs and what they must show.
+"""Speech sweeps whose answers are known beforehand: conditions and base configs.
 
-`trainables.asr.data.onsets` derives the answers.
+`trainables.asr.data.onsets` derives the answers, `published/controls.toml` claims them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal
 
-from search_spaces.claim import Claim, Place, Setting, Source, StatementClaim, sentence
 from search_spaces.size import Size
 from search_spaces.sweep import Condition
 from trainables.asr.config import AsrConfig, Convolutional, Optimisation, Pretraining, Random, Surprisal
@@ -28,9 +27,6 @@ CONDITIONS: Final[Mapping[Kind, tuple[Condition, ...]]] = {
     "negative": (Condition("random", {"controller": Random(p_big=RATE)}),),
 }
 """Random routing. In the negative control it has the rate of surprisal alone, which costs more and gains nothing."""
-SAME: Final = 0.1
-"""Within this two error rates of the negative control count as one: less than half of the .24 by which routing by
-surprisal errs less than `random` in the positive one."""
 
 
 def base(kind: Kind, size: Size) -> AsrConfig:
@@ -54,31 +50,3 @@ def base(kind: Kind, size: Size) -> AsrConfig:
             learning_rate=2e-3 if kind == "positive" else 3e-3, decay=0.95, batch_size=8, num_epochs=epochs
         ),
     )
-
-
-def claims() -> Iterator[Claim]:
-    """What the sweeps show if the pipeline is right."""
-    positive, negative = ("asr.demo", "asr.control_positive"), ("asr.control_negative",)
-    yield _statement("wins", positive, "routing by surprisal errs less than random routing", "below", "random")
-    yield _statement("cost", positive, "both cost the same", "same", "random", "macs_per_frame", 30)
-    yield _statement(
-        "ceiling", positive, "routing by surprisal errs as the big network", "same", "always_big", margin=0.05
-    )
-    yield _statement(
-        "no_gain", negative, "routing by surprisal errs as random routing at its rate", "same", "random", margin=SAME
-    )
-
-
-def _statement(
-    name: str,
-    sweeps: tuple[str, ...],
-    text: str,
-    relation: Literal["below", "same"],
-    other: str,
-    metric: str = "per",
-    margin: float = 0.0,
-) -> Claim:
-    left, right = (Place(condition, metric, "stochastic") for condition in ("surprisal", other))
-    source = Source("known beforehand", "trainables/asr/data/onsets.py")
-    setting = Setting("of the corpus with a known answer", {"data.kind": "onsets"})
-    return StatementClaim(f"asr.control.{name}", sweeps, sentence(text), left, relation, right, source, setting, margin)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from search_spaces import asr_controls
@@ -19,7 +20,6 @@ from search_spaces.asr_conditions import (
 )
 from search_spaces.asr_sizes import laptop
 from search_spaces.distributions import Choice, Distribution, Real
-from search_spaces.laptop_claims import CLAIMS
 from search_spaces.settings import with_all
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Search, Sweep, SweepFunction
@@ -40,7 +40,8 @@ HALF_AN_HOUR: Final = 143
 NEW_SEEDS: Final = tuple(range(6, 21))
 """Of `confirm_model3`: `laptop_model3` has those from 1 to 5."""
 
-CONTROL_CLAIMS: Final = "search_spaces.asr_controls:claims"
+CLAIMS: Final = str(Path(__file__).with_name("published") / "laptop.toml")
+CONTROL_CLAIMS: Final = str(Path(__file__).with_name("published") / "controls.toml")
 
 
 def control(name: str, kind: asr_controls.Kind, size: Size = "full") -> Sweep:

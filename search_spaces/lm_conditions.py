@@ -1,5 +1,6 @@
 """What the sweeps of recoding language models have in common."""
 
+from pathlib import Path
 from typing import Any, Final
 
 from search_spaces.lm_sizes import ENSEMBLE, EQ44, MC_DROPOUT, SURPRISAL, WEIGHT_DECAY, Scale, base
@@ -7,7 +8,7 @@ from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Prerequisite, Sweep
 from trainables.lm.config import McDropout, Recoder, Variational
 
-CLAIMS: Final = "search_spaces.lm_published:claims"
+CLAIMS: Final = str(Path(__file__).with_name("published") / "lm.toml")
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
 VALIDATED: Final = (Objective("valid_perplexity"), Objective("macs_per_token"))
 """Of searches, which must not choose by the test."""

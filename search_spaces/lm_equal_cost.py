@@ -1,9 +1,9 @@
 """Recoding beside its rivals at equal cost: a wider model, dynamic evaluation, and the continuous cache."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, Literal
 
-from search_spaces.laptop_claims import CLAIMS
 from search_spaces.lm_conditions import OBJECTIVES
 from search_spaces.lm_sizes import SURPRISAL, brief
 from search_spaces.size import Size, sized_name
@@ -11,6 +11,8 @@ from search_spaces.sweep import Condition, Sweep
 from trainables.lm.adaptation_config import Cache, DynamicEvaluation
 from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig
 from trainables.lm.cost import macs_per_token, training_macs_per_token
+
+CLAIMS: Final = str(Path(__file__).with_name("published") / "laptop.toml")
 
 Macs = Callable[[LmConfig, int], float]
 """Multiply-accumulates of a token, of a config and the size of its vocabulary."""

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from search_spaces.act_published import OURS
-from search_spaces.act_published import PAPER as ACT
-from search_spaces.asr_published_sizes import PAPER as ASR
-from search_spaces.lm_published_numbers import PAPER as LM
+ASR: Final = "Lugosch, Nowrouzezahrai, Meyer 2020 (arXiv:2006.01659)"
+ACT: Final = "Graves 2016 (arXiv:1603.08983)"
+LM: Final = "Ulmer 2019, Recoding latent sentence representations (MSc thesis, University of Amsterdam)"
+"""As the files in `published/` call their sources."""
+OURS: Final = "Ponderay"
+"""Of what no source says."""
 
 DRAWING: Final = "a drawing of the model, which reports no result"
 EXAMPLE: Final = "an example of the data, which reports no result"

@@ -17,7 +17,6 @@ SHIPPED, COPY = "act.tau_parity_laptop", "copied_sweeps.py:SWEEPS.tau_parity_lap
 RENAMED = {
     "trainables.act": "copied",
     "search_spaces.act_sizes": "copied_sizes",
-    "search_spaces.act_published": "copied_published",
     "search_spaces.act": "copied_sweeps",
     '"act.': '"copied.',
 }
@@ -36,8 +35,9 @@ def copied(workplace: Path) -> Path:
     shutil.copytree(ROOT / "trainables/act", "copied", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "search_spaces/act.py", "copied_sweeps.py")
     shutil.copy(ROOT / "search_spaces/act_sizes.py", "copied_sizes.py")
-    shutil.copy(ROOT / "search_spaces/act_published.py", "copied_published.py")
-    for path in workplace.rglob("*.py"):
+    Path("published").mkdir()
+    shutil.copy(ROOT / "search_spaces/published/act.toml", "published/act.toml")
+    for path in (*workplace.rglob("*.py"), Path("published/act.toml")):
         path.write_text(renamed(path.read_text()))
         assert "trainables.act" not in path.read_text()
     return workplace

@@ -2,11 +2,12 @@
 
 import pytest
 
-from search_spaces.act_published import OURS, claims
 from search_spaces.claim import NumberClaim, StatementClaim, TrendClaim
 from search_spaces.find import find_sweep
+from search_spaces.source_items import OURS
+from search_spaces.sources import claims_in
 
-CLAIMS = {claim.id: claim for claim in claims()}
+CLAIMS = {claim.id: claim for claim in claims_in("act")}
 GRID = [round(i * 10.0**-j, 4) for j in (1, 2, 3, 4) for i in range(1, 11)]  # section 3, with repetitions
 
 

@@ -3,18 +3,18 @@
 import pytest
 
 from search_spaces.asr import SWEEPS
-from search_spaces.asr_published_numbers import numbers
-from search_spaces.asr_published_statements import statements
 from search_spaces.claim import NumberClaim, Place, StatementClaim, TrendClaim
 from search_spaces.find import find_sweep
 from search_spaces.find_claims import claims_of
+from search_spaces.sources import claims_in
 from trainables.config import flatten
 
 MODELS = ("model1", "model2", "model3")
+CLAIMS = claims_in("asr")
 
 
 def number(identity: str) -> NumberClaim:
-    (found,) = (claim for claim in numbers() if claim.id == identity)
+    (found,) = (claim for claim in CLAIMS if isinstance(claim, NumberClaim) and claim.id == identity)
     return found
 
 
@@ -34,11 +34,10 @@ def said(sweep: str) -> dict[tuple[str, str, str], StatementClaim]:
 
 
 def test_every_place_is_in_its_sweeps_and_every_identity_is_one_claims() -> None:
-    claims = (*numbers(), *statements())
-    assert len({claim.id for claim in claims}) == len(claims)
-    sweeps = {name: find_sweep(name) for claim in claims for name in claim.sweeps}
+    assert len({claim.id for claim in CLAIMS}) == len(CLAIMS) == 230
+    sweeps = {name: find_sweep(name) for claim in CLAIMS for name in claim.sweeps}
     known = {name: {one.name: sweep.config(one, 1) for one in sweep.conditions} for name, sweep in sweeps.items()}
-    for claim in claims:
+    for claim in CLAIMS:
         for sweep in claim.sweeps:
             configs = known[sweep]
             for place in claim.places:

@@ -282,7 +282,42 @@ JOINT = '[[joint]]\ntext = "t"\nplace = "p"\nnote = "n"\n' + PART
             TOP + STATEMENT.replace("right = 1", 'right = {condition = "a", metric = "e"}'),
             "statement 1, `right` must differ from `left`.",
         ),
-        (TOP + '[setting.x]\ntitle = "t"\nrequires = {y = [1]}\n' + NUMBER, "setting x, `requires.y` must be "),
+        (TOP + '[setting.x]\ntitle = "t"\nrequires = {y = [[1]]}\n' + NUMBER, "setting x, `requires.y` must be "),
+        (
+            TOP + '[setting.x]\ntitle = "t"\nrequires = {y = []}\n' + NUMBER,
+            "setting x, `requires.y` must be text, a number, true or false, or an array of such, but is ()",
+        ),
+        (
+            TOP + '[setting.x]\nlike = "y"\n' + NUMBER,
+            "setting x, `like` must be one of the file's settings (x), but is 'y'.",
+        ),
+        ("table = 1\n", "`table` must be a valid array, but is 1."),
+        (TOP + "[[table]]\nrow = []\n", "table 1, `row` is no field."),
+        (TOP + NUMBER + "margin_share = 0.1\n", "number 1, `margin_share` must be left out where `margin` is given."),
+        (TOP + NUMBER.replace("margin = 1\n", ""), "number 1, `margin` must be given."),
+        (TOP + NUMBER.replace("mean = 1", "mean = [1, 2, 3]"), "number 1, `mean` "),
+        (TOP + NUMBER.replace("mean = 1", "mean = [1, 2]"), "number 1, `n` must be at least 2, the seeds behind `std`"),
+        (
+            TOP + NUMBER.replace("mean = 1", "mean = [1, 2]\nstd = 2\nn = 3"),
+            "number 1, `std` must be left out where `mean` has it, as in [12.3, 0.4].",
+        ),
+        (
+            TOP + STATEMENT + "margin = 1\nmargin_test = {t = 2, n = 4, stds = [1, 1]}\n",
+            "statement 1, `margin_test` must be left out where `margin` is given.",
+        ),
+        (
+            TOP + STATEMENT + "margin_test = {t = 2, n = 4, stds = [1]}\n",
+            "statement 1, `margin_test.stds",
+        ),
+        (TOP + FRONT + "scales = [1]\n", "front 1, `scales` must be one for each of the 2 `metrics`, but are 1."),
+        (
+            TOP + FRONT.replace('["b"]', '[{condition = "b", evaluation = "y"}]'),
+            "front 1, `evaluation` of 'b' must be left out where the metric 'e@x' has one.",
+        ),
+        (
+            TOP + TREND.replace('"c"', '{condition = "c"}'),
+            "trend 1, `conditions.2.evaluation` must be given.",
+        ),
         (
             TOP + NUMBER + 'id = "i"\n' + STATEMENT + 'id = "i"\n',
             "number 1, `id` must be of one entry alone, but 'i' is",

@@ -2,18 +2,13 @@
 
 import pytest
 
-from search_spaces import act_published, asr_published, lm_published
 from search_spaces.claim import NumberClaim
+from search_spaces.sources import all_claims
 from tests.search_spaces import computed_numbers as computed
 from tests.search_spaces.transcription import Cell, read
 
 EXPECTED = computed.expected()
-CLAIMS = {
-    claim.id: claim
-    for module in (asr_published, lm_published, act_published)
-    for claim in module.claims()
-    if isinstance(claim, NumberClaim)
-}
+CLAIMS = {claim.id: claim for claim in all_claims() if isinstance(claim, NumberClaim)}
 
 
 def test_all_computed_numbers_are_known():

@@ -7,7 +7,15 @@ import pytest
 from search_spaces.claim import NumberClaim, Place, StatementClaim, TrendClaim
 from search_spaces.find import find_sweep
 from search_spaces.find_claims import claims_of
-from search_spaces.lm_published_numbers import added_place, perplexity
+
+
+def perplexity(condition: str, evaluation: str = "test") -> Place:
+    return Place(condition, "perplexity", evaluation)
+
+
+def added_place(kind: str, step: str) -> Place:
+    """The baseline tested with a recoder: its own replicates with a fixed step, else those that trained the steps."""
+    return perplexity("baseline", f"{kind}_fixed") if step == "fixed" else perplexity(f"{kind},{step}", "added")
 
 
 def numbers(sweep: str) -> dict[str, tuple[float, float | None, int | None]]:

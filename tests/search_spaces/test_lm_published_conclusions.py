@@ -9,7 +9,10 @@ from scipy import stats
 from search_spaces.claim import JointClaim, Place
 from search_spaces.find import find_sweep
 from search_spaces.find_claims import claims_of
-from search_spaces.lm_published_numbers import perplexity
+
+
+def perplexity(condition: str) -> Place:
+    return Place(condition, "perplexity", "test")
 
 
 def claim_of(identity: str):

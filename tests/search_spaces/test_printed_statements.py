@@ -23,7 +23,7 @@ def key(sweep, place):
 def printed_by_key(source):
     """Transcribed numbers, by what of a study is held against them."""
     table, found = read(source), defaultdict(set)
-    for claim in SHIPPED[source].claims():
+    for claim in SHIPPED[source]:
         if isinstance(claim, NumberClaim) and claim.place.over is None and not claim.id.startswith("asr.sizes"):
             printed = table.get(cell(claim)) if "valid_flops" not in claim.id else None
             for sweep in claim.sweeps if printed else ():
@@ -34,7 +34,7 @@ def printed_by_key(source):
 def compared(source):
     """Statements between two places that have printed numbers, and these."""
     numbers = printed_by_key(source)
-    for claim in SHIPPED[source].claims():
+    for claim in SHIPPED[source]:
         if not isinstance(claim, StatementClaim) or isinstance(claim.right, float):
             continue
         for sweep in claim.sweeps:

@@ -8,7 +8,7 @@ import pytest
 from search_spaces.distributions import Exponential
 from search_spaces.find import find_sweep
 from search_spaces.lm import SEARCHES
-from search_spaces.lm_published_numbers import SIZES
+from search_spaces.sources import claims_in
 from tests.search_spaces.transcription import Cell, read
 
 THESIS = read("recoding_thesis")
@@ -212,7 +212,8 @@ def test_shipped_sizes_are_the_printed_ones():
     }
     printed = {path: THESIS[Cell("table B.1a", row, "value")].value for path, row in rows.items()}
     printed["training.num_epochs"] = THESIS[Cell("section 5.2", "training", "epochs")].value
-    assert {path: SIZES[path] for path in printed} == printed
+    required = claims_in("lm")[0].setting.requires
+    assert {path: required[path] for path in printed} == printed
     training = find_sweep("lm.step_size").base.training
     assert training.learning_rate == THESIS[Cell("table B.1a", "Learning rate", "value")].number
     assert training.max_gradient_norm == THESIS[Cell("table B.1a", "Gradient clipping", "value")].number

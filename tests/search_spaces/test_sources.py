@@ -9,8 +9,7 @@ import pytest
 
 from orchestrator.report.shown import curve_conditions
 from search_spaces import find
-from search_spaces.act_published import OURS
-from search_spaces.source_items import ITEMS
+from search_spaces.source_items import ITEMS, OURS
 from search_spaces.sources import SourceRow, all_claims, everything, has_whole, items, of_place
 from trainables.act.analysis.questions import ANALYSES as ACT_ANALYSES
 from trainables.asr.data.config import LibriSpeech

@@ -2,13 +2,14 @@
 
 import pytest
 
-from search_spaces import act_published, asr_published, lm_published
+from search_spaces.act_sizes import PARITY
 from search_spaces.claim import NumberClaim, StatementClaim
+from search_spaces.sources import claims_in
 from tests.search_spaces import computed_numbers
 from tests.search_spaces.shipped_cells import cell
 from tests.search_spaces.transcription import SOURCES, Cell, Printed, read
 
-SHIPPED = {"surprisal_paper": asr_published, "recoding_thesis": lm_published, "act": act_published}
+SHIPPED = {"surprisal_paper": claims_in("asr"), "recoding_thesis": claims_in("lm"), "act": claims_in("act")}
 SCALES = {"%": 100, "fraction": 100, "M FLOPs": 1e-6}
 """Of a recorded value, to the printed unit; a share of Graves' is shipped as per cent."""
 
@@ -51,8 +52,7 @@ REPEATED = {
 def shipped(source: str) -> list[NumberClaim]:
     """What stands in the source as it is, and is not computed from it."""
     computed = computed_numbers.expected()
-    claims = SHIPPED[source].claims()
-    return [claim for claim in claims if isinstance(claim, NumberClaim) and claim.id not in computed]
+    return [claim for claim in SHIPPED[source] if isinstance(claim, NumberClaim) and claim.id not in computed]
 
 
 def paired(source: str) -> list[tuple[NumberClaim, Printed]]:
@@ -136,9 +136,9 @@ def test_results_of_the_running_text_are_shipped():
 def test_bounds_that_graves_gives(task, row):
     """A statement against a number, for each penalty of the grid up to the printed one, and for no other."""
     [printed] = [value for at, value in read("act").items() if at.row == row]
-    statements = [claim for claim in act_published.claims() if isinstance(claim, StatementClaim)]
+    statements = [claim for claim in SHIPPED["act"] if isinstance(claim, StatementClaim)]
     errors = [claim for claim in statements if claim.left.metric == "sequence_error" and isinstance(claim.right, float)]
     bounded = [claim for claim in errors if claim.source.place.split(",")[0] == task]
     assert {claim.right for claim in bounded} == {printed.number}
     taus = {float(claim.left.condition.removeprefix("tau=")) for claim in bounded}
-    assert taus == {tau for tau in act_published.GRID if tau <= float(row.split()[-1])}
+    assert taus == {tau for tau in PARITY.grid if tau <= float(row.split()[-1])}

@@ -1,0 +1,234 @@
+"""What may stand in a file of claims: each entry with its fields, and what is wrong with one, in a sentence."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import ConfigDict, Discriminator, Field, StringConstraints, Tag, ValidationError
+
+from trainables.config import Config
+from trainables.errors import InputError
+
+Text = Annotated[str, StringConstraints(pattern=r"\S")]
+Metric = Annotated[str, StringConstraints(pattern=r"^[^@]*[^@\s][^@]*(@[^@\s]+)?$")]
+"""As a replicate records it: `error`, `top 1 error`, or `error@test` of an evaluation."""
+NotNegative = Annotated[float, Field(ge=0)]
+Scale = Annotated[float, Field(gt=0)]
+Fields = dict[str, Any]
+"""An entry as it stands in the file."""
+
+
+PLAIN: Final = "-plain"
+SEVERAL: Final = "-several"
+"""Shapes of what may be one text or number, or a table or array; pydantic names them, and no message does."""
+
+
+def _shape(value: object) -> str:
+    return SEVERAL if isinstance(value, dict | tuple | Entry) else PLAIN
+
+
+class Entry(Config):
+    """A table of the file; texts are no numbers, and numbers no texts."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class PlaceEntry(Entry):
+    """A number of a study, as `search_spaces.claim.Place` describes it."""
+
+    condition: Text
+    metric: Metric
+    scale: Scale = 1.0
+    over: "PlaceEntry | None" = None
+
+
+class FactEntry(Entry):
+    """What must have been measured besides; `text` says what it shows."""
+
+    text: Text
+    place: PlaceEntry
+    value: float
+    tolerance: NotNegative = 0.0
+
+
+class SettingEntry(Entry):
+    """What something was published of; elsewhere it is not comparable."""
+
+    title: Text
+    requires: Annotated[dict[str, Any], Field(default_factory=dict)]
+    free: tuple[Text, ...] = ()
+    fact: FactEntry | None = None
+
+
+class NumberEntry(Entry):
+    """A published number."""
+
+    id: str = ""
+    sweeps: tuple[Text, ...] = ()
+    condition: Text
+    metric: Metric
+    scale: Scale = 1.0
+    over: PlaceEntry | None = None
+    mean: Annotated[
+        Annotated[tuple[float, NotNegative], Tag(SEVERAL)] | Annotated[float, Tag(PLAIN)], Discriminator(_shape)
+    ]
+    std: NotNegative | None = None
+    n: Annotated[int, Field(ge=1)] | None = None
+    margin: NotNegative | None = None
+    margin_share: NotNegative | None = None
+    margin_reason: str = ""
+    direction: Literal["minimize", "maximize", "none"]
+    source: str = ""
+    place: Text
+    computed: bool = False
+    setting: str = ""
+    objective: str | None = None
+    row: str = ""
+    note: str = ""
+    bar: str = ""
+
+
+class MarginEntry(Entry):
+    """A margin that is what the source's own t-test of two printed spreads would have shown."""
+
+    t: Annotated[float, Field(gt=0)]
+    n: Annotated[int, Field(ge=2)]
+    stds: tuple[NotNegative, NotNegative]
+
+
+class PartEntry(Entry):
+    """A comparison of two places, or of one with a number."""
+
+    left: PlaceEntry
+    relation: Literal["below", "above", "same"]
+    right: Annotated[Annotated[PlaceEntry, Tag(SEVERAL)] | Annotated[float, Tag(PLAIN)], Discriminator(_shape)]
+    of: Literal["mean", "spread", "every"] = "mean"
+    margin: NotNegative = 0.0
+    margin_test: MarginEntry | None = None
+    margin_reason: str = ""
+
+
+class SaidEntry(Entry):
+    """What every published comparison has."""
+
+    id: str = ""
+    sweeps: tuple[Text, ...] = ()
+    text: Text
+    source: str = ""
+    place: Text
+    setting: str = ""
+    note: str = ""
+
+
+class StatementEntry(PartEntry, SaidEntry):
+    """A published comparison."""
+
+
+class JointEntry(SaidEntry):
+    """A published comparison of several things at once."""
+
+    part: Annotated[tuple[PartEntry, ...], Field(min_length=2)]
+
+
+class WhereEntry(Entry):
+    """A condition under an evaluation."""
+
+    condition: Text
+    evaluation: Text
+
+
+Where = Annotated[Annotated[WhereEntry, Tag(SEVERAL)] | Annotated[Text, Tag(PLAIN)], Discriminator(_shape)]
+
+
+class FrontEntry(SaidEntry):
+    """A published place of a condition on the front, or off it."""
+
+    condition: Where
+    others: Annotated[tuple[Where, ...], Field(min_length=1)]
+    metrics: Annotated[tuple[Metric, ...], Field(min_length=2)]
+    scales: tuple[Scale, ...] = ()
+    directions: tuple[Literal["minimize", "maximize"], ...]
+    is_on: bool = True
+
+
+class TrendEntry(SaidEntry):
+    """A published order: a metric rises or falls along conditions."""
+
+    metric: Metric
+    conditions: Annotated[tuple[Where, ...], Field(min_length=3)]
+    relation: Literal["rises", "falls"]
+    scale: Scale = 1.0
+
+
+Claimed = NumberEntry | StatementEntry | JointEntry | FrontEntry | TrendEntry
+KINDS: Final[Mapping[str, type[Claimed]]] = {
+    "number": NumberEntry,
+    "statement": StatementEntry,
+    "joint": JointEntry,
+    "front": FrontEntry,
+    "trend": TrendEntry,
+}
+
+
+class KindsEntry(Entry):
+    """Entries as they stand in the file, by kind; `search_spaces.claim_rows` fills them in."""
+
+    number: tuple[Fields, ...] = ()
+    statement: tuple[Fields, ...] = ()
+    joint: tuple[Fields, ...] = ()
+    front: tuple[Fields, ...] = ()
+    trend: tuple[Fields, ...] = ()
+
+
+class TableEntry(KindsEntry):
+    """Rows as the source prints them, and the entries that each of them makes."""
+
+    values: Annotated[Fields, Field(default_factory=dict)]
+    rows: tuple[Fields, ...] = ({},)
+
+
+class ClaimFile(KindsEntry):
+    """The whole file; `source` is that of every entry that names none."""
+
+    source: str = ""
+    values: Annotated[Fields, Field(default_factory=dict)]
+    form: Annotated[dict[str, Fields], Field(default_factory=dict)]
+    setting: Annotated[dict[str, Fields], Field(default_factory=dict)]
+    table: tuple[TableEntry, ...] = ()
+
+
+Kind = TypeVar("Kind", bound=Entry)
+
+
+def checked(file: Path, name: str, kind: type[Kind], fields: Fields) -> Kind:
+    """The fields of the entry `name` as an entry of that kind; the whole file has no name.
+
+    Raises:
+        InputError: at the first field that is wrong.
+    """
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    path = [step for step in first["loc"] if step not in (PLAIN, SEVERAL)]
+    if not name and len(path) > 1:  # a part of the file: `table 2`, `setting paper`
+        name, path = f"{path[0]} {path[1] + 1 if isinstance(path[1], int) else path[1]}", path[2:]
+    raise wrong(file, name, ".".join(map(str, path)), _rule(first))
+
+
+def _rule(error: Any) -> str:
+    """What pydantic found wrong, behind the name of the field."""
+    if error["type"] == "missing":
+        return "must be given"
+    if error["type"] == "extra_forbidden":
+        return "is no field"
+    if error["type"] == "string_pattern_mismatch":
+        return f"must be text of the form {error['ctx']['pattern']}, but is {error['input']!r}"
+    rule = error["msg"].replace("Input should be", "must be", 1)
+    return f"{rule.replace('tuple', 'array')}, but is {error['input']!r}"
+
+
+def wrong(file: Path, entry: str, field: str, rule: str) -> InputError:
+    """The sentence that names file, entry and field, and says the rule that is broken."""
+    where = ", ".join(filter(None, (entry, f"`{field}`" if field else "")))
+    return InputError(f"{file}: {where} {rule}.")
