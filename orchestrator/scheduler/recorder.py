@@ -165,6 +165,7 @@ class Recorder:
 
     def _close_run(self, task: Task, state: str, traceback: str) -> None:
         self._live.pop(task.work.key, None)
+        self._unclosed.add(task.work.key)
         self._put_run(task, state, traceback)
 
     def _put_run(self, task: Task, state: str, traceback: str) -> None:
@@ -178,8 +179,6 @@ class Recorder:
 
     def _bring_up(self, task: Task, state: str, traceback: str) -> None:
         key, folder = task.work.key, folder_of(task, must_answer=True)
-        if state != "running":
-            self._unclosed.add(key)
         if key not in self._run_ids:
             self._run_ids[key] = self._open_run(task)
         run_id = self._run_ids[key]
@@ -209,16 +208,21 @@ class Recorder:
         return {PARENT: parent, NOTE: note}
 
     def _write_states(self, condition: Condition) -> None:
-        """But of a replicate whose run could not be closed: it is not said to have what its run lacks."""
+        """Those whose runs are opened and, where they have ended, closed: a state never says what its run lacks.
+
+        The others were put after this write had begun, and with them another one behind their runs.
+        """
         run_id = self._condition_run(condition)
         with self._lock:
-            unwritten = self._unwritten[condition.name]
-            replicates = {seed: one for seed, one in unwritten.items() if one.key not in self._unclosed}
+            unwritten = [one for one in self._unwritten[condition.name].values() if one.key not in self._unclosed]
         tags: dict[str, str] = {}
-        for replicate in replicates.values():
-            tags |= encode(replace(replicate, run_id=self._run_of(replicate)))
+        written = []
+        for replicate in unwritten:
+            if run_of_its_own := self._run_of(replicate):
+                tags |= encode(replace(replicate, run_id=run_of_its_own))
+                written.append(replicate)
         self._tracking.write_replicates(self._experiment, run_id, tags)
-        self._written += replicates.values()
+        self._written += written
 
     def _end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
         run_id = self._condition_run(condition)
