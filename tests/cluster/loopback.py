@@ -69,7 +69,7 @@ def cluster(at: Scenario) -> Iterator[str]:
     with contextlib.ExitStack() as machines:
         machines.enter_context(started(at, *head, "--node-ip-address=127.0.0.1", *small))
         url = f"http://127.0.0.1:{dashboard}"
-        wait(60, "the head answers", lambda: status_of(url + "/api/version") == 401)
+        wait(240, "the head answers", lambda: status_of(url + "/api/version") == 401)
         for _ in range(2):
             machines.enter_context(started(at, f"--address=127.0.0.1:{port}", "--num-cpus=1", *small))
         status = ["ray", "status", f"--address=127.0.0.1:{port}"]
