@@ -66,7 +66,9 @@ def train(config, trial):
 """Added to an example, so that a kill meets it in the middle."""
 
 
-@pytest.mark.parametrize(("example", "sweep"), [("plain_torch", "spirals"), ("lightning_module", "sine")])
+@pytest.mark.parametrize(
+    ("example", "sweep"), [("plain_torch", "spirals"), pytest.param("lightning_module", "sine", marks=pytest.mark.long)]
+)
 def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, monkeypatch, example, sweep):
     name, source = f"{example}.py:widths", (ROOT / f"examples/{example}.py").read_text()
     assert len(source.splitlines()) < 60

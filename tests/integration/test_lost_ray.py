@@ -101,6 +101,7 @@ def check_digits() -> None:
         assert journal.read_text().count('"kind": "metrics"') in (1, NUM_EPOCHS)
 
 
+@pytest.mark.long
 def test_a_local_ray_whose_gcs_server_is_killed_is_left_and_the_work_goes_on(workplace):
     """Without a GCS server some calls of Ray never return; then the command ends, and the same one continues."""
     command = Command("--cpus", "2", sleep_s=OUTLASTS_RAY_S)

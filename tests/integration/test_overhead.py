@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_sweep_of_nothing_is_held_against_plain_tune():
     command = [sys.executable, "benchmarks/overhead.py", "--replicates", "5", "--workers", "0", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603

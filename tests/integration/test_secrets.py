@@ -226,6 +226,7 @@ def check_nothing_leaked(place: Place, given: Mapping[str, str], meant: set[str]
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_no_secret_of_a_run_is_left_behind_shown_or_seen(folder, server, database):
     given = {name: made_up() for name in (*NAMES, OF_MESSAGE)} | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
     of_server = made_up()

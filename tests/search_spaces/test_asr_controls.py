@@ -79,7 +79,8 @@ def run(name: str, *conditions: str) -> tuple[Study, Question]:
     return Tracking(read_settings()).read_study(name), Question.of(sweep)
 
 
-@pytest.mark.slow  # trains 20 replicates
+@pytest.mark.slow
+@pytest.mark.long  # trains 20 replicates
 def test_where_only_onsets_surprise_routing_by_surprisal_wins_at_equal_cost(workplace):
     study, question = run("asr.control_positive", "surprisal", "random", "always_small", "always_big")
     assert [one.finding for one in judge(study, question)] == [Finding.reproduced] * 3
@@ -93,7 +94,8 @@ def test_where_only_onsets_surprise_routing_by_surprisal_wins_at_equal_cost(work
     assert (1 - 0.55) * 0.22 < found["random"] < (1 - 0.55) * 0.65
 
 
-@pytest.mark.slow  # trains 10 replicates
+@pytest.mark.slow
+@pytest.mark.long  # trains 10 replicates
 def test_where_every_frame_surprises_routing_by_surprisal_does_not_win(workplace):
     study, question = run("asr.control_negative", "surprisal", "random")
     (verdict,) = judge(study, question)

@@ -304,6 +304,7 @@ def test_a_text_too_short_is_known_by_its_fingerprint(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_with_act_a_plain_recurrent_network_learns_parity_of_16_bits_and_without_it_does_not(tmp_path):
     """The first one ends once it has learnt, and the second one after as many iterations."""
 
