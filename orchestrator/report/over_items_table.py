@@ -25,7 +25,10 @@ def found_over_items(study: Study, comparisons: Iterable[Comparison], test: Test
     pairs = {
         (one.a, one.b): one.is_paired and test == "paired_permutation" for one in comparisons if study.items.errors
     }
-    places = {name: Place(name, *parts_of(study, name)) for pair in pairs for name in pair}
+    evaluations = study.evaluations()
+    only = evaluations[0] if len(evaluations) == 1 else ""  # the names of points do not say it then
+    parts = {name: parts_of(study, name) for pair in pairs for name in pair}
+    places = {name: Place(name, condition, evaluation or only) for name, (condition, evaluation) in parts.items()}
     return tuple(
         found for (a, b), is_paired in pairs.items() for found in over_items(study, places[a], places[b], is_paired)
     )

@@ -43,7 +43,7 @@ class Place:
 
 
 def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[OverItems]:
-    """Every error rate that both points have by item, on the same test set.
+    """Every error rate that both points have by item, on the same test set of two groups at least.
 
     Args:
         is_paired: whether differences are taken seed by seed; then only seeds count that both have.
@@ -60,6 +60,8 @@ def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[Ov
             continue
         items = study.items.test_sets[sets.pop()]
         groups, of_group = np.unique([one.group for one in items], return_inverse=True)
+        if len(groups) < 2:  # one speaker says nothing of others
+            continue
         lengths = np.bincount(of_group, [one.length for one in items]).astype(np.float64)
         tables = [_table(part, of_group, len(groups)) for part in (first, second)]
         both = over_groups.of_difference(tables[0], tables[1], lengths, is_paired)

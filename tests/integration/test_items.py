@@ -81,6 +81,14 @@ def test_a_comparison_has_an_interval_over_seeds_and_test_items(workplace):
     assert len(items["test_sets"]) == 1 and len(items["errors"]) == 6
 
 
+def test_items_of_an_only_evaluation_are_found_though_no_name_says_it(workplace):
+    tested = SOURCE.replace("def train(config, trial):", "def evaluate(config, checkpoint, evaluation, trial):")
+    tested = tested.replace('Path(folder), "wrong")', 'Path(folder), f"wrong@{evaluation.name}")')
+    train = "\ndef train(config, trial):\n    trial.report({'valid': 1.0}, step=1, checkpoint=Path(__file__))\n"
+    code, told = call("compare", ran(workplace, "tested_by_item", tested + train))
+    assert code == 0 and "wrong by test item:" in " ".join(told.split()), told
+
+
 def test_errors_of_something_else_are_refused_by_name(workplace):
     sweep = ran(workplace, "by_another_item", SOURCE.replace("WRONG_BY = 1.0", "WRONG_BY = 2.0"))
     refused = CliRunner().invoke(app, ["compare", sweep]).exception
