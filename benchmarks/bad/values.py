@@ -29,7 +29,8 @@ SETTINGS: Final = (
     "runs=", "=", "a", "a=b", "seed=3", "training.num_epochs=nan", "training.num_epochs=1e400", "training=3",
     "training.num_epochs=" + "9" * 5000, "training.num_epochs=" + "[" * 9000, "training.num_epochs=" + "1" * 30_000,
     "training.num_epochs=" + "{\"a\":" * 5000, "training.=1", ".=1", "training..num_epochs=1", "controller={}",
-    "controller.kind=nobody", "data.root=/nonexistent-ponderay", "width=3", "width=x", "width=" + "8" * 400,
+    "controller.kind=nobody", "api_key=sesame12345", "ar.password=sesame12345",
+    "data.root=/nonexistent-ponderay", "width=3", "width=x", "width=" + "8" * 400,
 )  # fmt: skip
 RESOURCES: Final = (
     "num_workers=1e400", "num_workers=-1", "num_workers=2:1", "num_workers=1:99999999999", "cpus_per_worker=nan",
