@@ -36,8 +36,8 @@ def copied(workplace: Path) -> Path:
     shutil.copy(ROOT / "search_spaces/act.py", "copied_sweeps.py")
     shutil.copy(ROOT / "search_spaces/act_sizes.py", "copied_sizes.py")
     Path("published").mkdir()
-    shutil.copy(ROOT / "search_spaces/published/act.toml", "published/act.toml")
-    for path in (*workplace.rglob("*.py"), Path("published/act.toml")):
+    shutil.copy(ROOT / "search_spaces/published/act.toml", "published/copied.toml")
+    for path in (*workplace.rglob("*.py"), Path("published/copied.toml")):
         path.write_text(renamed(path.read_text()))
         assert "trainables.act" not in path.read_text()
     return workplace
