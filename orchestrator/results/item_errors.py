@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,16 +65,10 @@ class ItemErrors:
         """With what only `other` has."""
         known = {(one.condition, one.seed) for one in self.errors}
         new = [one for one in other.errors if (one.condition, one.seed) not in known]
-        both = [(self, one) for one in self.errors] + [(other, one) for one in new]
-        return ItemErrors.of(
-            {
-                (one.condition, one.seed, one.metric): tuple(
-                    Item(item.item, item.group, errors, item.length)
-                    for item, errors in zip(whose.test_sets[one.test_set], one.errors, strict=True)
-                )
-                for whose, one in both
-            }
-        )
+        test_sets = tuple(dict.fromkeys((*self.test_sets, *other.test_sets)))
+        places = {test_set: place for place, test_set in enumerate(test_sets)}
+        added = (replace(one, test_set=places[other.test_sets[one.test_set]]) for one in new)
+        return ItemErrors(test_sets, (*self.errors, *added))
 
     def metrics(self, condition: str, evaluation: str) -> Mapping[str, str]:
         """What the condition has errors by item of under an evaluation: recorded names by name without evaluation."""

@@ -1,6 +1,5 @@
 """Reads errors by test item out of the files that replicates have kept beside their metrics."""
 
-from pathlib import Path
 from typing import Final
 
 from orchestrator.environment.settings import Settings
@@ -23,9 +22,9 @@ def with_items(study: Study, settings: Settings) -> Study:
     found: dict[tuple[str, int, str], tuple[Item, ...]] = {}
     for one in replicates if len(replicates) <= MOST_REPLICATES else ():
         with folder_of_replicate(settings, study.sweep, one.key).fetched_artifacts() as folder:
-            for path in sorted(Path(folder).glob(file_name("*"))):
-                metric = path.name.removeprefix("items_").removesuffix(".csv")
-                if metric in one.metrics:
+            for metric in one.metrics:
+                path = folder / file_name(metric)
+                if path.is_file():
                     found[one.condition, one.seed, metric] = read(path.read_text(encoding="utf-8"), str(path))
     whole = study.with_items(ItemErrors.of(found).joined(study.items))
     check_sums(whole)
