@@ -162,9 +162,9 @@ def end_process(started: Record) -> str:
         return ""
     with contextlib.suppress(ProcessLookupError):
         os.kill(started["pid"], signal.SIGUSR1)
-        for _ in range(10):  # a busy machine takes its time
+        for _ in range(10):  # a busy machine takes its time, also between two threads of one dump
             time.sleep(0.5)
-            if "hung_file" not in started or _read(Path(started["hung_file"])):
+            if "hung_file" not in started or RUNS_WORK in _read(Path(started["hung_file"])):
                 break
         os.kill(started["pid"], signal.SIGKILL)
     return _read(Path(started["hung_file"])) if "hung_file" in started else ""

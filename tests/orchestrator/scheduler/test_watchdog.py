@@ -18,6 +18,18 @@ file = open(sys.argv[1], "w")
 faulthandler.register(signal.SIGUSR1, file=file, all_threads=True)
 print("ready", flush=True) or time.sleep(60)  # one line: it may be struck right after it has said so
 """
+SLOW = """
+import signal, sys, time
+def say(*_):
+    with open(sys.argv[1], "w", buffering=1) as file:
+        print("Thread 2:\\n  File \\"/venv/site-packages/ray/client.py\\", line 3 in listen", file=file)
+        time.sleep(1.5)
+        print("Thread 1:\\n  File \\"/home/me/model.py\\", line 12 in train", file=file)
+        print("  File \\"/venv/orchestrator/worker/execute.py\\", line 9 in execute", file=file)
+signal.signal(signal.SIGUSR1, say)
+print("ready", flush=True) or time.sleep(60)
+time.sleep(60)
+"""
 
 
 def test_a_process_that_is_ended_says_where_it_hung(tmp_path):
@@ -29,6 +41,16 @@ def test_a_process_that_is_ended_says_where_it_hung(tmp_path):
     assert f'(File "{program}", line 5 in <module>)' in where_it_hung(end_process(started))
     assert process.wait(10) == -9
     assert end_process(started) == ""
+
+
+def test_a_process_that_is_slow_to_say_where_it_hangs_is_heard_to_the_line_of_its_own_work(tmp_path):
+    program, said = tmp_path / "hangs.py", tmp_path / "threads.txt"
+    program.write_text(SLOW)
+    process = subprocess.Popen([sys.executable, str(program), str(said)], stdout=subprocess.PIPE, text=True)  # noqa: S603
+    assert process.stdout.readline() == "ready\n"
+    started = {"pid": process.pid, "process_started": start_time(process.pid), "hung_file": str(said)}
+    assert where_it_hung(end_process(started)) == ' (File "/home/me/model.py", line 12 in train)'
+    assert process.wait(10) == -9
 
 
 def test_of_a_process_that_said_nothing_nothing_is_made_up():
