@@ -156,6 +156,7 @@ class _Driver:
     keeper: LeaseKeeper
     view: ProgressView
     stopping: Stopping
+    token: str
     num_unwritten: int = 0
 
     @contextlib.contextmanager
@@ -210,7 +211,7 @@ class _Driver:
         queue = WriteQueue(self.view.note, self.keeper.holds_all, self.keeper.beat_now)
         try:
             with _at_hand(factory.settings.tracking_uri):
-                recorder = Recorder(self.tracking, factory, queue)
+                recorder = Recorder(self.tracking, factory, queue, self.token, self.stopping.lose)
                 return recorder, Admission(recorder.known, factory, accept_code, retry)
         except BaseException:
             queue.close()
@@ -231,7 +232,7 @@ def _leased(factory: TaskFactory, console: Console) -> Iterator[_Driver]:
         if not is_taken:
             raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
         with ProgressView(console, name) as view:
-            yield _Driver(factory, tracking, keeper, view, stopping)
+            yield _Driver(factory, tracking, keeper, view, stopping, lease.token)
 
 
 @contextlib.contextmanager

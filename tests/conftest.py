@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ import hypothesis
 import torch
 from jaxtyping import install_import_hook
 
+from trainables.errors import InputError
 from trainables.secret import declared_names, known_values
 
 pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres", "tests.workers"]
@@ -93,6 +95,36 @@ def secrets_of_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
 def nothing_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """No bucket was away in another test."""
     monkeypatch.setattr("orchestrator.journal.bucket._given_up", set())
+
+
+@pytest.fixture(autouse=True)
+def mlflow_mirrors_the_study_file(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever a test has run: once all runs of a sweep have ended, MLflow has what the study file says."""
+    if "tmp_path" not in request.fixturenames:
+        yield
+        return
+    tmp_path = request.getfixturevalue("tmp_path")
+    yield
+    for file in [*tmp_path.glob("replicates/*/study.jsonl"), *tmp_path.glob("*/replicates/*/study.jsonl")]:
+        check_mirror(file.parents[2], file.parent)
+
+
+def check_mirror(runs: Path, replicates: Path) -> None:
+    """Fails where MLflow's study in a runs folder, of a sweep whose runs have all ended, is another than the file's."""
+    from orchestrator.journal.study_file import read_study_file
+    from orchestrator.tracking.sqlite_reader import read_ended_study, read_holder
+
+    content, store = read_study_file(replicates), f"sqlite:///{runs / 'mlflow.db'}"
+    if content is None or not content.sweep:
+        return
+    name = content.sweep["key"]
+    try:
+        mirrored, holder = read_ended_study(store, name, None), read_holder(store, name)
+    except InputError:  # a test has damaged it
+        return
+    if mirrored is not None and holder and holder.token == content.sweep["lease"]:
+        rows = [{(r.condition, r.seed): repr(r) for r in one.replicates} for one in (content.study(name), mirrored)]
+        assert rows[0] == rows[1]
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ go through the queue, so a scheduler never waits for the store.
 import contextlib
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Final
+from typing import Any, Final
 
 from orchestrator.journal.bucket import UnavailableError, ask_once
+from orchestrator.journal.study_file import DeposedError, StudyFile, to_record
 from orchestrator.journal.summary import summarise
 from orchestrator.results.curves import Curve, mean_curves
 from orchestrator.results.study import Replicate, Study
@@ -23,7 +24,7 @@ from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.mlflow_internals import NOTE, PARENT
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import FILTERS, Ranked, changed_settings, view_tags
-from orchestrator.tracking.replicate_tags import encode, encode_settings
+from orchestrator.tracking.replicate_tags import encode, encode_settings, setting_texts
 from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.find import find_sweep
 from search_spaces.size import size_of
@@ -42,12 +43,20 @@ MOST_AWAY: Final = 2
 class Recorder:
     """What a driver writes into MLflow about one sweep.
 
+    Args:
+        lease: the token of the sweep's lease.
+        lose: told why, where another driver has taken the study file over.
+
     Attributes:
         unfinished_conditions: names of those whose summary an earlier driver may not have written.
     """
 
-    def __init__(self, tracking: Tracking, factory: TaskFactory, queue: WriteQueue) -> None:
-        self._tracking, self._factory, self._queue = tracking, factory, queue
+    def __init__(
+        self, tracking: Tracking, factory: TaskFactory, queue: WriteQueue, lease: str, lose: Callable[[str], None]
+    ) -> None:
+        self._tracking, self._factory, self._queue, self._lose = tracking, factory, queue, lose
+        self._lease = lease
+        self._file = StudyFile(factory.settings.replicates(factory.sweep.name))
         self._experiment = tracking.open_experiment(factory.sweep.name)
         tracking.remove_orphans(self._experiment)
         self.unfinished_conditions = tracking.unfinished_conditions(self._experiment)
@@ -65,9 +74,32 @@ class Recorder:
     def describe(self) -> None:
         """Writes what is to run, once it was taken in: one that is refused changes nothing."""
         sweep = self._factory.sweep
+        self._note_known()
         self._queue.put("description", self._describe_sweep)
         diff = checkout.git_diff(checkout.source_of(sweep.trainable))
         self._queue.put("diff", partial(self._tracking.store_diff, sweep.name, self._factory.attempt, diff))
+
+    def _note_known(self) -> None:
+        """Gives the study file what it lacks: it is new, or a driver with another runs folder went on meanwhile."""
+        for one in self.known.replicates:
+            there = self._file.content.replicates.get(one.key)
+            if there is None or (one.state == "complete" and there["state"] != "complete"):
+                self._note_replicate(one, self.known.settings.get(one.condition, {}))
+        self._note("sweep", self._factory.sweep.name, {"lease": self._lease})
+
+    def _note_replicate(self, replicate: Replicate, settings: Mapping[str, str]) -> None:
+        self._note("condition", replicate.condition, {"settings": settings})
+        place = {"condition": replicate.condition, "seed": replicate.seed}
+        record = to_record(replicate)
+        if not replicate.run_id:  # MLflow's, which is known once its run is opened, and then stays
+            del record["run_id"]
+        self._note("replicate", replicate.key, place | record)
+
+    def _note(self, kind: str, key: str, said: Mapping[str, Any]) -> None:
+        try:
+            self._file.put(kind, key, said)
+        except DeposedError as error:
+            self._lose(f"{error}.")
 
     @cached_property
     def known(self) -> Study:
@@ -126,6 +158,7 @@ class Recorder:
             return self._queue.drain(timeout_s)
         finally:
             self._queue.close()
+            self._file.close()
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
@@ -161,6 +194,7 @@ class Recorder:
     def give_up(self) -> int:
         """Writes no more, because another driver now does."""
         self._queue.close()
+        self._file.close()
         return 0
 
     def _close_run(self, task: Task, state: str, traceback: str) -> None:
@@ -173,6 +207,7 @@ class Recorder:
         self._queue.put(("run", task.work.key), partial(self._bring_up, task, state, traceback), keeps_place=True)
 
     def _write_state(self, condition: Condition, replicate: Replicate) -> None:
+        self._note_replicate(replicate, setting_texts(condition.settings))
         with self._lock:
             self._unwritten.setdefault(condition.name, {})[replicate.seed] = replicate
         self._queue.put(("condition", condition.name), partial(self._write_states, condition))
@@ -219,6 +254,7 @@ class Recorder:
         written = []
         for replicate in unwritten:
             if run_of_its_own := self._run_of(replicate):
+                self._note("replicate", replicate.key, {"run_id": run_of_its_own})
                 tags |= encode(replace(replicate, run_id=run_of_its_own))
                 written.append(replicate)
         self._tracking.write_replicates(self._experiment, run_id, tags)

@@ -36,13 +36,17 @@ POLL_S: Final = 1.0
 
 
 class StoreLease:
-    """The lease called `name`."""
+    """The lease called `name`.
+
+    Attributes:
+        token: tells this claim of the lease from all others.
+    """
 
     def __init__(self, tracking: Tracking, name: str, expires_s: float = EXPIRES_S, poll_s: float = POLL_S) -> None:
         self._tracking, self.name = tracking, name
         self._expires_s, self._poll_s = expires_s, poll_s
         self._mine: int | None = None
-        self._token = uuid.uuid4().hex
+        self.token = uuid.uuid4().hex
         self._seen: tuple[object, float] = (None, 0.0)
         self._asked_s = -poll_s
         self._answered_s = 0.0
@@ -68,11 +72,11 @@ class StoreLease:
         last = max((int(number) for number in claims), default=0)
         if last and not self._is_free(last, claims, notes):
             return False
-        claim = new_claim(self._token)
+        claim = new_claim(self.token)
         if registry.enter(str(last + 1), claim) != claim:
             return False
         self._mine, self._beaten_s = last + 1, began_s
-        held_here.add(self._token)
+        held_here.add(self.token)
         return True
 
     def acquire_or_wait(self) -> bool:
@@ -118,7 +122,7 @@ class StoreLease:
     def _lose(self) -> None:
         self._is_lost = True  # first: at no moment is it neither held nor lost
         self._mine = None
-        held_here.discard(self._token)
+        held_here.discard(self.token)
 
     def release(self) -> None:
         """Gives the lease back; nothing happens where it is not held.
@@ -127,7 +131,7 @@ class StoreLease:
         thread is over before, so that it neither comes after this last note nor writes it at the same moment, which
         no database takes.
         """
-        held_here.discard(self._token)
+        held_here.discard(self.token)
         with self._noting:
             if self._mine is not None:
                 mine, self._mine = self._mine, None

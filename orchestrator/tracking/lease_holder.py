@@ -27,11 +27,13 @@ class Holder:
         who: process and host.
         is_gone: whether it surely holds the lease no more.
         silent_s: since its last heartbeat, as its clock and this machine's say; None where it does not say its time.
+        token: tells its claim of the lease from all others; empty where the claim is damaged.
     """
 
     who: str
     is_gone: bool
     silent_s: float | None
+    token: str = ""
 
     @property
     def is_silent(self) -> bool:
@@ -74,10 +76,11 @@ def find_holder(claims: Mapping[str, str], notes: Mapping[str, str]) -> Holder |
     claim, beat = read_claim(claims[str(last)]), notes.get(f"beat.{last}", "")
     time_ms = _time_ms(beat, claim["time_ms"])
     silent_s = None if time_ms is None else (_now_ms() - time_ms) / 1000
+    token = str(claim["token"] or "")
     if is_here(claim["place"]):
-        return Holder(claim["who"], beat == RELEASED or is_dead(claim), None)
+        return Holder(claim["who"], beat == RELEASED or is_dead(claim), None, token)
     is_old = silent_s is not None and silent_s > SURE_S
-    return Holder(claim["who"], beat == RELEASED or is_old, silent_s)
+    return Holder(claim["who"], beat == RELEASED or is_old, silent_s, token)
 
 
 def place() -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from orchestrator.environment.settings import Settings, read_settings
+from orchestrator.journal.study_file import read_study_file
 from orchestrator.results.study import Study
 from orchestrator.tracking import sqlite_reader, sqlite_runs
 from orchestrator.tracking.lease_holder import Holder
@@ -33,13 +34,25 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
     """
     settings = settings or read_settings()
     check_address(settings.tracking_uri)
-    found = sqlite_reader.read_study(settings.tracking_uri, sweep, cache_folder())
+    found = _in_runs_folder(sweep, settings) or sqlite_reader.read_study(settings.tracking_uri, sweep, cache_folder())
     if found is None:
         found = _asked(settings, sweep).read_study(sweep)
     if all(replicate.state != "running" for replicate in found.replicates):
         return found
     holder = load_holder(sweep, settings)
     return _stopped(found) if holder and holder.is_gone else found
+
+
+def _in_runs_folder(sweep: str, settings: Settings) -> Study | None:
+    """The study as the study file has it; None where the last driver of the sweep wrote another one, or none.
+
+    That is known by the sweep's lease, which is in the store: a driver may have another runs folder.
+    """
+    content = read_study_file(settings.replicates(sweep))
+    if content is None or not content.sweep or not settings.tracking_uri.startswith(sqlite_reader.SCHEME):
+        return None
+    holder = sqlite_reader.read_holder(settings.tracking_uri, sweep)
+    return content.study(sweep) if holder and holder.token == content.sweep.get("lease") else None
 
 
 def load_if_run(sweep: str, settings: Settings) -> Study | None:

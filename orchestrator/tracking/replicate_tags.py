@@ -8,9 +8,9 @@ does not know are written as Python does: NaN, Infinity, -Infinity.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any, Final
 
+from orchestrator.journal.study_file import from_record, to_record
 from orchestrator.results.study import Replicate
 from orchestrator.tracking import names
 from search_spaces.settings import text_of
@@ -25,7 +25,6 @@ MOST_OF_SETTING: Final = 500
 _HEADER: Final = '{"chunks": %4d, '
 _FIRST: Final = re.compile(re.escape(names.REPLICATE_PREFIX) + r"(-?\d+)")
 _NUM_CHUNKS: Final = re.compile(r'\{"chunks": *(\d+), ')
-_FIELDS: Final = tuple(field.name for field in fields(Replicate) if field.name not in ("condition", "seed"))
 
 
 def encode(replicate: Replicate) -> dict[str, str]:
@@ -51,8 +50,13 @@ def decode(condition: str, tags: Mapping[str, str]) -> list[Replicate]:
 
 def encode_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """The tag that holds what `--set` changed in a condition; none where it changed nothing."""
-    texts = {path: text_of(value)[:MOST_OF_SETTING] for path, value in sorted(settings.items())}
+    texts = setting_texts(settings)
     return {names.SETTINGS: json.dumps(texts)} if texts else {}
+
+
+def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """What `--set` changed in a condition, as text by config path."""
+    return {path: text_of(value)[:MOST_OF_SETTING] for path, value in sorted(settings.items())}
 
 
 def decode_settings(tags: Mapping[str, str]) -> dict[str, str]:
@@ -71,25 +75,13 @@ def decode_settings(tags: Mapping[str, str]) -> dict[str, str]:
     return {path: str(text) for path, text in found.items()}
 
 
-def to_record(replicate: Replicate) -> dict[str, Any]:
-    """Every field but condition and seed, as JSON has them."""
-    record = {name: getattr(replicate, name) for name in _FIELDS}
-    return record | {"metrics": dict(replicate.metrics), "evaluations": sorted(replicate.evaluations)}
-
-
-def from_record(condition: str, seed: int, record: Mapping[str, Any]) -> Replicate:
-    """The replicate that `to_record` was given; fields of other versions are passed over."""
-    values = {name: record[name] for name in _FIELDS if name in record}
-    values["evaluations"] = frozenset(values.get("evaluations", ()))
-    return Replicate(condition=condition, seed=seed, **values)
-
-
 def _decode_one(condition: str, seed: int, tags: Mapping[str, str]) -> Replicate:
     first = tags[_name(seed, 0)]
     counted = _NUM_CHUNKS.match(first)
     names = [_name(seed, i) for i in range(int(counted[1]) if counted else 1)]
     try:
-        return from_record(condition, seed, json.loads("".join(tags[name] for name in names)))
+        record = json.loads("".join(tags[name] for name in names))
+        return from_record({**record, "condition": condition, "seed": seed})
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"Tag `{names[0]}` of condition {condition!r} must hold a replicate in {len(names)} chunks, "

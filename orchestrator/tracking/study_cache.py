@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from orchestrator.journal.study_file import from_record, to_record
 from orchestrator.machine.durable_files import new_file
 from orchestrator.results.study import Replicate, Study
-from orchestrator.tracking.replicate_tags import from_record, to_record
 
 FORMAT: Final = 2
 
@@ -115,6 +115,7 @@ def _to_json(snapshot: Snapshot) -> dict[str, Any]:
 def _from_json(content: dict[str, Any]) -> Snapshot:
     conditions = {}
     for run_id, c in content["conditions"].items():
-        replicates = tuple(from_record(c["name"], int(seed), record) for seed, record in c["replicates"].items())
+        name = {"condition": c["name"]}
+        replicates = tuple(from_record({**one, **name, "seed": int(seed)}) for seed, one in c["replicates"].items())
         conditions[run_id] = ReadCondition(c["name"], c["started_ms"], c["revision"], replicates, c["settings"])
     return Snapshot(content["revision"], conditions, frozenset(content["deleted"]))

@@ -12,13 +12,13 @@ from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from orchestrator.journal.study_file import to_record
 from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
 from orchestrator.results.trials import Trials
 from orchestrator.results.validations import Validations
-from orchestrator.tracking.replicate_tags import to_record
 from trainables.errors import InputError
 
 NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}

@@ -14,7 +14,7 @@ from orchestrator.scheduler.recorder import Recorder
 from orchestrator.tracking import write_queue
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.curves import read_curves
-from orchestrator.tracking.load import load_study, open_runs
+from orchestrator.tracking.load import open_runs
 from orchestrator.tracking.row_batch import RowBatch
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import DESCRIPTION, drive, driven, new_settings
@@ -54,6 +54,7 @@ def test_a_replicate_that_ends_before_its_first_write_is_recorded_with_its_run(t
     """The last state is there for the writer before the job that is to write it; an earlier job may take it along."""
 
     def written_early(self, condition, replicate):
+        self._note_replicate(replicate, {})
         with self._lock:
             self._unwritten.setdefault(condition.name, {})[replicate.seed] = replicate
         if replicate.state == "complete":
@@ -63,7 +64,7 @@ def test_a_replicate_that_ends_before_its_first_write_is_recorded_with_its_run(t
     monkeypatch.setattr(Recorder, "_write_state", written_early)
     monkeypatch.setattr(write_queue, "GATHER_S", 60.0)
     study = drive(tiny({"a": {}}, seeds=(1,)), new_settings(tmp_path))
-    (replicate,) = load_study("tiny.sweep", study.settings).replicates
+    (replicate,) = Tracking(study.settings).read_study("tiny.sweep").replicates
     assert replicate.state == "complete" and study.client.get_run(replicate.run_id).data.tags
 
 

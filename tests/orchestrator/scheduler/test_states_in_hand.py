@@ -39,7 +39,7 @@ class HeldQueue:
 def held(workplace):
     queue, tracking = HeldQueue(), Tracking(read_settings())
     factory = TaskFactory(SWEEP, read_settings(), 0)
-    recorder = Recorder(tracking, factory, queue)
+    recorder = Recorder(tracking, factory, queue, "", pytest.fail)
     recorder.known  # noqa: B018  # what earlier drivers left is read before anything is written
     first, second = (factory.replicate(SWEEP.conditions[0], seed, {}) for seed in (1, 2))
     recorder.changed(first)

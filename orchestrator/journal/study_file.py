@@ -1,0 +1,193 @@
+"""The study file of a sweep: what its journals have come to, and what was asked of them.
+
+`study.jsonl` stands beside the folders of the replicates. Its first line is a header; each line behind it says all that
+is known of the sweep, of a condition, of a replicate or of a prerequisite, and the last line of a key counts. Lines
+have the checksums of a journal's (`lines`). A last line that a crash has torn off is none.
+
+The file is a cache of the journals: whoever runs the sweep again writes what it lacks, and one that is damaged is made
+anew. So an append is not synced, and a loss of power costs no result.
+"""
+
+import errno
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from orchestrator.journal.lines import Record, line_of, parse
+from orchestrator.machine.durable_files import make_folder, new_file, open_itself, replace_durably
+from orchestrator.results.study import Replicate, Study
+
+FORMAT: Final = 1
+STUDY_FILE: Final = "study.jsonl"
+PARTIAL: Final = "study.partial"
+OWN: Final = ("crc32", "kind", "key", "time_ms")
+"""What every line has beside what it says."""
+
+FIELDS: Final = tuple(field.name for field in fields(Replicate) if field.name not in ("condition", "seed"))
+
+
+class DeposedError(OSError):
+    """Another driver has taken the study file over."""
+
+
+@dataclass(frozen=True)
+class StudyContent:
+    """The content of a study file.
+
+    Attributes:
+        study_id: stays the same for as long as the sweep has its folder.
+        generation: how many drivers have written the file, one after another.
+        sweep: what is known of the sweep as a whole.
+        conditions: by name, in the order in which they began.
+        replicates, prerequisites: by key.
+    """
+
+    study_id: str
+    generation: int
+    sweep: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Mapping[str, Record] = field(default_factory=dict)
+    replicates: Mapping[str, Record] = field(default_factory=dict)
+    prerequisites: Mapping[str, Record] = field(default_factory=dict)
+
+    def study(self, name: str) -> Study:
+        """The study of the sweep `name`: conditions in the order in which they began, seeds in order."""
+        by_condition: dict[str, list[Record]] = {condition: [] for condition in self.conditions}
+        for record in self.replicates.values():
+            by_condition.setdefault(record["condition"], []).append(record)
+        listed = [record for of in by_condition.values() for record in sorted(of, key=lambda one: one["seed"])]
+        updated_ms = {
+            condition: max(record["time_ms"] for record in of) for condition, of in by_condition.items() if of
+        }
+        settings = {
+            condition: record["settings"] for condition, record in self.conditions.items() if record.get("settings")
+        }
+        return Study(name, tuple(map(from_record, listed)), updated_ms, settings)
+
+
+def to_record(replicate: Replicate) -> dict[str, Any]:
+    """All fields of a replicate but condition and seed, as JSON has them."""
+    record = {name: getattr(replicate, name) for name in FIELDS}
+    return record | {"metrics": dict(replicate.metrics), "evaluations": sorted(replicate.evaluations)}
+
+
+def from_record(record: Mapping[str, Any]) -> Replicate:
+    """The replicate of a line that has `condition` and `seed` too; fields of other versions are passed over."""
+    values = {name: record[name] for name in FIELDS if name in record}
+    values["evaluations"] = frozenset(values.get("evaluations", ()))
+    return Replicate(condition=record["condition"], seed=record["seed"], **values)
+
+
+def read_study_file(folder: Path) -> StudyContent | None:
+    """The content of the study file in the folder of a sweep's replicates.
+
+    None where there is no file, or one that is damaged or of another format: the journals have all of it.
+    """
+    try:
+        lines = parse((folder / STUDY_FILE).read_bytes())
+    except OSError:
+        return None
+    header = lines.records[0] if lines.records else {}
+    if lines.fault or header.get("kind") != "study" or header.get("format") != FORMAT:
+        return None
+    found: dict[str, dict[str, Record]] = {"sweep": {}, "condition": {}, "replicate": {}, "prerequisite": {}}
+    for record in lines.records[1:]:
+        if record["kind"] in found:  # else it is of a later version
+            found[record["kind"]][record["key"]] = record
+    sweep = next(iter(found["sweep"].values()), {})
+    of = (found["condition"], found["replicate"], found["prerequisite"])
+    return StudyContent(header["study"], header["generation"], sweep, *of)
+
+
+class StudyFile:
+    """The study file in the hands of the one driver that holds the sweep's lease.
+
+    Taking it over makes a new file of the next generation in place of the old one, with one line for each key. A driver
+    whose file was replaced finds another file under the name before its next append, and writes no more.
+
+    Args:
+        folder: of the sweep's replicates; made where it is not there.
+
+    Attributes:
+        content: what earlier drivers left.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        make_folder(folder)
+        self._path = folder / STUDY_FILE
+        self.content = read_study_file(folder) or StudyContent(uuid.uuid4().hex, 0)
+        self._last = {(one["kind"], one["key"]): _said(one) for one in _records(self.content)}
+        self._lock = threading.Lock()
+        header = {"kind": "study", "format": FORMAT, "study": self.content.study_id}
+        header |= {"generation": self.content.generation + 1, "time_ms": _now_ms()}
+        partial = folder / PARTIAL
+        with new_file(partial) as file:
+            for record in (header, *_records(self.content)):
+                file.write(line_of({name: value for name, value in record.items() if name != "crc32"}))
+        replace_durably(partial, self._path)
+        self._file = open_itself(str(self._path), os.O_WRONLY | os.O_APPEND)
+
+    def put(self, kind: str, key: str, said: Mapping[str, Any]) -> None:
+        """Adds what is said to what is known of a key; writes nothing where all of it is known.
+
+        Raises:
+            DeposedError: if another driver has taken the file over.
+            OSError: if the line cannot be written; the file is removed then, for half a line would hide what follows.
+        """
+        with self._lock:
+            known = self._last.get((kind, key), {})
+            new = {**known, **said}
+            if repr(new) == repr(known):  # NaN is not equal to itself
+                return
+            if not self._is_there():
+                return
+            line = line_of({"kind": kind, "key": key, "time_ms": _now_ms(), **new})
+            try:
+                if os.write(self._file, line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+            except OSError:
+                self._path.unlink(missing_ok=True)
+                raise
+            self._last[kind, key] = new
+
+    def close(self) -> None:
+        """Has all lines on disk; nothing can be put any more."""
+        with self._lock:
+            os.fsync(self._file)
+            os.close(self._file)
+
+    def _is_there(self) -> bool:
+        """Whether the file has still its name; one that was deleted is missed by nobody, and the next driver makes it.
+
+        No two files that exist at once share a number, and this one exists for as long as it is open.
+        """
+        try:
+            there = self._path.lstat()
+        except FileNotFoundError:
+            return False
+        mine = os.fstat(self._file)
+        if (mine.st_ino, mine.st_dev) != (there.st_ino, there.st_dev):
+            raise DeposedError(f"{self._path} was taken over by another driver")
+        return True
+
+
+def _records(content: StudyContent) -> Iterator[Record]:
+    if content.sweep:
+        yield dict(content.sweep)
+    for of in (content.conditions, content.replicates, content.prerequisites):
+        yield from of.values()
+
+
+def _said(record: Record) -> Record:
+    return {name: value for name, value in record.items() if name not in OWN}
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,86 @@
+"""Commands answer from the study file in the runs folder, as long as its driver was the sweep's last one."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from orchestrator.environment.settings import read_settings
+from orchestrator.journal.study_file import STUDY_FILE, StudyFile, read_study_file
+from orchestrator.scheduler.recorder import Recorder
+from orchestrator.scheduler.stop_request import StoppedError
+from orchestrator.tracking.load import load_study
+from tests.integration.sweeps import run_quietly, tiny
+from tests.waiting import until
+
+CONDITIONS = {"b": {"x": 0.25}, "a": {}}
+FILE = Path("runs/replicates/tiny.sweep") / STUDY_FILE
+
+
+def test_what_is_deleted_in_mlflow_changes_no_answer(workplace):
+    run_quietly(tiny(CONDITIONS))
+    study = load_study("tiny.sweep")
+    client = MlflowClient(tracking_uri=read_settings().tracking_uri)
+    experiment = client.get_experiment_by_name("tiny.sweep").experiment_id
+    of_a = client.search_runs([experiment], "tags.`ponderay.condition` = 'a'")
+    for run in of_a:
+        client.delete_run(run.info.run_id)
+    assert load_study("tiny.sweep") == study
+    assert len(of_a) == 3 and study.conditions == ("b", "a")
+    for run in of_a:
+        client.restore_run(run.info.run_id)
+
+
+def test_without_the_file_mlflow_answers_and_the_next_driver_writes_it_again(workplace):
+    run_quietly(tiny(CONDITIONS))
+    study = load_study("tiny.sweep")
+    FILE.unlink()
+    assert load_study("tiny.sweep").replicates == study.replicates
+    run_quietly(tiny(CONDITIONS | {"c": {"x": 0.75}}))
+    assert FILE.exists()
+    assert load_study("tiny.sweep").conditions == ("b", "a", "c")
+    assert load_study("tiny.sweep").of("a") == study.of("a")
+
+
+def test_a_file_that_another_runs_folder_has_left_behind_is_not_asked(workplace, monkeypatch):
+    run_quietly(tiny(CONDITIONS, seeds=(1,)))
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", f"sqlite:///{Path('runs/mlflow.db').absolute()}")
+    shutil.copytree("runs/replicates", "other/replicates")
+    monkeypatch.setenv("PONDERAY_RUNS", "other")
+    run_quietly(tiny(CONDITIONS, seeds=(1, 2)))
+    monkeypatch.setenv("PONDERAY_RUNS", "runs")
+    assert len(read_study_file(FILE.parent).replicates) == 2
+    assert len(load_study("tiny.sweep").replicates) == 4
+
+
+def test_a_driver_that_was_killed_leaves_a_file_with_all_that_was_done(workplace):
+    command = [sys.executable, "-m", "tests.integration.sweeps", "tiny.sweep", "0.3", "0"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    driver = subprocess.Popen(command, env=environment)  # noqa: S603
+    until(lambda: FILE.exists() and FILE.read_bytes().count(b'"state": "complete"'))
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    states = [one["state"] for one in read_study_file(FILE.parent).replicates.values()]
+    assert "complete" in states
+    run_quietly(tiny({"a": {"sleep_s": 0.3, "first.sleep_s": 0.0}, "b": {"x": 0.25}}))
+    found = load_study("tiny.sweep")
+    assert {one.state for one in found.replicates} == {"complete"}
+
+
+def test_a_driver_whose_file_another_one_takes_over_stops(workplace, monkeypatch):
+    taken = []
+
+    def take_over(*_):
+        if not taken:
+            taken.append(StudyFile(FILE.parent.absolute()))
+
+    end = Recorder.end
+    monkeypatch.setattr(Recorder, "end", lambda self, *given: (take_over(), end(self, *given))[1])
+    with pytest.raises(StoppedError, match="was taken over by another driver"):
+        run_quietly(tiny(CONDITIONS))
+    assert read_study_file(FILE.parent).generation == 2

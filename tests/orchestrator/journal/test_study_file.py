@@ -1,0 +1,153 @@
+"""The study file: the last line of a key counts, a crash tears one line at most, and one driver writes it."""
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator.journal import study_file
+from orchestrator.journal.lines import line_of
+from orchestrator.journal.study_file import STUDY_FILE, DeposedError, StudyFile, read_study_file, to_record
+from orchestrator.results.study import Replicate
+
+REPLICATE = b'"kind": "replicate"'
+NAN = float("nan")
+FIRST = Replicate("k1", "a", 1, "complete", {"loss": NAN, "x": 0.1}, evaluations=frozenset({"test.0"}), host="h")
+SECOND = Replicate("k2", "a", 2, "failed", {"loss": math.inf}, error="no\nmemory", is_lost=True)
+THIRD = Replicate("k3", "b", 1, "running")
+
+
+def put(file: StudyFile, *replicates: Replicate) -> None:
+    for one in replicates:
+        file.put("condition", one.condition, {"settings": {"x": "1"} if one.condition == "b" else {}})
+        file.put("replicate", one.key, {"condition": one.condition, "seed": one.seed} | to_record(one))
+
+
+def study(folder: Path):
+    return read_study_file(folder).study("s")
+
+
+def test_what_was_put_is_read_by_condition_and_seed(tmp_path):
+    file = StudyFile(tmp_path / "new" / "s")
+    put(file, THIRD, SECOND, FIRST)
+    file.close()
+    found = study(tmp_path / "new" / "s")
+    assert repr(found.replicates) == repr((THIRD, FIRST, SECOND))  # NaN is not equal to itself
+    assert found.settings == {"b": {"x": "1"}}
+    assert list(found.updated_ms) == ["b", "a"] and min(found.updated_ms.values()) > 1.7e12
+
+
+def test_a_line_is_added_only_for_what_is_new_and_the_last_one_counts(tmp_path):
+    file = StudyFile(tmp_path)
+    put(file, THIRD, FIRST)
+    size = (tmp_path / STUDY_FILE).stat().st_size
+    put(file, THIRD, FIRST)
+    assert (tmp_path / STUDY_FILE).stat().st_size == size
+    file.put("replicate", "k3", {"state": "complete", "metrics": {"loss": 2.0}})
+    file.close()
+    assert [(one.seed, one.state, dict(one.metrics)) for one in study(tmp_path).of("b")] == [
+        (1, "complete", {"loss": 2.0})
+    ]
+
+
+def test_whoever_takes_it_over_keeps_one_line_of_each_key_and_the_one_before_writes_no_more(tmp_path):
+    first = StudyFile(tmp_path)
+    put(first, THIRD, FIRST)
+    first.put("sweep", "s", {"store": ""})
+    first.put("replicate", "k3", {"state": "stopped"})
+    before = read_study_file(tmp_path)
+    second = StudyFile(tmp_path)
+    assert repr(second.content) == repr(before)
+    assert (tmp_path / STUDY_FILE).read_bytes().count(b"\n") == 1 + 1 + 2 + 2
+    after = read_study_file(tmp_path)
+    assert (after.study_id, after.generation) == (before.study_id, 2)
+    assert repr(after.study("s")) == repr(before.study("s"))
+    with pytest.raises(DeposedError, match="was taken over by another driver"):
+        put(first, SECOND)
+    first.close()
+    put(second, SECOND)
+    second.close()
+    assert study(tmp_path).conditions == ("b", "a")
+    assert [one.key for one in study(tmp_path).of("a")] == ["k1", "k2"]
+
+
+def test_of_a_file_cut_off_at_any_byte_the_lines_before_count_and_the_next_driver_goes_on(tmp_path):
+    file = StudyFile(tmp_path / "whole")
+    put(file, THIRD, FIRST, SECOND)
+    file.close()
+    content = (tmp_path / "whole" / STUDY_FILE).read_bytes()
+    header = content.index(b"\n") + 1
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    for length in [*range(header, len(content), 7), len(content) - 1]:
+        (cut / STUDY_FILE).write_bytes(content[:length])
+        is_torn = content[:length].rfind(b"\n") < content[:length].rfind(REPLICATE)
+        num_whole = content[:length].count(REPLICATE) - is_torn
+        assert len(study(cut).replicates) == num_whole
+        again = StudyFile(cut)
+        put(again, THIRD, FIRST, SECOND)
+        again.close()
+        assert repr(study(cut).replicates) == repr(study(tmp_path / "whole").replicates)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content.replace(b'"seed": 1', b'"seed": 3', 1),
+        lambda content: b"garbage\n" + content,
+        lambda content: b"",
+        lambda content: content.replace(b"\n", b"", 1),
+        lambda _: line_of({"kind": "study", "format": 2, "study": "x", "generation": 7, "time_ms": 1}),
+    ],
+    ids=["flipped", "garbage", "empty", "joined", "later format"],
+)
+def test_one_that_is_damaged_or_unknown_says_nothing_and_is_made_anew(tmp_path, damage):
+    file = StudyFile(tmp_path)
+    put(file, FIRST, THIRD)
+    file.close()
+    (tmp_path / STUDY_FILE).write_bytes(damage((tmp_path / STUDY_FILE).read_bytes()))
+    assert read_study_file(tmp_path) is None
+    again = StudyFile(tmp_path)
+    assert again.content.replicates == {}
+    put(again, THIRD)
+    again.close()
+    assert study(tmp_path).replicates == (THIRD,)
+
+
+def test_what_a_later_version_says_beside_it_is_passed_over(tmp_path):
+    file = StudyFile(tmp_path)
+    put(file, THIRD)
+    file.put("replicate", "k3", {"colour": "blue"})
+    file.put("curves", "k3", {"loss": [1, 2]})
+    file.close()
+    assert study(tmp_path).replicates == (THIRD,)
+
+
+def test_one_that_was_deleted_stays_away_until_the_next_driver(tmp_path):
+    file = StudyFile(tmp_path)
+    (tmp_path / STUDY_FILE).unlink()
+    put(file, FIRST)
+    file.close()
+    assert read_study_file(tmp_path) is None
+
+
+def test_a_line_that_finds_no_room_takes_the_file_away_rather_than_hide_what_follows(tmp_path, monkeypatch):
+    file = StudyFile(tmp_path)
+    put(file, FIRST)
+    write = os.write
+    monkeypatch.setattr(study_file.os, "write", lambda handle, line: write(handle, line[:10]))
+    with pytest.raises(OSError, match="No space left"):
+        put(file, THIRD)
+    monkeypatch.undo()
+    put(file, SECOND)
+    file.close()
+    assert read_study_file(tmp_path) is None
+
+
+def test_nothing_is_written_through_a_link(tmp_path):
+    (tmp_path / "theirs").write_text("mine\n")
+    (tmp_path / STUDY_FILE).symlink_to(tmp_path / "theirs")
+    StudyFile(tmp_path).close()
+    assert (tmp_path / "theirs").read_text() == "mine\n"
+    assert not (tmp_path / STUDY_FILE).is_symlink()
