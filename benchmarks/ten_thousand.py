@@ -3,17 +3,16 @@
     python benchmarks/ten_thousand.py [--conditions 2000] [--seeds 5] [--repeats 3]
 
 Writes a study of made-up numbers straight into the tables of a fresh SQLite store, laid out as a driver leaves it: a
-run for each condition, with its replicates in tags, and a run for each replicate. Every command is a process of its
-own. Cold: nothing was read before. First figures: read, but to be drawn and stored in MLflow, whose import alone takes
-seconds. Warm: as it is the second time. The last rows read the study as a command does whose store is no local file:
-through MLflow. Ratios are over the floor: a process of Python that does nothing but read the replicates' tags from the
-table and parse them.
+run for each condition, with its replicates in tags, and a run for each replicate. The study file stands in the runs
+folder. Every command is a process of its own. First figures: they are to be drawn and stored in MLflow, whose import
+alone takes seconds. The last rows read the study as a command does whose store is no local file: through MLflow. Ratios
+are over the floor: a process of Python that does nothing but parse the lines of the study file.
 """
 
 import argparse
+import gzip
 import os
 import random
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +21,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.study_file import STUDY_FILE, StudyFile, to_record
 from orchestrator.results.study import Replicate
 from orchestrator.tracking.replicate_tags import encode
 from search_spaces.find import find_sweep
@@ -33,15 +34,13 @@ OTHERS = ("substitution_rate", "insertion_rate", "deletion_rate", "routing_rate"
 MAIN = "from orchestrator.cli.main import main; main()"
 ROOT = Path(__file__).parents[1]
 MAKE = (
-    "import sys; from orchestrator.environment.settings import read_settings; "
-    "from orchestrator.tracking.client import Tracking; "
-    "Tracking(read_settings()).open_experiment(sys.argv[1])"
+    "import pathlib, sys; from orchestrator.environment.settings import read_settings; "
+    "from orchestrator.tracking.client import Tracking; from orchestrator.tracking.lease import StoreLease; "
+    "tracking = Tracking(read_settings()); tracking.open_experiment(sys.argv[1]); "
+    "lease = StoreLease(tracking, f'sweep {sys.argv[1]}'); lease.acquire(); lease.release(); "
+    "pathlib.Path('token').write_text(lease.token)"
 )
-FLOOR = (
-    "import json, sqlite3, sys; "
-    "rows = sqlite3.connect(sys.argv[1]).execute(\"SELECT value FROM tags WHERE key LIKE 'ponderay.replicate.%'\"); "
-    "found = [json.loads(value) for value, in rows]"
-)
+FLOOR = "import json, sys; found = [json.loads(line) for line in open(sys.argv[1])]"
 READ = (
     "import pathlib, sys; from orchestrator.environment.settings import read_settings; "
     "from orchestrator.tracking.mlflow_reader import read_study; "
@@ -80,15 +79,20 @@ def replicates(number: int, num_seeds: int, drawn: random.Random) -> Iterator[Re
         )
 
 
-def record(database: sqlite3.Connection, experiment_id: str, num_conditions: int, num_seeds: int) -> None:
-    """Fills the tables."""
+def record(
+    database: sqlite3.Connection, file: StudyFile, experiment_id: str, num_conditions: int, num_seeds: int
+) -> None:
+    """Fills the tables and the study file."""
     drawn, params = random.Random(1), {k: str(v) for k, v in flatten(find_sweep(SWEEP).base).items()}
     start_ms = time.time_ns() // 1_000_000 - num_conditions
     for number in range(num_conditions):
         found, run_id = list(replicates(number, num_seeds, drawn)), f"{drawn.getrandbits(128):032x}"
         tags = {"ponderay.kind": "condition", "ponderay.condition": found[0].condition, "ponderay.state": "complete"}
+        file.put("condition", found[0].condition, {"settings": {}})
         for replicate in found:
             tags |= encode(replicate)
+            place = {"condition": replicate.condition, "seed": replicate.seed}
+            file.put("replicate", replicate.key, place | to_record(replicate))
         metrics = {name.replace("@", "/"): value for name, value in found[0].metrics.items()}
         spread = {name + end: value for name, value in metrics.items() for end in ("", ".std", ".n")}
         updated = {"ponderay.updated": float(start_ms + number)}
@@ -133,7 +137,10 @@ def make_store(folder: Path, num_conditions: int, num_seeds: int) -> None:
     measure(folder, MAKE, SWEEP)
     with sqlite3.connect(folder / "mlflow.db") as database:
         ((experiment_id,),) = database.execute("SELECT experiment_id FROM experiments WHERE name = ?", (SWEEP,))
-        record(database, str(experiment_id), num_conditions, num_seeds)
+        file = StudyFile(Settings(folder, "").replicates(SWEEP))
+        record(database, file, str(experiment_id), num_conditions, num_seeds)
+        file.put("sweep", SWEEP, {"lease": (folder / "token").read_text()})
+        file.close()
 
 
 def measure(folder: Path, code: str, *arguments: str) -> tuple[float, float]:
@@ -160,7 +167,7 @@ def show(what: str, found: list[tuple[float, float]], floor_s: float = 0.0) -> f
 
 
 def main() -> None:
-    """Prints a row for each command, cold and warm; the longest of the repeats."""
+    """Prints a row for each command; the longest of the repeats."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--conditions", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=5)
@@ -171,23 +178,22 @@ def main() -> None:
         started = time.perf_counter()
         make_store(folder, chosen.conditions, chosen.seeds)
         size_mb = (folder / "mlflow.db").stat().st_size / 1e6
+        study_file = Settings(folder, "").replicates(SWEEP) / STUDY_FILE
+        content = study_file.read_bytes()
         print(
             f"{chosen.conditions * chosen.seeds:,} replicates of {chosen.conditions:,} conditions recorded in "
-            f"{time.perf_counter() - started:.0f} s, {size_mb:.0f} MB; load {os.getloadavg()[0]:.1f} on "
+            f"{time.perf_counter() - started:.0f} s, {size_mb:.0f} MB; study file {len(content) / 1e6:.1f} MB, "
+            f"{len(gzip.compress(content, 6)) / 1e6:.1f} compressed; load {os.getloadavg()[0]:.1f} on "
             f"{os.cpu_count()} CPUs"
         )
-        floor = [measure(folder, FLOOR, str(folder / "mlflow.db")) for _ in range(chosen.repeats)]
-        floor_s = show("floor: tags read and parsed", floor)
+        floor = [measure(folder, FLOOR, str(study_file)) for _ in range(chosen.repeats)]
+        floor_s = show("floor: lines read and parsed", floor)
+        show("pareto, first figures", [measure(folder, MAIN, "pareto", SWEEP)], floor_s)
         for command in ("status", "pareto"):
-            shutil.rmtree(folder / "cache", ignore_errors=True)
-            show(f"{command}, cold", [measure(folder, MAIN, command, SWEEP)], floor_s)
             for format in ("table", "json", "csv"):
                 arguments = (command, SWEEP, "--format", format)
                 found = [measure(folder, MAIN, *arguments) for _ in range(chosen.repeats)]
-                show(f"{command} --format {format}, warm", found, floor_s)
-        for figures in (folder / "cache" / "studies").glob("*.front.sha256"):
-            figures.unlink()
-        show("pareto, warm, first figures", [measure(folder, MAIN, "pareto", SWEEP)], floor_s)
+                show(f"{command} --format {format}", found, floor_s)
         show("read through MLflow, cold", [measure(folder, READ, SWEEP)], floor_s)
         show("read through MLflow, warm", [measure(folder, READ, SWEEP) for _ in range(chosen.repeats)], floor_s)
 

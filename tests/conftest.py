@@ -22,6 +22,7 @@ import hypothesis
 import torch
 from jaxtyping import install_import_hook
 
+from orchestrator.environment.settings import Settings
 from trainables.errors import InputError
 from trainables.secret import declared_names, known_values
 
@@ -112,19 +113,22 @@ def mlflow_mirrors_the_study_file(request: pytest.FixtureRequest) -> Iterator[No
 def check_mirror(runs: Path, replicates: Path) -> None:
     """Fails where MLflow's study in a runs folder, of a sweep whose runs have all ended, is another than the file's."""
     from orchestrator.journal.study_file import read_study_file
-    from orchestrator.tracking.sqlite_reader import read_ended_study, read_holder
+    from orchestrator.tracking.client import Tracking
+    from orchestrator.tracking.sqlite_reader import num_unfinished, read_holder
 
-    content, store = read_study_file(replicates), f"sqlite:///{runs / 'mlflow.db'}"
+    content, settings = read_study_file(replicates), Settings(runs, f"sqlite:///{runs / 'mlflow.db'}")
     if content is None or not content.sweep:
         return
     name = content.sweep["key"]
     try:
-        mirrored, holder = read_ended_study(store, name, None), read_holder(store, name)
+        holder = read_holder(settings.tracking_uri, name)
+        if num_unfinished(settings.tracking_uri, name) or not holder or holder.token != content.sweep["lease"]:
+            return
+        mirrored = Tracking(settings).read_study(name)
     except InputError:  # a test has damaged it
         return
-    if mirrored is not None and holder and holder.token == content.sweep["lease"]:
-        rows = [{(r.condition, r.seed): repr(r) for r in one.replicates} for one in (content.study(name), mirrored)]
-        assert rows[0] == rows[1]
+    rows = [{(r.condition, r.seed): repr(r) for r in one.replicates} for one in (content.study(name), mirrored)]
+    assert rows[0] == rows[1]
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from orchestrator.scheduler.admission import Admission, is_recorded
 from orchestrator.scheduler.recorded_names import under_recorded_names
 from orchestrator.scheduler.task import Task, journals
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.tracking import sqlite_reader
-from orchestrator.tracking.study_cache import cache_folder
+from orchestrator.tracking.load import in_runs_folder
+from orchestrator.tracking.sqlite_reader import num_unfinished
 
 
 def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replicate, ...]:
@@ -22,7 +22,9 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
     sweep, settings = factory.sweep, factory.settings
     if sweep.search or sweep.sequential or settings.storage:
         return ()
-    study = sqlite_reader.read_ended_study(settings.tracking_uri, sweep.name, cache_folder())
+    if num_unfinished(settings.tracking_uri, sweep.name) != 0:  # MLflow may lack something
+        return ()
+    study = in_runs_folder(sweep.name, settings)
     if study is None or len(study.replicates) < sweep.num_conditions() * len(sweep.seeds):
         return ()
     factory = under_recorded_names(factory, study)

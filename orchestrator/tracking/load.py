@@ -1,4 +1,4 @@
-"""Loads a study from the tracking store: from SQLite without MLflow where that can be, else through MLflow."""
+"""Loads a study: from the study file of the runs folder where that is the newest, else through MLflow."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +11,6 @@ from orchestrator.tracking import sqlite_reader, sqlite_runs
 from orchestrator.tracking.lease_holder import Holder
 from orchestrator.tracking.moved_folder import follow_folder
 from orchestrator.tracking.store import NotRunError, check_address, has_store, not_run
-from orchestrator.tracking.study_cache import cache_folder
 from orchestrator.tracking.study_runs import NoRuns
 from search_spaces.sweep import Sweep
 
@@ -34,24 +33,22 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
     """
     settings = settings or read_settings()
     check_address(settings.tracking_uri)
-    found = _in_runs_folder(sweep, settings) or sqlite_reader.read_study(settings.tracking_uri, sweep, cache_folder())
-    if found is None:
-        found = _asked(settings, sweep).read_study(sweep)
+    found = in_runs_folder(sweep, settings) or _asked(settings, sweep).read_study(sweep)
     if all(replicate.state != "running" for replicate in found.replicates):
         return found
     holder = load_holder(sweep, settings)
     return _stopped(found) if holder and holder.is_gone else found
 
 
-def _in_runs_folder(sweep: str, settings: Settings) -> Study | None:
+def in_runs_folder(sweep: str, settings: Settings) -> Study | None:
     """The study as the study file has it; None where the last driver of the sweep wrote another one, or none.
 
-    That is known by the sweep's lease, which is in the store: a driver may have another runs folder.
+    That is known by the sweep's lease, which is in the store: a driver may have had another runs folder.
     """
     content = read_study_file(settings.replicates(sweep))
-    if content is None or not content.sweep or not settings.tracking_uri.startswith(sqlite_reader.SCHEME):
+    if content is None or not content.sweep:
         return None
-    holder = sqlite_reader.read_holder(settings.tracking_uri, sweep)
+    holder = load_holder(sweep, settings)
     return content.study(sweep) if holder and holder.token == content.sweep.get("lease") else None
 
 
@@ -147,10 +144,10 @@ def _asked(settings: Settings, sweep: str) -> "Tracking":
     """
     uri = settings.tracking_uri
     check_address(uri)
-    if not has_store(uri):
-        raise not_run(sweep, uri, [])
     if sqlite_reader.lacks(uri, sweep):
         raise not_run(sweep, uri, sqlite_reader.recorded_names(uri))
+    if not has_store(uri):
+        raise not_run(sweep, uri, [])
     from orchestrator.tracking.client import Tracking
 
     return Tracking(settings)

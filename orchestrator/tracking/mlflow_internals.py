@@ -64,16 +64,6 @@ EXPERIMENT_TAG_ROW: Final = """
 """
 """A tag of the experiment of that name."""
 
-METRIC_ROWS: Final = """
-    SELECT runs.run_uuid, runs.start_time, runs.lifecycle_stage, latest_metrics.value
-    FROM latest_metrics JOIN runs ON runs.run_uuid = latest_metrics.run_uuid
-    WHERE latest_metrics.key = ? AND runs.experiment_id = ?
-"""
-"""The runs of an experiment that have a metric, with the last value of it."""
-
-TAG_ROWS: Final = "SELECT key, value FROM tags WHERE run_uuid = ? AND (key IN (?, ?) OR substr(key, 1, ?) = ?)"
-"""The tags of a run with one of two names, or with names that begin in one way."""
-
 PARAM_ROWS: Final = """
     SELECT names.value, params.key, params.value
     FROM params JOIN runs ON runs.run_uuid = params.run_uuid

@@ -1,4 +1,4 @@
-"""Reads studies from a local SQLite store without MLflow, whose import alone takes seconds.
+"""Reads what belongs to studies from a local SQLite store without MLflow, whose import alone takes seconds.
 
 It reads some of MLflow's tables and writes none. What it does not understand it leaves to `mlflow_reader`.
 """
@@ -7,11 +7,10 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 from urllib.parse import quote
 
-from orchestrator.results.study import Study
-from orchestrator.tracking import names, study_cache
+from orchestrator.tracking import names
 from orchestrator.tracking.damage import is_damage, place_fault, refusal
 from orchestrator.tracking.empty_store import known_revision
 from orchestrator.tracking.lease_holder import Holder, find_holder
@@ -19,7 +18,6 @@ from orchestrator.tracking.mlflow_internals import (
     ENTRY_ROWS,
     EXPERIMENT_ROW,
     EXPERIMENT_TAG_ROW,
-    METRIC_ROWS,
     NAMES,
     NUM_NAMED,
     NUM_NOT_FINISHED,
@@ -27,47 +25,11 @@ from orchestrator.tracking.mlflow_internals import (
     REVISION_ROW,
     RUN_PARAM_ROWS,
     RUN_TAG_ROWS,
-    TAG_ROWS,
 )
-from orchestrator.tracking.replicate_tags import decode, decode_settings
-from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
 from trainables.errors import InputError
 
 SCHEME: Final = "sqlite:///"
 WAIT_S: Final = 2.0
-
-
-class ConditionRow(NamedTuple):
-    """A condition's run."""
-
-    run_id: str
-    started_ms: int
-    is_deleted: bool
-    revision: int
-    tags: dict[str, str] | None
-
-
-def read_study(store: str, name: str, cache: Path | None) -> Study | None:
-    """The study of the sweep `name`, as `mlflow_reader.read_study` gives it.
-
-    None where the store is no SQLite file that can be read, or has no such sweep.
-    """
-    if not store.startswith(SCHEME) or "?" in store:
-        return None
-    try:
-        with opened(Path(store.removeprefix(SCHEME))) as database:
-            found = database.execute(EXPERIMENT_ROW, (name,)).fetchall()
-            if len(found) != 1:
-                return None
-            origin = Origin(store, str(found[0][0]), int(found[0][1] or 0))
-            before = study_cache.load(cache, origin)
-            rows = _changed(database, origin.experiment_id, before)
-    except sqlite3.Error:
-        return None
-    snapshot = _merged(rows, before)
-    if snapshot != before:
-        study_cache.save(cache, origin, snapshot)
-    return snapshot.study(name)
 
 
 def lacks(store: str, name: str) -> bool:
@@ -103,21 +65,23 @@ def recorded_names(store: str) -> list[str]:
         return [name for (name,) in database.execute(NAMES, (names.KIND, "condition"))]
 
 
-def read_ended_study(store: str, name: str, cache: Path | None) -> Study | None:
-    """As `read_study`; None also where a run of the sweep is under way, was stopped or has failed."""
-    study = read_study(store, name, cache)
-    if study is None:
+def num_unfinished(store: str, name: str) -> int | None:
+    """How many runs of the sweep are under way, were stopped or have failed; None where the file does not say it."""
+    if not store.startswith(SCHEME) or "?" in store:
         return None
     try:
         with opened(Path(store.removeprefix(SCHEME))) as database:
             num_left: int = database.execute(NUM_NOT_FINISHED, (name,)).fetchone()[0]
     except sqlite3.Error:
         return None
-    return None if num_left else study
+    return num_left
 
 
 def read_configs(store: str, name: str) -> dict[str, dict[str, str]] | None:
-    """Every condition's config as it was logged, as `mlflow_reader.read_configs` gives it; None as of `read_study`."""
+    """Every condition's config as it was logged, as `mlflow_reader.read_configs` gives it.
+
+    None where the store is no SQLite file that can be read, or has no such sweep.
+    """
     if not store.startswith(SCHEME) or "?" in store:
         return None
     configs: dict[str, dict[str, str]] = {}
@@ -176,38 +140,3 @@ def opened(path: Path, mode: Literal["ro", "rw"] = "ro", wait_s: float = WAIT_S)
         if (reason := place_fault(path)) or is_damage(error):
             raise InputError(refusal(path, reason or str(error))) from None
         raise
-
-
-def _changed(database: sqlite3.Connection, experiment_id: str, before: Snapshot) -> list[ConditionRow]:
-    """Runs with their tags, which are None where nothing has changed; all of one moment, for it is one transaction.
-
-    Writers wait meanwhile, so nothing is decoded here.
-    """
-    database.execute("BEGIN")
-    rows = []
-    for run_id, started_ms, stage, revision in database.execute(METRIC_ROWS, (names.UPDATED, experiment_id)).fetchall():
-        known = before.conditions.get(run_id)
-        is_known = stage == "deleted" or (known is not None and known.revision == revision)
-        tags = None if is_known else _tags(database, run_id)
-        rows.append(ConditionRow(run_id, int(started_ms or 0), stage == "deleted", int(revision), tags))
-    database.execute("COMMIT")
-    return rows
-
-
-def _merged(rows: list[ConditionRow], before: Snapshot) -> Snapshot:
-    active = [row for row in rows if not row.is_deleted]
-    conditions = {
-        row.run_id: before.conditions[row.run_id] if row.tags is None else _condition(row, row.tags) for row in active
-    }
-    deleted = frozenset(row.run_id for row in rows if row.is_deleted)
-    return Snapshot(max((row.revision for row in active), default=0), conditions, deleted)
-
-
-def _condition(row: ConditionRow, tags: dict[str, str]) -> ReadCondition:
-    name = tags[names.CONDITION]
-    return ReadCondition(name, row.started_ms, row.revision, tuple(decode(name, tags)), decode_settings(tags))
-
-
-def _tags(database: sqlite3.Connection, run_id: str) -> dict[str, str]:
-    prefix = names.REPLICATE_PREFIX
-    return dict(database.execute(TAG_ROWS, (run_id, names.CONDITION, names.SETTINGS, len(prefix), prefix)).fetchall())

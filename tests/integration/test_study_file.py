@@ -84,3 +84,14 @@ def test_a_driver_whose_file_another_one_takes_over_stops(workplace, monkeypatch
     with pytest.raises(StoppedError, match="was taken over by another driver"):
         run_quietly(tiny(CONDITIONS))
     assert read_study_file(FILE.parent).generation == 2
+
+
+def test_loading_a_study_imports_neither_mlflow_nor_ray(workplace):
+    run_quietly(tiny(CONDITIONS))
+    code = (
+        "import sys; from orchestrator.tracking.load import load_study; study = load_study('tiny.sweep'); "
+        "assert len(study.replicates) == 4; print(*{'mlflow', 'ray', 'torch', 'pandas', 'scipy'} & set(sys.modules))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.split() == []

@@ -23,7 +23,6 @@ from trainables.errors import InputError
 def stored(monkeypatch):
     """What was stored in MLflow; it is neither drawn nor stored, for that takes seconds."""
     calls = []
-    monkeypatch.setattr(Tracking, "__init__", lambda *_: None)
     monkeypatch.setattr(Tracking, "store_front", lambda _, *given: calls.append(given))
     monkeypatch.setattr(front_files, "draw_front", draw_nothing)
     return calls

@@ -5,7 +5,7 @@ import pytest
 from orchestrator.published.judge import judge
 from orchestrator.published.verdict import Finding
 from orchestrator.results.question import Question
-from orchestrator.tracking import sqlite_reader
+from orchestrator.tracking import mlflow_reader
 from search_spaces.find import find_sweep
 from tests.orchestrator.recorded import Store, replicate
 
@@ -24,7 +24,7 @@ def test_addition_that_is_perfectly_solved_in_a_recorded_study(tmp_path, errors,
     store = Store(tmp_path / "mlflow.db", sweep)
     rows = [replicate("tau=0.5", seed, metrics={"sequence_error@test": x}) for seed, x in enumerate(errors, start=1)]
     store.write(rows, 1, start_ms=1)
-    study = sqlite_reader.read_study(store.uri, sweep, None)
+    study = mlflow_reader.read_study(store.client, sweep, store.experiment_id, None)
     assert study is not None
     found = {verdict.claim.id: verdict for verdict in judge(study, Question.of(find_sweep(sweep)))}
     assert found["act.addition.solved.0.5"].finding is expected

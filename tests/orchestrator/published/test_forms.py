@@ -13,7 +13,7 @@ from orchestrator.published.judge import judge
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
-from orchestrator.tracking import sqlite_reader
+from orchestrator.tracking import mlflow_reader
 from search_spaces.claim import Claim, FrontClaim, JointClaim, Place, Setting, Source, StatementClaim, TrendClaim
 from tests.orchestrator.recorded import Store, replicate
 from trainables.errors import InputError
@@ -59,7 +59,7 @@ def judged_together(
             for seed in range(1, 1 + len(next(iter(own.values()))))
         ]
         store.write(runs, revision, start_ms=revision)
-    study = sqlite_reader.read_study(store.uri, "mine.sweep", None)
+    study = mlflow_reader.read_study(store.client, "mine.sweep", store.experiment_id, None)
     assert study is not None
     question = Question("mine.sweep", "", (), "", test, (1, 2, 3, 4, 5), {n: {} for n in "abc"}, claims=claims)
     return judge(Study(study.sweep, study.replicates), question)

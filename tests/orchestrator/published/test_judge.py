@@ -12,7 +12,7 @@ from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.significance import holm, welch_p
-from orchestrator.tracking import sqlite_reader
+from orchestrator.tracking import mlflow_reader
 from search_spaces.claim import Claim, NumberClaim, Place, Published, Setting, Source, StatementClaim
 from search_spaces.find import find_sweep
 from tests.orchestrator.recorded import Store, replicate
@@ -79,7 +79,7 @@ def test_a_recorded_study_is_judged_the_same(tmp_path) -> None:
     store = Store(tmp_path / "mlflow.db", SWEEP)
     for revision, condition in enumerate(RESULTS, start=1):
         store.write(replicates(condition), revision, start_ms=revision)
-    read = sqlite_reader.read_study(store.uri, SWEEP, None)
+    read = mlflow_reader.read_study(store.client, SWEEP, store.experiment_id, None)
     assert read is not None
     question = Question.of(find_sweep(SWEEP))
     assert repr(judge(read, question)) == repr(judge(study(), question))
