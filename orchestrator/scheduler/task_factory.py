@@ -5,9 +5,11 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from orchestrator.environment.settings import Settings
 from orchestrator.scheduler.task import Task
+from orchestrator.tracking.replicate_tags import setting_texts
 from orchestrator.worker.code_version import code_version
 from orchestrator.worker.contract import check_contract
 from orchestrator.worker.trainable import load
@@ -63,7 +65,7 @@ class TaskFactory:
                 self.settings.replicates(sweep.name) / key,
                 (condition.resources or sweep.resources).resolve(self.num_gpus),
                 {name: task.work for name, task in prerequisites.items()},
-            ).model_copy(update=self._needed_metrics(condition)),
+            ).model_copy(update=self._needed_metrics(condition) | {"part": self._part(condition, seed, fingerprint)}),
             condition=condition,
             seed=seed,
             fingerprint=fingerprint,
@@ -95,6 +97,16 @@ class TaskFactory:
         """`@NAME` of the evaluation under which the objectives are taken; empty where there is none."""
         config = self.sweep.config(condition, self.sweep.seeds[0])
         return next((f"@{one.name}" for one in load(self.sweep.trainable).evaluations(config)), "")
+
+    def _part(self, condition: Condition, seed: int, fingerprint: str) -> dict[str, Any]:
+        """What the work of a replicate is of, as its journal says it."""
+        return {
+            "sweep": self.sweep.name,
+            "condition": condition.name,
+            "seed": seed,
+            "settings": setting_texts(condition.settings),
+            "fingerprint": fingerprint,
+        }
 
     def _needed_metrics(self, condition: Condition) -> dict[str, tuple[str, ...]]:
         """What the work of a replicate must report."""

@@ -11,6 +11,7 @@ import socket
 import time
 import traceback
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -132,7 +133,8 @@ def _execute(
         asked_for = {"evaluations": sorted(evaluation_ids(trainable, config))}
         recorded = redacted_value("", work.config)
         identity = {"attempt": work.attempt, "code_version": work.code_version, "config": recorded}
-        write({"kind": "started"} | identity | asked_for | _place() | dict(process))
+        part = work.part | {"resources": asdict(work.resources)}
+        write({"kind": "started"} | identity | part | asked_for | _place() | dict(process))
         if mended:
             write({"kind": "set_aside", "said": mended})
         for record in untold:

@@ -37,6 +37,7 @@ class Work(BaseModel):
         mark: of the folder around `folder`, where that is not behind a URL; other machines must see the same.
         working_folder: of the command, where a trainable's relative paths begin; None: that of the process.
         keep_last: keep the last checkpoints beside the best ones when it is complete.
+        part: sweep, condition, seed, changed settings and data fingerprint; the journal alone then says what it is of.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,6 +62,7 @@ class Work(BaseModel):
     mark: str = ""
     working_folder: Path | None = None
     keep_last: bool = False
+    part: dict[str, Any] = {}
 
     def lacking(self, metrics: Collection[str], evaluation: str | None = None) -> str:
         """That an objective or a constraint is not among the names of what it reported; empty where all are.

@@ -1,5 +1,6 @@
 """Commands answer from the study file in the runs folder, as long as its driver was the sweep's last one."""
 
+import json
 import os
 import shutil
 import signal
@@ -95,3 +96,13 @@ def test_loading_a_study_imports_neither_mlflow_nor_ray(workplace):
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.split() == []
+
+
+def test_a_journal_says_what_it_is_of(workplace):
+    run_quietly(tiny(CONDITIONS, seeds=(2,)).with_values({"x": 0.75}))
+    for replicate in load_study("tiny.sweep").replicates:
+        (line,) = (one for one in (FILE.parent / replicate.key / "journal.jsonl").open() if '"kind": "started"' in one)
+        found = json.loads(line)
+        assert (found["sweep"], found["condition"], found["seed"]) == ("tiny.sweep", replicate.condition, 2)
+        assert found["settings"] == {"x": "0.75"} == load_study("tiny.sweep").settings[replicate.condition]
+        assert (found["fingerprint"], found["resources"]["num_workers"]) == (replicate.data_fingerprint, 0)
