@@ -167,6 +167,19 @@ def cross_entropies(log_probs: Float[Tensor, "W K C"], targets: Int[Tensor, "W K
     return -log_probs.gather(-1, targets[:, :, None]).sum((1, 2))
 
 
+def validate(config: ActConfig, network: Network, validation: Batch) -> dict[str, float]:
+    """The metrics of the validation set, also under the rule of halting of each evaluation that has its own.
+
+    Those choose the checkpoint of that evaluation.
+    """
+    metrics = valid_metrics(config, score(network, validation))
+    for evaluation in config.evaluations:
+        if halts := evaluation.halts:
+            values = valid_metrics(config, score(network, validation, halts), halts)
+            metrics |= {f"{name}@{evaluation.name}": value for name, value in values.items()}
+    return metrics
+
+
 def valid_metrics(config: ActConfig, results: Results, halts: Halts | None = None) -> dict[str, float]:
     """Of the validation set, halted as `halts` has it where it is given."""
     metrics = {

@@ -3,7 +3,7 @@
 import operator
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,18 @@ def missing_fits(
     """A fit for every surprisal controller `wanted` that `fits` lacks."""
     by_name = {content_hash(one): one for one in wanted if isinstance(one, Surprisal | Budget)}
     return {name: _fit(config, one, ar, examples) for name, one in by_name.items() if name not in fits}
+
+
+def restored_fits(state: Mapping[str, Any]) -> dict[str, SurprisalFit]:
+    """The fits in the state of a checkpoint."""
+    return {name: SurprisalFit(**fit) for name, fit in state["fits"].items()}
+
+
+def fit_metrics(config: AsrConfig, fits: Fits) -> dict[str, float]:
+    """The metrics of the fit of the controller of training; none where that one is not fitted."""
+    fit = fits.get(content_hash(config.controller))
+    names = {"controller_w": "w", "controller_b": "b", "controller_mean_p": "mean_p", "controller_var_p": "var_p"}
+    return {metric: getattr(fit, name) for metric, name in names.items()} if fit else {}
 
 
 def _fit(

@@ -12,28 +12,16 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from trainables import checkpoint
 from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import Pretraining
 from trainables.asr.macs import NUM_BLOCKS
 from trainables.errors import InputError
-from trainables.trial import Trial
 
 MOST_NAMED: Final = 3
 """Differences that a message names."""
 
 _WITHIN: Final = ("", "autoregressive_model.")
 """Where the names begin: in the model's own file, in a recogniser's."""
-
-
-def report(config: Pretraining, trial: Trial) -> None:
-    """Reports the weights of the file as the whole pretraining.
-
-    Raises:
-        InputError: as `read`.
-    """
-    assert config.weights is not None
-    checkpoint.report(trial, {}, 0, {"model": read(config.weights, config), "epoch": 0})
 
 
 def read(path: Path, config: Pretraining) -> dict[str, Tensor]:

@@ -18,11 +18,11 @@ from trainables.lm import corpus
 from trainables.lm.analysis import agreement, probe_fitting, suites, theorems, words
 from trainables.lm.analysis.garden_paths import GardenPath
 from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig, WeakSupervision
+from trainables.lm.evaluation import recoder_of, test_seed
 from trainables.lm.network import AttachedRecoder, Network
 from trainables.lm.numbered_text import EOS, UNK
 from trainables.lm.signals.probe import Supervision
 from trainables.lm.streams import Streams
-from trainables.lm.training import recoder_of, test_seed
 
 Cells = dict[tuple[Any, ...], float]
 """Numbers by where they belong."""
