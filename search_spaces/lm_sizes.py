@@ -14,9 +14,9 @@ from trainables.lm.config import (
     Surprisal,
     Variational,
 )
+from trainables.lm.optimisation import Optimisation
 from trainables.lm.step_config import FixedStep
 from trainables.lm.text_config import Data, Files, OneFile, Vocabulary
-from trainables.lm.training_config import Optimisation
 
 Scale = Literal["thesis", "laptop"]
 

@@ -8,9 +8,9 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, names_differ
 from trainables.lm.adaptation_config import Adaptation, Cache, DynamicEvaluation
 from trainables.lm.gate_config import Always, EntropyThreshold, Gate, Threshold
+from trainables.lm.optimisation import Optimisation
 from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, PredictedStep, Step
 from trainables.lm.text_config import Data
-from trainables.lm.training_config import Dropout, Optimisation
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 MOST_POWER: Final = math.exp(1 / math.e) - 1
@@ -301,6 +301,13 @@ AnyEvaluation = Annotated[
     Annotated[Evaluation, Tag("test")] | Annotated[AdaptedEvaluation, Tag("adapted")],
     Discriminator(_kind_of_evaluation),
 ]
+
+
+class Dropout(Config):
+    """On the embeddings and on what is decoded, and between the layers as well (released: not)."""
+
+    rate: Rate = Field(0.15, description="probability of dropping")
+    between_layers: bool = True
 
 
 class LmConfig(Config):

@@ -12,10 +12,10 @@ from trainables.lm import noise
 from trainables.lm.config import LmConfig
 from trainables.lm.cuda_graph import CudaGraph, Work
 from trainables.lm.evaluation import mine, num_mine
-from trainables.lm.learning_rate import learning_rate
 from trainables.lm.meters import Meters
 from trainables.lm.network import AttachedRecoder, Network, Run
 from trainables.lm.noise import Noise
+from trainables.lm.optimisation import learning_rate
 from trainables.lm.streams import NO_TARGET, Streams, Window
 
 

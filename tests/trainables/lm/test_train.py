@@ -13,7 +13,7 @@ from tests.trainables.lm.test_network import SIGNALS, B, T, case, gradients, own
 from trainables import checkpoint, rng
 from trainables.errors import DivergedError, InputError
 from trainables.lm import corpus, epoch_part, evaluation, noise, train
-from trainables.lm.config import AnchoredEnsemble, Evaluation, McDropout, Recoder, Variational
+from trainables.lm.config import AnchoredEnsemble, Dropout, Evaluation, McDropout, Recoder, Variational
 from trainables.lm.gate_config import Chance, Threshold
 from trainables.lm.meters import Meters
 from trainables.lm.metrics import METRICS
@@ -21,7 +21,6 @@ from trainables.lm.network import Network
 from trainables.lm.noise import Noise
 from trainables.lm.step_config import FixedStep, LearnedStep, PredictedStep
 from trainables.lm.streams import NO_TARGET, Streams
-from trainables.lm.training_config import Dropout
 
 
 class PlainModel(nn.Module):
