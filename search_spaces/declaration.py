@@ -95,11 +95,11 @@ def _check_condition(name: str, condition: Any) -> None:
 
 
 def _check_prerequisites(sweep: Any) -> None:
-    names = [one.name for one in sweep.prerequisites]
-    for one in sweep.prerequisites:
+    names = [prerequisite.name for prerequisite in sweep.prerequisites]
+    for prerequisite in sweep.prerequisites:
         for field in ("name", "trainable", "config_path"):
-            _check_storable(sweep.name, f"prerequisites.{field}", str(getattr(one, field)))
-        _check_resources(f"{sweep.name}, prerequisite {one.name!r}", one.resources)
+            _check_storable(sweep.name, f"prerequisites.{field}", str(getattr(prerequisite, field)))
+        _check_resources(f"{sweep.name}, prerequisite {prerequisite.name!r}", prerequisite.resources)
     if len(set(names)) < len(names):
         raise InputError(f"{sweep.name}: the names of prerequisites must differ, but got {', '.join(names)}.")
 
@@ -160,12 +160,12 @@ def _check_storable(name: str, field: str, text: str) -> None:
 
 def _check_words(sweep: Any) -> None:
     """Raises InputError at a word that is none of those known."""
-    found: list[tuple[str, object, tuple[str, ...]]] = [("pairing", sweep.pairing, PAIRINGS)]
+    words: list[tuple[str, object, tuple[str, ...]]] = [("pairing", sweep.pairing, PAIRINGS)]
     if sweep.sequential:
-        found.append(("question", sweep.sequential.question, QUESTIONS))
+        words.append(("question", sweep.sequential.question, QUESTIONS))
     if sweep.search:
-        found.append(("sampler", sweep.search.sampler, SAMPLERS))
-    for field, value, known_words in found:
+        words.append(("sampler", sweep.search.sampler, SAMPLERS))
+    for field, value, known_words in words:
         if value not in known_words:
             raise InputError(f"{sweep.name}: `{field}` must be one of {', '.join(known_words)}, but got {value!r}.")
 
@@ -191,14 +191,14 @@ def check_json(name: str, base: object) -> None:
     kind = type(base).__name__
     for field, value in fields_of(base).items():
         refuse_sets(value, f"{name}: `{field}` of {kind}")
-    found = ((variable_of(own), plain(getattr(owner, own))) for _, owner, own in secrets_of(base))
-    secrets = {variable: text for variable, text in found if text is not None}
+    fields = ((variable_of(own), plain(getattr(owner, own))) for _, owner, own in secrets_of(base))
+    secrets = {variable: text for variable, text in fields if text is not None}
     try:
         text = json.dumps(as_json(base), allow_nan=False, ensure_ascii=False)
         again = restored(type(base), json.loads(text.encode()), secrets)
     except Exception as error:
-        said = f"{error}".splitlines()[0].rstrip(".")
-        raise InputError(f"{name}: the config {kind} cannot be written as JSON and read again: {said}.") from error
+        reason = f"{error}".splitlines()[0].rstrip(".")
+        raise InputError(f"{name}: the config {kind} cannot be written as JSON and read again: {reason}.") from error
     if again != base:
         raise InputError(
             f"{name}: the config {kind} is another one when it is written as JSON and read again: {again!r}."

@@ -15,7 +15,7 @@ from trainables.errors import InputError
 C = TypeVar("C")
 
 MOST_CHARACTERS: Final = 40
-"""Of a value in a name."""
+"""Most characters of a value in a name."""
 
 COUNTED: Final = re.compile(r",\d+ settings [0-9a-f]{8}\Z")
 """What ends a name that has no room for its settings."""
@@ -89,7 +89,7 @@ def json_value(config: AnyConfig, path: str) -> Any:
 
 
 def recorded_value(config: AnyConfig, path: str) -> Any:
-    """As `json_value`, for names and records: what looks like a secret is four digits of its hash."""
+    """The value of `json_value` for names and records: what looks like a secret is four digits of its hash."""
     return without_secret(path, json_value(config, path))
 
 

@@ -187,7 +187,7 @@ class Sweep:
         return "paired_permutation" if self.pairing == "seeds" else "welch"
 
     def num_conditions(self) -> int:
-        """Those listed, or as many as the search draws."""
+        """The number of listed conditions, or as many as the search draws."""
         return self.search.num_settings() if self.search else len(self.conditions)
 
     @property
@@ -235,7 +235,7 @@ class Sweep:
         Raises:
             InputError: if there is no such resource, or not that much of it can be asked for.
         """
-        known = {one.name for one in fields(Resources)}
+        known = {resource.name for resource in fields(Resources)}
         if unknown := sorted(set(values) - known):
             raise InputError(f"{unknown[0]!r} is not a resource; the resources are {', '.join(sorted(known))}.")
         conditions = tuple(
@@ -268,11 +268,11 @@ class Sweep:
         Raises:
             InputError: if there is none.
         """
-        named = {c.declared: c for c in self.conditions} | {c.name: c for c in self.conditions}
-        if name not in named:
+        by_name = {c.declared: c for c in self.conditions} | {c.name: c for c in self.conditions}
+        if name not in by_name:
             known = known_names((c.name for c in self.conditions), name) if self.conditions else "none listed"
             raise InputError(f"{self.name} has no condition {name!r}; it has {known}.")
-        return named[name]
+        return by_name[name]
 
 
 SweepFunction = Callable[[Size], Sweep]
@@ -341,10 +341,10 @@ def _validate(sweep: Sweep) -> None:
     if len(set(metrics)) < len(metrics):
         raise InputError(f"{sweep.name}: the objectives must differ, but got {', '.join(metrics)}.")
     settings: dict[str, str] = {}
-    there = [one.name for one in sweep.prerequisites]
+    known_prerequisites = [prerequisite.name for prerequisite in sweep.prerequisites]
     for condition in sweep.conditions:
-        if unknown := [one for one in condition.prerequisites or () if one not in there]:
-            known = f"which has {', '.join(there)}" if there else "which has none"
+        if unknown := [name for name in condition.prerequisites or () if name not in known_prerequisites]:
+            known = f"which has {', '.join(known_prerequisites)}" if known_prerequisites else "which has none"
             raise InputError(
                 f"{sweep.name}: {condition.name!r} uses {unknown[0]!r}, no prerequisite of the sweep, {known}."
             )

@@ -198,7 +198,7 @@ def test_metrics(results: Results, config: AsrConfig, control: Control, num_labe
     outcomes = results.outcomes
     num_frames, num_phones = sum(o.num_frames for o in outcomes), sum(o.edits.num_labels for o in outcomes)
     rate = sum(o.num_big for o in outcomes) / num_frames
-    found = {
+    metrics = {
         "per": results.per,
         "substitution_rate": sum(o.edits.substitutions for o in outcomes) / num_phones,
         "insertion_rate": sum(o.edits.insertions for o in outcomes) / num_phones,
@@ -211,8 +211,8 @@ def test_metrics(results: Results, config: AsrConfig, control: Control, num_labe
         "eval_frames_per_s": num_frames / results.duration_s,
     }
     if math.isfinite(results.loss_nats):
-        found["test_loss_nats"] = results.loss_nats
-    return found | _class_rates(outcomes) | _surprisal_metrics(outcomes)
+        metrics["test_loss_nats"] = results.loss_nats
+    return metrics | _class_rates(outcomes) | _surprisal_metrics(outcomes)
 
 
 def _class_rates(outcomes: Sequence[Outcome]) -> dict[str, float]:

@@ -158,7 +158,7 @@ def score(
 
 
 def _streams_of_all(mine: list[list[float]], batch_size: int) -> tuple[tuple[float, int], ...]:
-    """In the order of the text, those in which something is asked; each process has every n-th."""
+    """The streams that have a target, in the order of the text; each process has every n-th."""
     whole: list[list[float]] = [[]] * batch_size
     parts = distributed.gather(mine)
     for rank, part in enumerate(parts):
@@ -181,12 +181,12 @@ def _deltas(
         state = run.state
         if run.trace is None:
             break
-        is_asked = window.targets != NO_TARGET
-        deltas = [torch.stack(part)[is_asked].double() for part in (run.trace.before, run.trace.after)]
+        is_target = window.targets != NO_TARGET
+        deltas = [torch.stack(part)[is_target].double() for part in (run.trace.before, run.trace.after)]
         before += deltas[0].sum().item()
         after += deltas[1].sum().item()
         raised += float(is_raised(*deltas).sum())
-        count += float(is_asked.sum())
+        count += float(is_target.sum())
     return before, after, raised, count
 
 
@@ -196,14 +196,14 @@ def count_recoded(run: Run) -> float:
 
 
 def share_recoded(rows_per_token: float, attached: AttachedRecoder | None) -> float | None:
-    """Of the tokens; each has a row for every copy of the state. None where text is not recoded."""
+    """The share of the tokens; each has a row for every copy of the state. None where text is not recoded."""
     if attached is None or isinstance(attached.recoder.signal, WeakSupervision):
         return None
     return rows_per_token / num_copies(attached.recoder)
 
 
 def count_not_finite(run: Run) -> int:
-    """Only in rows that were recoded, as in training: those without an open gate, or with nothing asked, count not."""
+    """Gradients that are not finite, of recoded rows; a row without an open gate or a target does not count."""
     if run.trace is None:
         return 0
     norms = torch.stack(run.trace.norms)
