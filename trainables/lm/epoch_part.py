@@ -2,6 +2,7 @@
 
 import math
 import time
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -34,8 +35,8 @@ def train_part(
     rate = learning_rate(training, losses)
     steps = list(network.steps.parameters()) if network.steps else []
     others = [parameter for parameter in network.parameters() if all(parameter is not step for step in steps)]
-    groups = [{"params": others, "weight_decay": training.weight_decay}, {"params": steps}]  # step sizes do not decay
-    optimizer = torch.optim.SGD(groups, lr=rate)
+    decaying: dict[str, Any] = {"params": others, "weight_decay": training.weight_decay}
+    optimizer = torch.optim.SGD([decaying, {"params": steps}], lr=rate)
     if part == 0:
         state = network.zeros(num_mine(training.batch_size), recoder)
     first, last = (streams.num_windows * i // training.reports_per_epoch for i in (part, part + 1))
