@@ -22,10 +22,10 @@ from trainables.lm import corpus, train
 from trainables.lm.config import LmConfig, McDropout
 from trainables.lm.network import Network
 from trainables.lm.noise import Noise
+from trainables.lm.optimisation import Optimisation
 from trainables.lm.signals.uncertainty import DropoutSignal, MomentsSignal
 from trainables.lm.streams import Streams
 from trainables.lm.text_config import Data, OneFile, Vocabulary
-from trainables.lm.training_config import Optimisation
 
 RATES, NUM_SAMPLES, NUM_DRAWS, BATCH = (0.15, 0.42, 0.6), (5, 10, 50), 5, 64
 

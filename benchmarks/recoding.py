@@ -22,13 +22,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainables.lm import cost, noise
-from trainables.lm.config import AnchoredEnsemble, LmConfig, McDropout, Recoder, Surprisal, Variational
+from trainables.lm.config import AnchoredEnsemble, Dropout, LmConfig, McDropout, Recoder, Surprisal, Variational
 from trainables.lm.cuda_graph import CudaGraph
 from trainables.lm.network import Network, Run
 from trainables.lm.noise import Noise
 from trainables.lm.step_config import LearnedStep, PredictedStep
 from trainables.lm.streams import Window
-from trainables.lm.training_config import Dropout
 
 NUM_STEPS, NUM_STREAMS, STEP_SIZE = 35, 64, 5.0
 RECODERS: dict[str, Recoder | None] = {

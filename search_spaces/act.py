@@ -30,7 +30,7 @@ from trainables.act.config import (
 CLAIMS: Final = str(Path(__file__).with_name("published") / "act.toml")
 SCALES: Final[Mapping[Scale, str]] = {"graves": "Graves' sizes", "laptop": "laptop sizes"}
 MOST_UPDATES: Final[Mapping[Scale, int]] = {"graves": 20, "laptop": 10}
-"""Of PonderNet and early exit, all of which training runs."""
+"""Most updates of PonderNet and early exit, all of which training runs."""
 
 GRU: Final[Mapping[str, object]] = {
     "cell": "gru",
@@ -39,8 +39,8 @@ GRU: Final[Mapping[str, object]] = {
     "training.num_iterations": 8000,
     "training.report_every": 1000,
 }
-"""Of parity at a laptop's size, for all ways of halting: the tanh cell learns next to nothing with PonderNet in 4,000
-iterations, the GRU in 2,000 errs in 4 % of the sequences (one seed)."""
+"""The cell of parity at a laptop's size, for all ways of halting: the tanh cell learns next to nothing with PonderNet
+in 4,000 iterations, the GRU in 2,000 errs in 4 % of the sequences (one seed)."""
 
 SURE: Final = (0.5, 0.9)
 """How far the first class is ahead of the second where an early exit is taken."""
@@ -79,12 +79,12 @@ def _halting(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
     taus, lambdas, counts = ((1e-3,), (0.2,), (1, 2)) if size == "smoke" else ((1e-3, 1e-2), (0.2, 0.4), (1, 2, 5, 10))
     median = _under(tests, {"median": Mass()})
     sure = _under(tests, {f"sure_{share:g}".replace(".", "_"): Difference(above=share) for share in SURE})
-    drawn = {one: PonderNet(lambda_p=one, max_updates=most) for one in lambdas}
+    drawn = {probability: PonderNet(lambda_p=probability, max_updates=most) for probability in lambdas}
     conditions = (
         *(Condition(f"act,tau={tau:g}", {"halting.tau": tau}) for tau in taus),
         *(
-            Condition(f"ponder_net,lambda_p={one:g}", {"halting": halting, "evaluations": median})
-            for one, halting in drawn.items()
+            Condition(f"ponder_net,lambda_p={probability:g}", {"halting": halting, "evaluations": median})
+            for probability, halting in drawn.items()
         ),
         *(Condition(f"updates={n}", {"halting": Fixed(num_updates=n)}) for n in counts),
         Condition("early_exit", {"halting": EarlyExit(max_updates=most), "evaluations": sure}),
@@ -119,9 +119,9 @@ def _extrapolating(base: ActConfig) -> ActConfig:
 def _under(tests: tuple[Evaluation, ...], rules: Mapping[str, Halts]) -> tuple[Evaluation, ...]:
     """The tests, and each of them under every rule of halting: `test` under `median` is `test_median`."""
     ruled = [
-        one.with_value("name", f"{one.name}_{rule}").with_value("halts", halts)
+        test.with_value("name", f"{test.name}_{rule}").with_value("halts", halts)
         for rule, halts in rules.items()
-        for one in tests
+        for test in tests
     ]
     return (*tests, *ruled)
 
@@ -183,7 +183,7 @@ STUDIES: Final[Mapping[str, Callable[[str, Task, Size], Sweep]]] = {
     "halting_{}_laptop": partial(_halting, scale="laptop"),
     "search_{}": _search,
 }
-"""By name, in which a task's stands for the braces."""
+"""Studies by name, in which a task's stands for the braces."""
 
 FIRST: Final = "tau_parity_laptop"
 """What to begin with."""

@@ -39,7 +39,9 @@ from trainables.asr.data.config import LibriSpeech
 
 BIASES = 10
 LARGEST_RAISE: Final = 4.0
-"""Of the controller's bias in appendix B, from its fitted value in uniform steps; the text does not say how many."""
+"""The largest raise of the controller's bias in appendix B, from its fitted value in uniform steps.
+
+The text does not say how many steps."""
 
 
 def _table2(name: str, task: Task, size: Size) -> Sweep:
@@ -78,13 +80,15 @@ def _ablation(
             *(Evaluation(name="random_matched", controller=c.values["controller"]) for c in random_routing(config)[1:]),
         ),
     )
-    controllers = {"surprisal": surprisal} | {one.name: one.values["controller"] for one in random_routing(config)}
+    controllers = {"surprisal": surprisal} | {
+        condition.name: condition.values["controller"] for condition in random_routing(config)
+    }
     conditions = [
         Condition(f"{'ar' if read == 'ar_features' else 'no_ar'},{kind}", {"inputs": read, "controller": controller})
         for read in inputs
         for kind, controller in controllers.items()
     ]
-    fixed = [tested_as_trained(one) for one in ALWAYS]
+    fixed = [tested_as_trained(controller) for controller in ALWAYS]
     about = f"{task.title}: surprisal in training (conditions) and in testing (evaluations), on and off"
     about += ", with AR features and without." if len(inputs) > 1 else f"; {config.network.kind} network."
     return speech_sweep(name, size, about, config, (*conditions, *fixed), reference="ar,random")
@@ -102,7 +106,7 @@ def _controller_bias(name: str, task: Task, size: Size) -> Sweep:
     )
     config = base(task, size).with_value("evaluations", raised)
     about = f"Appendix B on {task.title}: {BIASES} biases from the fitted b to b + 4, on the same trained models."
-    alone = (tested_as_trained(one) for one in ALWAYS)
+    alone = (tested_as_trained(controller) for controller in ALWAYS)
     return speech_sweep(name, size, about, config, (Condition("surprisal"), _matched_random(task), *alone))
 
 

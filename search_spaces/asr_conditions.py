@@ -16,11 +16,11 @@ AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Re
 AUTOREGRESSIVE_OF_EACH_SEED = replace(AUTOREGRESSIVE, each_seed=True)
 """Trained with the replicate's seed in place of `ar.seed`: what it varies by is then part of the spread over seeds."""
 NUM_LABELS: Final = 41
-"""Of LibriSpeech with the phones of the dictionary, silence and spoken noise."""
+"""Labels of LibriSpeech with the phones of the dictionary, silence and spoken noise."""
 CLAIMS: Final = str(Path(__file__).with_name("published") / "asr.toml")
 OBJECTIVES = (Objective("per"), Objective("macs_per_frame"))
 VALIDATED = (Objective("valid_per"), Objective("valid_macs_per_frame"))
-"""Of searches, which must not choose by the test."""
+"""Objectives of searches, which must not choose by the test."""
 ALWAYS = (
     Condition("always_small", {"controller": AlwaysSmall()}),
     Condition("always_big", {"controller": AlwaysBig()}),
@@ -55,7 +55,7 @@ def tested_as_trained(condition: Condition) -> Condition:
 
 
 def equal_cost(name: str, size: Size, title: str, config: AsrConfig, mu: float) -> Sweep:
-    """Each of surprisal and random routing, at two rates, beside an always big network narrow enough to cost the same.
+    """Surprisal and random routing, each at two rates, beside an always big network narrow enough to cost the same.
 
     With AR features all pay for the autoregressive model; on frames only surprisal does, and so does its plain rival,
     by a wider network. One wider than the big network also stands there with half of the learning rate: the rate that

@@ -14,11 +14,13 @@ from trainables.asr.data.config import Features, Onsets
 Kind = Literal["positive", "negative"]
 
 RATE: Final = 0.25
-"""Of the frames: one onset in four."""
+"""The share of big frames: one onset in four."""
 VARIANCE: Final = 0.18
-"""Of p_big; with this mean at most .25 * .75 = .1875 is possible. Onsets take the big network with probability .985."""
+"""The variance of p_big; with this mean at most .25 * .75 = .1875 is possible.
+
+Onsets take the big network with probability .985."""
 FEATURES: Final = Features(num_mel_bins=8, window_ms=25, hop_ms=25, keep_every=1)
-"""As the corpus is made: `trainables.asr.data.onsets.FEATURES`."""
+"""The features that the corpus is made with: `trainables.asr.data.onsets.FEATURES`."""
 
 AT_EQUAL_COST: Final = Condition("random", {"controller": Random(p_big=0.55)})
 """At the cost of routing by surprisal: what that pays for its autoregressive model buys a higher rate here."""

@@ -36,9 +36,9 @@ from trainables.asr.config import (
 from trainables.asr.data.config import LibriSpeech
 
 HALF_AN_HOUR: Final = 143
-"""Of the 1,519 utterances of train-clean-5, which last 5.31 hours."""
+"""So many of the 1,519 utterances of train-clean-5, which last 5.31 hours."""
 NEW_SEEDS: Final = tuple(range(6, 21))
-"""Of `confirm_model3`: `laptop_model3` has those from 1 to 5."""
+"""The seeds of `confirm_model3`: `laptop_model3` has those from 1 to 5."""
 
 CLAIMS: Final = str(Path(__file__).with_name("published") / "laptop.toml")
 CONTROL_CLAIMS: Final = str(Path(__file__).with_name("published") / "controls.toml")
@@ -57,7 +57,7 @@ def demo(size: Size = "full") -> Sweep:
     """The positive control with few seeds: minutes on a laptop."""
     sweep = control("demo", "positive", size)
     about = "A control with a known answer: routing by surprisal must win; made-up sounds, few seeds."
-    conditions = tuple(one for one in sweep.conditions if one.name != "random_p0.25")
+    conditions = tuple(condition for condition in sweep.conditions if condition.name != "random_p0.25")
     return replace(sweep, description=about, conditions=conditions, seeds=(1, 2) if size == "smoke" else (1, 2, 3))
 
 
@@ -162,7 +162,9 @@ def _all_controllers(name: str, size: Size, about: str, config: AsrConfig) -> Sw
     surprisal, random = Surprisal(mu=0.5), Random(p_big=0.5)
     deterministic = Evaluation(name="deterministic", routing="deterministic")
     raised = (Evaluation(name=f"bias_{by}", bias_raise=by, checkpoint_of=Evaluation().name) for by in (1, 2, 3, 4))
-    with_random, with_surprisal = (Evaluation(name=f"tested_{one.kind}", controller=one) for one in (random, surprisal))
+    with_random, with_surprisal = (
+        Evaluation(name=f"tested_{controller.kind}", controller=controller) for controller in (random, surprisal)
+    )
     routed = (
         Condition(
             "surprisal",
@@ -175,10 +177,11 @@ def _all_controllers(name: str, size: Size, about: str, config: AsrConfig) -> Sw
         Condition("learned_paper", {"controller": Learned(penalty="paper", weight=1e-3)}),
         Condition("learned_released", {"controller": Learned(gate_input="pre_net", penalty="released", weight=1e-3)}),
     )
-    rivals = (plain(config, one, NUM_LABELS) for one in routed)
+    rivals = (plain(config, controller, NUM_LABELS) for controller in routed)
     less = LibriSpeech(num_train_utterances=20 if size == "smoke" else HALF_AN_HOUR)
     corpus = [
-        Condition(f"{one.kind},ar=half_an_hour", {"controller": one, "ar.data": less}) for one in (surprisal, random)
+        Condition(f"{controller.kind},ar=half_an_hour", {"controller": controller, "ar.data": less})
+        for controller in (surprisal, random)
     ]
     conditions = (*routed, *ALWAYS, *rivals, *learned, *corpus)
     return replace(speech_sweep(name, size, about, config, conditions, "random"), claims=CLAIMS)

@@ -6,7 +6,7 @@ MOST_SEED: Final = 2**63 - 1
 """What generators of torch and every database take whole."""
 
 MOST_SEEDS: Final = 10_000
-"""Of a condition; each is a training run."""
+"""Most seeds of a condition; each is a training run."""
 
 MOST_DEVICES: Final = 1_000_000
 """Workers, or CPUs or GPUs of one, or of a cluster."""

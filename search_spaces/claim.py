@@ -21,7 +21,7 @@ def _check(name: str, value: float, least: float = -math.inf) -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """Where it stands: the paper with its arXiv id, and the table and row in it."""
+    """The place of a claim: the paper with its arXiv id, and the table and row in it."""
 
     paper: str
     place: str
@@ -91,7 +91,7 @@ class Place:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Of all its parts."""
+        """The conditions of all its parts."""
         return tuple(part.condition for part in self.parts)
 
     @property
@@ -101,7 +101,7 @@ class Place:
 
     @property
     def text(self) -> str:
-        """For a sentence: `per@stochastic of surprisal`."""
+        """The text for a sentence: `per@stochastic of surprisal`."""
         own = f"{self.column} of {self.condition}"
         return f"{own} / {self.over.text}" if self.over else own
 

@@ -11,7 +11,7 @@ from trainables.errors import InputError
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 Metric = Annotated[str, StringConstraints(pattern=r"^[^@]*[^@\s][^@]*(@[^@\s]+)?$")]
-"""As a replicate records it: `error`, `top 1 error`, or `error@test` of an evaluation."""
+"""A metric as a replicate records it: `error`, `top 1 error`, or `error@test` of an evaluation."""
 NotNegative = Annotated[float, Field(ge=0)]
 Scale = Annotated[float, Field(gt=0)]
 Fields = dict[str, Any]

@@ -177,8 +177,8 @@ def _check_part(file: Path, name: str, entry: PartEntry) -> None:
         return
     if entry.of == "every":
         if entry.relation != "same" or isinstance(entry.right, PlaceEntry):
-            said = f"of every must be same, and `right` a number, but is {entry.relation}"
-            raise wrong(file, name, "relation", said)
+            fault = f"of every must be same, and `right` a number, but is {entry.relation}"
+            raise wrong(file, name, "relation", fault)
         return
     if entry.relation == "same" and _margin(entry) == 0:
         raise wrong(file, name, "margin", "must be above 0 where `relation` is same, but is 0")
@@ -188,17 +188,17 @@ def _check_part(file: Path, name: str, entry: PartEntry) -> None:
 
 def _check_spread(file: Path, name: str, entry: PartEntry) -> None:
     if entry.relation == "same" or not isinstance(entry.right, PlaceEntry):
-        said = "of spread must be below or above, and `right` another place"
-        raise wrong(file, name, "relation", f"{said}, but is {entry.relation}")
+        fault = "of spread must be below or above, and `right` another place"
+        raise wrong(file, name, "relation", f"{fault}, but is {entry.relation}")
     if margin := _margin(entry):
         raise wrong(file, name, "margin", f"of a spread must be left out, but is {margin:g}")
     if entry.left == entry.right:
         raise wrong(file, name, "right", "must differ from `left`")
 
 
-def _check_ids(file: Path, found: Mapping[str, Claim]) -> None:
-    counts = Counter(claim.id for claim in found.values())
-    for name, claim in found.items():
+def _check_ids(file: Path, claims: Mapping[str, Claim]) -> None:
+    counts = Counter(claim.id for claim in claims.values())
+    for name, claim in claims.items():
         if counts[claim.id] > 1:
             raise wrong(file, name, "id", f"must be of one entry alone, but {claim.id!r} is of {counts[claim.id]}")
 
@@ -236,7 +236,7 @@ def _setting(file: Path, name: str, entries: Mapping[str, Fields]) -> Setting:
     any_of: dict[str, tuple[str, ...]] = {}
     for path, value in entry.requires.items():
         several = value if isinstance(value, tuple) else (value,)
-        if not several or not all(isinstance(one, str | int | float) for one in several):
+        if not several or not all(isinstance(item, str | int | float) for item in several):
             rule = f"must be text, a number, true or false, or an array of such, but is {value!r}"
             raise wrong(file, entry_name, f"requires.{path}", rule)
         if isinstance(value, tuple):

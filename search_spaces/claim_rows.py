@@ -76,7 +76,7 @@ def with_form(
         return entry
     like = entry["like"]
     if not isinstance(like, str) or like not in forms or like in inside:
-        known = ", ".join(one for one in forms if one not in inside) or "none"
+        known = ", ".join(form for form in forms if form not in inside) or "none"
         raise wrong(file, name, "like", f"must be one of the file's {what}s ({known}), but is {like!r}")
     fields = with_form(file, name, forms[like], forms, what, (*inside, like)).copy()
     for field, value in entry.items():
@@ -100,14 +100,14 @@ class _Values:
 
     def _filled(self, field: str, value: Any, inside: tuple[str, ...] = ()) -> Any:
         if isinstance(value, dict):
-            return {name: self._filled(f"{field}.{name}", one, inside) for name, one in value.items()}
+            return {name: self._filled(f"{field}.{name}", part, inside) for name, part in value.items()}
         if isinstance(value, tuple):
-            return tuple(self._filled(field, one, inside) for one in value)
+            return tuple(self._filled(field, part, inside) for part in value)
         if not isinstance(value, str):
             return value
         if whole := NAMED.fullmatch(value):  # a number stays one
             return self._value(field, whole[1], inside)
-        return NAMED.sub(lambda found: self._text(field, found[1], inside), value)
+        return NAMED.sub(lambda match: self._text(field, match[1], inside), value)
 
     def _text(self, field: str, name: str, inside: tuple[str, ...]) -> str:
         value = self._value(field, name, inside)
@@ -117,7 +117,7 @@ class _Values:
 
     def _value(self, field: str, name: str, inside: tuple[str, ...]) -> Any:
         if name not in self.values or name in inside:
-            known = ", ".join(one for one in self.values if one not in inside) or "none"
+            known = ", ".join(other for other in self.values if other not in inside) or "none"
             raise wrong(self.file, self.entry, field, f"has {{{name}}}, which must be one of the values ({known})")
         self.used.add(name)
         return self._filled(field, self.values[name], (*inside, name))

@@ -16,7 +16,7 @@ def can_answer(name: str, claim: Claim) -> bool:
     """
     if isinstance(claim, NumberClaim) and claim.bar:
         return False
-    allowed = {path: (one,) for path, one in claim.setting.requires.items()} | dict(claim.setting.any_of)
+    allowed = {path: (required,) for path, required in claim.setting.requires.items()} | dict(claim.setting.any_of)
     configs = (_config(name, condition) for place in claim.places for condition in place.conditions)
     return all(config.get(path, "") in texts for config in configs for path, texts in allowed.items())
 

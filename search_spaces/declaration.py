@@ -1,8 +1,11 @@
-"""What a declared sweep must be before anything in it is looked at: a name to keep, and values of the right kind."""
+"""What a declared sweep must be before anything in it is looked at: a name to keep, and values of the right kind.
+
+A sweep and its parts are `Any` here: a dataclass takes whatever it is given, and which types that has is the question.
+"""
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -13,9 +16,6 @@ from trainables.config import as_json, fields_of, is_config, refuse_sets, restor
 from trainables.errors import InputError, shown
 from trainables.metric import NAME_RULE, is_metric_name
 from trainables.secret import plain, variable_of
-
-if TYPE_CHECKING:
-    from search_spaces.sweep import Condition, Search, Sweep
 
 KINDS: Final[Mapping[str, str]] = {
     "conditions": "Condition",
@@ -37,7 +37,7 @@ DISTRIBUTIONS: Final = ("Real", "Integer", "Choice", "Exponential")
 SAMPLERS: Final = ("tpe", "nsga2", "random", "grid", "qmc", "gp")
 
 
-def check_declaration(sweep: "Sweep") -> None:
+def check_declaration(sweep: Any) -> None:
     """Raises InputError at the first value that cannot stand in a sweep."""
     check_sweep_name(sweep.name)
     name = sweep.name
@@ -82,7 +82,7 @@ def _check_list(name: str, field: str, kind: str, values: object) -> None:
             raise InputError(f"{name}: `{field}` must be a list of {kind}, but {value!r} is in it.")
 
 
-def _check_condition(name: str, condition: "Condition") -> None:
+def _check_condition(name: str, condition: Any) -> None:
     if not isinstance(condition.values, Mapping):
         raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
     if "seed" in condition.values:
@@ -94,12 +94,12 @@ def _check_condition(name: str, condition: "Condition") -> None:
     _check_list(whose, "computed_from", "str", condition.computed_from)
 
 
-def _check_prerequisites(sweep: "Sweep") -> None:
-    names = [one.name for one in sweep.prerequisites]
-    for one in sweep.prerequisites:
+def _check_prerequisites(sweep: Any) -> None:
+    names = [prerequisite.name for prerequisite in sweep.prerequisites]
+    for prerequisite in sweep.prerequisites:
         for field in ("name", "trainable", "config_path"):
-            _check_storable(sweep.name, f"prerequisites.{field}", str(getattr(one, field)))
-        _check_resources(f"{sweep.name}, prerequisite {one.name!r}", one.resources)
+            _check_storable(sweep.name, f"prerequisites.{field}", str(getattr(prerequisite, field)))
+        _check_resources(f"{sweep.name}, prerequisite {prerequisite.name!r}", prerequisite.resources)
     if len(set(names)) < len(names):
         raise InputError(f"{sweep.name}: the names of prerequisites must differ, but got {', '.join(names)}.")
 
@@ -109,7 +109,7 @@ def _check_resources(whose: str, value: object) -> None:
         raise InputError(f"{whose}: `resources` must be of type Resources, but got {value!r}.")
 
 
-def _check_search(name: str, search: "Search") -> None:
+def _check_search(name: str, search: Any) -> None:
     """Raises InputError at a value of the wrong kind, and at a search over nothing or over the seed."""
     if not isinstance(search.space, Mapping) or not search.space:
         raise InputError(f"{name}: the `space` of a search must name at least one config path.")
@@ -158,14 +158,14 @@ def _check_storable(name: str, field: str, text: str) -> None:
         raise InputError(f"{name}: `{field}` must be text that UTF-8 can write, but has {sign!r}; remove it.") from None
 
 
-def _check_words(sweep: "Sweep") -> None:
+def _check_words(sweep: Any) -> None:
     """Raises InputError at a word that is none of those known."""
-    found: list[tuple[str, object, tuple[str, ...]]] = [("pairing", sweep.pairing, PAIRINGS)]
+    words: list[tuple[str, object, tuple[str, ...]]] = [("pairing", sweep.pairing, PAIRINGS)]
     if sweep.sequential:
-        found.append(("question", sweep.sequential.question, QUESTIONS))
+        words.append(("question", sweep.sequential.question, QUESTIONS))
     if sweep.search:
-        found.append(("sampler", sweep.search.sampler, SAMPLERS))
-    for field, value, known_words in found:
+        words.append(("sampler", sweep.search.sampler, SAMPLERS))
+    for field, value, known_words in words:
         if value not in known_words:
             raise InputError(f"{sweep.name}: `{field}` must be one of {', '.join(known_words)}, but got {value!r}.")
 
@@ -191,14 +191,14 @@ def check_json(name: str, base: object) -> None:
     kind = type(base).__name__
     for field, value in fields_of(base).items():
         refuse_sets(value, f"{name}: `{field}` of {kind}")
-    found = ((variable_of(own), plain(getattr(owner, own))) for _, owner, own in secrets_of(base))
-    secrets = {variable: text for variable, text in found if text is not None}
+    fields = ((variable_of(own), plain(getattr(owner, own))) for _, owner, own in secrets_of(base))
+    secrets = {variable: text for variable, text in fields if text is not None}
     try:
         text = json.dumps(as_json(base), allow_nan=False, ensure_ascii=False)
         again = restored(type(base), json.loads(text.encode()), secrets)
     except Exception as error:
-        said = f"{error}".splitlines()[0].rstrip(".")
-        raise InputError(f"{name}: the config {kind} cannot be written as JSON and read again: {said}.") from error
+        reason = f"{error}".splitlines()[0].rstrip(".")
+        raise InputError(f"{name}: the config {kind} cannot be written as JSON and read again: {reason}.") from error
     if again != base:
         raise InputError(
             f"{name}: the config {kind} is another one when it is written as JSON and read again: {again!r}."

@@ -24,7 +24,7 @@ from trainables.importing import import_module, in_one_sentence, put_first
 GROUP: Final = "ponderay.sweeps"
 DISTRIBUTION: Final = "ponderay"
 MOST_SWEEPS: Final = 6
-"""In a message about all families."""
+"""Most sweeps in a message about all families."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ def of_program(sweep: Sweep) -> Sweep:
     rule = f"{sweep.name}: those who train import the trainable, so `train` must stand in a file"
     if file is None:
         raise InputError(f"{rule}; write it into one, such as toy.py, and `import toy` here.")
-    for name, found in _in_module(_of_file(Path(file))).items():
-        if repr(replace(found, trainable=sweep.trainable, declared_at=sweep.declared_at)) == repr(sweep):
-            return replace(found, declared_at=f"{file}:{name}")
+    for name, function in _in_module(_of_file(Path(file))).items():
+        if repr(replace(function, trainable=sweep.trainable, declared_at=sweep.declared_at)) == repr(sweep):
+            return replace(function, declared_at=f"{file}:{name}")
     raise InputError(f"{rule}, and this sweep at its top; {file} has none like it.")
 
 
@@ -93,14 +93,14 @@ def sweeps_at(place: str) -> list[Listed]:
     Raises:
         InputError: if there is nothing of that name.
     """
-    found = {entry.name: entry for entry in reversed(_entries())}  # of one name, ours
-    if place in found:
-        return _of_entry(found[place])
+    entries = {entry.name: entry for entry in reversed(_entries())}  # of one name, ours
+    if place in entries:
+        return _of_entry(entries[place])
     family = place.partition(".")[0]
-    if family in found and _is_ours(found[family]):
+    if family in entries and _is_ours(entries[family]):
         return [Listed(place, find_sweep(place))]
     offered = _offered(_module(place))
-    return [Listed(name, _built(one, f"{place}:{name}", "full")) for name, one in offered.items()]
+    return [Listed(name, _built(function, f"{place}:{name}", "full")) for name, function in offered.items()]
 
 
 def sweep_functions() -> dict[str, SweepFunction]:
@@ -110,7 +110,7 @@ def sweep_functions() -> dict[str, SweepFunction]:
 
 
 def families() -> list[Family]:
-    """Those that Ponderay ships; each is a module that says what it is, and names its `FIRST`."""
+    """The families that Ponderay ships; each is a module that says what it is, and names its `FIRST`."""
     modules = ((entry.name, _module(entry.value.partition(":")[0])) for entry in _entries() if _is_ours(entry))
     return [
         Family(name, (module.__doc__ or "").partition("\n")[0], len(module.SWEEPS), f"{name}.{module.FIRST}")
@@ -124,7 +124,7 @@ def others() -> list[Listed]:
 
 
 def installed_sweeps() -> list[Listed]:
-    """Those that Ponderay ships, and the names alone of other packages' entry points."""
+    """The sweeps that Ponderay ships, and the names alone of other packages' entry points."""
     return [Listed(name, function("full")) for name, function in sweep_functions().items()] + others()
 
 
@@ -143,12 +143,12 @@ def _is_ours(entry: EntryPoint) -> bool:
 @cache
 def _entries() -> tuple[EntryPoint, ...]:
     """Ours first; a checkout whose folder is on the path may show its entry points twice."""
-    found = {(entry.name, entry.value): entry for entry in entry_points(group=GROUP)}
-    return tuple(sorted(found.values(), key=lambda entry: not _is_ours(entry)))
+    entries = {(entry.name, entry.value): entry for entry in entry_points(group=GROUP)}
+    return tuple(sorted(entries.values(), key=lambda entry: not _is_ours(entry)))
 
 
 def _place(name: str) -> str:
-    """Where the sweep is declared: `module:ATTRIBUTE`, or `module:ATTRIBUTE.KEY` in a mapping."""
+    """The place where the sweep is declared: `module:ATTRIBUTE`, or `module:ATTRIBUTE.KEY` in a mapping."""
     if ":" in name:
         return name
     entries = {entry.name: entry for entry in reversed(_entries())}  # of one name, ours
@@ -159,7 +159,7 @@ def _place(name: str) -> str:
         place = entries[family].value
         known = _declared(place)
         if not isinstance(known, Mapping) or key not in known:
-            names = [f"{family}.{one}" for one in sorted(known)] if isinstance(known, Mapping) else [family]
+            names = [f"{family}.{sweep}" for sweep in sorted(known)] if isinstance(known, Mapping) else [family]
             raise InputError(f"There is no sweep {name!r}; the sweeps of {family} are {known_names(names, name)}.")
         return f"{place}.{key}"
     raise InputError(_unknown(name))
@@ -168,7 +168,7 @@ def _place(name: str) -> str:
 def _unknown(name: str) -> str:
     if name.endswith(".py") or "/" in name:
         return f"A file of sweeps is named with the sweep in it: {name}:NAME, but got {name!r}."
-    names = [*sweep_functions(), *(one.name for one in others())]
+    names = [*sweep_functions(), *(listed.name for listed in others())]
     known = known_names(names, name, MOST_SWEEPS) if names else "none, because no package with sweeps is installed"
     return (
         f"There is no sweep {name!r}; the sweeps are {known} (see `ponderay sweeps --all`). One of your own is "
@@ -181,16 +181,16 @@ def _declared(place: str) -> Any:
     where, _, path = place.rpartition(":")
     attribute, dot, key = path.partition(".")
     module = _module(where)
-    found = getattr(module, attribute, None)
-    if found is None:
+    value = getattr(module, attribute, None)
+    if value is None:
         names = known_names(sorted(_offered(module)), attribute)
         raise InputError(f"{where} has no {attribute!r}; its sweeps are {names}.")
     if not dot:
-        return found
-    if not isinstance(found, Mapping) or key not in found:
-        known = known_names(sorted(found), key) if isinstance(found, Mapping) else "none: it is no mapping"
+        return value
+    if not isinstance(value, Mapping) or key not in value:
+        known = known_names(sorted(value), key) if isinstance(value, Mapping) else "none: it is no mapping"
         raise InputError(f"There is no sweep {key!r} in {where}:{attribute}; there are {known}.")
-    return found[key]
+    return value[key]
 
 
 def _in_module(module: ModuleType) -> dict[str, Sweep]:
@@ -200,12 +200,14 @@ def _in_module(module: ModuleType) -> dict[str, Sweep]:
 def _offered(module: ModuleType) -> dict[str, Any]:
     """Its sweeps, and those of its own functions that say that they return one."""
     functions = {name: value for name, value in vars(module).items() if inspect.isfunction(value) and name[0] != "_"}
-    return _in_module(module) | {name: one for name, one in functions.items() if _builds(one, module.__name__)}
+    return _in_module(module) | {
+        name: function for name, function in functions.items() if _builds(function, module.__name__)
+    }
 
 
 def _builds(function: FunctionType, module: str) -> bool:
-    said = function.__annotations__.get("return")
-    is_sweep = said is Sweep or said in ("Sweep", "ponderay.Sweep")
+    annotation = function.__annotations__.get("return")
+    is_sweep = annotation is Sweep or annotation in ("Sweep", "ponderay.Sweep")
     return is_sweep and function.__module__ == module and len(inspect.signature(function).parameters) <= 1
 
 

@@ -28,14 +28,14 @@ def claims_of(sweep: Sweep) -> tuple[Claim, ...]:
     if not place:
         return ()
     if place.endswith(".toml"):
-        found: Iterable[Claim] = claim_file.read(Path(place), name)
+        claims: Iterable[Claim] = claim_file.read(Path(place), name)
     elif FUNCTION.fullmatch(place):
-        found = _yielded(sweep.name, place)
+        claims = _yielded(sweep.name, place)
     else:
         raise InputError(
             f"{sweep.name}: `claims` must be `package.module:function` or the path of a .toml file, but got {place!r}."
         )
-    return tuple(claim for claim in found if name in claim.sweeps)
+    return tuple(claim for claim in claims if name in claim.sweeps)
 
 
 def _yielded(sweep: str, place: str) -> list[Claim]:
@@ -46,11 +46,11 @@ def _yielded(sweep: str, place: str) -> list[Claim]:
     if not callable(function):
         raise InputError(f"{sweep}: `claims` must name a function, but {path} has no function {name!r}.")
     with in_one_sentence(f"{sweep}: the claims of {place} cannot be made"):
-        found = list(function())
-    for claim in found:
+        claims = list(function())
+    for claim in claims:
         if not isinstance(claim, Claim):
             raise InputError(f"{sweep}: {place} must yield claims, but yielded {shown(claim)}.")
         for field, value in vars(claim).items():
             if isinstance(value, set | frozenset) or (field == "sweeps" and not is_list(value)):
                 raise InputError(f"{sweep}: `{field}` of a claim must be a list, but {place} yields {shown(value)}.")
-    return found
+    return claims

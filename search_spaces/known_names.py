@@ -21,8 +21,8 @@ def known_names(names: Iterable[str], typed: str = "", most: int = MOST_NAMED) -
 
 
 def _nearest(known: list[str], typed: str) -> str:
-    """By likeness, whatever the case; else the first that holds what was typed."""
+    """The nearest name by likeness, whatever the case; else the first that holds what was typed."""
     by_small = {name.lower(): name for name in reversed(known)}
     small = typed.lower()
-    found = difflib.get_close_matches(small, by_small, n=1) or [name for name in by_small if small and small in name]
-    return by_small[found[0]] if found else ""
+    matches = difflib.get_close_matches(small, by_small, n=1) or [name for name in by_small if small and small in name]
+    return by_small[matches[0]] if matches else ""

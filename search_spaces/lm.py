@@ -60,7 +60,7 @@ UNCERTAINTIES: Final[Mapping[str, McDropout | AnchoredEnsemble | Variational]] =
 """Signals of uncertainty: corrected, as Equations 4.7 and 3.37 are printed, and as released."""
 
 OF_SIGNALS: Final = {"eq44": EQ44, "mc_dropout": Recoder(signal=McDropout(num_samples=10), step=FixedStep(size=0.1))}
-"""Of figures 6.2 and 6.3; in the text the step of the second is .1, in the caption 5."""
+"""The recoders of figures 6.2 and 6.3; in the text the step of the second is .1, in the caption 5."""
 
 
 def step_size(size: Size = "full") -> Sweep:
@@ -160,17 +160,17 @@ def confounds(size: Size = "full") -> Sweep:
 
 def signals(size: Size = "full") -> Sweep:
     """Variants of each error signal side by side: as in the thesis, as released, and corrected."""
-    found: dict[str, Recoder] = {}
+    recoders: dict[str, Recoder] = {}
     variants: tuple[Literal["nll", "eq44", "sigmoid"], ...] = ("nll", "eq44", "sigmoid")
     targets: tuple[Literal["gold", "argmax"], ...] = ("gold", "argmax")
     for variant in variants:
         for target in targets:
             step = SURPRISAL.step if variant == "nll" else EQ44.step
             signal = Surprisal(variant=variant, target=target)
-            found[f"surprisal,{variant},{target}"] = Recoder(signal=signal, step=step)
+            recoders[f"surprisal,{variant},{target}"] = Recoder(signal=signal, step=step)
     for name, uncertainty in UNCERTAINTIES.items():
-        found[name] = Recoder(signal=uncertainty, step=FixedStep(size=0.001))
-    conditions = [Condition(name, recoded(recoder)) for name, recoder in found.items()]
+        recoders[name] = Recoder(signal=uncertainty, step=FixedStep(size=0.001))
+    conditions = [Condition(name, recoded(recoder)) for name, recoder in recoders.items()]
     return lm_sweep("signals", "Variants of each error signal.", (BASELINE, *conditions), size)
 
 
@@ -181,14 +181,14 @@ def error_signal(size: Size = "full") -> Sweep:
     dropout a model with the weight decay of its recoded one. Both are tested as they were trained, and with delta
     measured alone.
     """
-    found = {}
+    recoders = {}
     for name, recoder in OF_SIGNALS.items():
         alone = recoder.model_copy(update={"step": FixedStep(size=0.0)})
         tests = (Evaluation(), Evaluation(name="measured", recoder=alone))
-        found[f"{name},measured"] = recoded(alone)
-        found[f"{name},recoded"] = recoded(recoder) | {"evaluations": tests}
+        recoders[f"{name},measured"] = recoded(alone)
+        recoders[f"{name},recoded"] = recoded(recoder) | {"evaluations": tests}
     about = "Figs. 6.2, 6.3, B.6: delta with recoding, and measured alone."
-    conditions = tuple(Condition(name, values) for name, values in found.items())
+    conditions = tuple(Condition(name, values) for name, values in recoders.items())
     return lm_sweep("error_signal", about, (BASELINE, *conditions), size)
 
 

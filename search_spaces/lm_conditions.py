@@ -11,7 +11,7 @@ from trainables.lm.config import McDropout, Recoder, Variational
 CLAIMS: Final = str(Path(__file__).with_name("published") / "lm.toml")
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
 VALIDATED: Final = (Objective("valid_perplexity"), Objective("macs_per_token"))
-"""Of searches, which must not choose by the test."""
+"""Objectives of searches, which must not choose by the test."""
 BASELINE: Final = Condition("baseline", {"recoder": None})
 RECODERS: Final = {"surprisal": SURPRISAL, "eq44": EQ44, "mc_dropout": MC_DROPOUT, "ensemble": ENSEMBLE}
 

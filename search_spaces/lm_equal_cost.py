@@ -27,7 +27,7 @@ RATES: Final[Mapping[Moved, tuple[float, ...]]] = {
 COSTS: Final = ("embedding_size", "hidden_size", "num_layers", "data.vocabulary")
 """What decides the width of a model of equal cost."""
 DECAYS: Final = (1e-4, 1e-3)
-"""Of dynamic evaluation; the best rate lies between the ends.
+"""Decays of dynamic evaluation; the best rate lies between the ends.
 
 Looked up on 4,000 words of the validation part, with a baseline (seed 11, no seed of the sweep) that has a perplexity
 of 141 where nothing moves: all weights have their lowest, 88, at 5e-4 (91 at 3e-4, 106 at 1e-3), the bias its lowest,
@@ -105,9 +105,9 @@ def equal_width(config: LmConfig, vocabulary_size: int, macs: Macs, wanted: floa
     width = 1
     while cost(width) < wanted:
         width += 1
-    return min((width - 1, width), key=lambda one: abs(cost(one) - wanted)) if width > 1 else 1
+    return min((width - 1, width), key=lambda candidate: abs(cost(candidate) - wanted)) if width > 1 else 1
 
 
 def macs_in_testing(config: LmConfig, vocabulary_size: int) -> float:
-    """Of a test with the model's own recoder."""
+    """Multiply-accumulates of a test with the model's own recoder."""
     return macs_per_token(config, config.recoder, vocabulary_size)

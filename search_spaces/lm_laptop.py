@@ -30,12 +30,12 @@ def signals_laptop(size: Size = "full") -> Sweep:
     `ensemble,K=1`, whose one decoder is trained by its whole loss and not by a fifth of it. Shared anchors are left
     out: with the thesis's pull they give the same model as own ones.
     """
-    one, members = (ENSEMBLE.with_value("signal.num_members", number) for number in (1, 5))
+    single, members = (ENSEMBLE.with_value("signal.num_members", number) for number in (1, 5))
     recoders = _surprisals() | {
         "surprisal,predicted": SURPRISAL.model_copy(update={"step": PredictedStep()}),
         "mc_dropout,K=5": MC_DROPOUT.with_value("signal.num_samples", 5),
         "mc_dropout,moments": MC_DROPOUT.with_value("signal.estimator", "moments"),
-        "ensemble,K=1": one,
+        "ensemble,K=1": single,
         "ensemble,K=5": members,
         "ensemble,K=5,own_loss": members.with_value("signal.loss", "own_loss"),
     }
@@ -91,7 +91,7 @@ def search_pareto_laptop(size: Size = "full") -> Sweep:
 
 
 def _surprisals() -> dict[str, Recoder]:
-    """As corrected and as printed, at two step sizes."""
+    """Surprisal as corrected and as printed, at two step sizes."""
     return {
         f"{name},step={step:g}": RECODERS[name].with_value("step.size", step)
         for name in ("surprisal", "eq44")

@@ -14,9 +14,9 @@ from trainables.lm.config import (
     Surprisal,
     Variational,
 )
+from trainables.lm.optimisation import Optimisation
 from trainables.lm.step_config import FixedStep
 from trainables.lm.text_config import Data, Files, OneFile, Vocabulary
-from trainables.lm.training_config import Optimisation
 
 Scale = Literal["thesis", "laptop"]
 
@@ -36,17 +36,17 @@ PRIOR_STD: Final = math.sqrt(AnchoredEnsemble().prior_variance)
 """With which our ensembles start their decoders."""
 
 WEIGHT_DECAY: Final = 4.82e-5
-"""Of MC dropout and variational dropout (tables B.1b and B.2b)."""
+"""The weight decay of MC dropout and variational dropout (tables B.1b and B.2b)."""
 
 BRIEF: Final[Mapping[str, int]] = {
     "data.num_validation_tokens": 6_000,
     "data.num_test_tokens": 20_000,
     "training.num_epochs": 2,
 }
-"""Of `brief`: a test that adapts reads one word after the other, 300 to 700 in a second."""
+"""Settings of `brief`: a test that adapts reads one word after the other, 300 to 700 in a second."""
 
 DROPOUT: Final = {"baseline": 0.2, "surprisal": 0.169, "others": 0.155}
-"""Of the released models."""
+"""Dropout of the released models."""
 
 
 def base(scale: Scale, size: Size = "full") -> LmConfig:

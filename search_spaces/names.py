@@ -20,7 +20,7 @@ CONDITION_LENGTH: Final = 250
 """What MLflow's tables have room for in the name of a run."""
 
 GENERATED_LENGTH: Final = 200
-"""Of a condition in a grid, which leaves room for what `--set` adds."""
+"""The longest name of a condition in a grid, which leaves room for what `--set` adds."""
 
 PART_BYTES: Final = 200
 """File systems allow 255, and files get an ending."""

@@ -33,7 +33,7 @@ _BEARER: Final = re.compile(r"\b((?:bearer|basic)\s+)[\w.~+/=\-]{8,}", re.IGNORE
 _SIGNATURE: Final = re.compile(r"([?&](?:sig|signature|auth|key|x-amz-[a-z-]+)=)[^\s&\"']+", re.IGNORECASE)
 _OF_URI: Final = re.compile(r"(\b[\w+.\-]+://[^\s:/\"']*):([^\s\"']+)@")
 _PASSWORD: Final = re.compile(r"(://[^:/\s]*):(.*)@")
-"""Of what is one address: the password may hold any sign, quotes too, and the user's name an @."""
+"""A password within one address: the password may hold any sign, quotes too, and the user's name an @."""
 _FEW: Final = re.compile(
     r"""[\w.\-]*token[\w\-]*["']?\s*[:=]\s*(?:\d{1,6}|\d*\.?\d+e\+?\d+|true|false|null)""", re.IGNORECASE
 )
@@ -47,7 +47,7 @@ _UNQUOTED: Final = re.compile(
     rf"""({_SECRET}\w*["']?\s*[:=]\s*)(?=[\w+/\-]*\d)(?=[\w+/\-]*[A-Za-z])(?!0x)[\w+/\-]{{8,}}=*(?![\w.(\[])""",
     re.IGNORECASE,
 )
-"""In a line of source: letters and digits that are neither called nor looked into; `token = next(tokens)` is none."""
+"""A secret in a line of source: letters and digits, neither called nor looked into; `token = next(tokens)` is none."""
 
 _FORM: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:gh[a-z]_\w{20,}|github_pat_\w{20,}|gl[a-z]{2,6}-[\w\-]{20,}|hf_\w{20,}|npm_\w{20,}"
@@ -56,7 +56,8 @@ _FORM: Final = re.compile(
     r"|pypi-[\w\-]{50,}|SG\.[\w\-]{16,}\.[\w\-]{16,}|hvs\.[\w\-]{20,}|dop_v1_\w{20,}|nvapi-[\w\-]{20,}"
     r"|eyJ[\w\-]{8,}\.[\w\-]{8,}\.[\w\-]*)"
 )
-"""Of GitHub, GitLab, Hugging Face, npm, AWS, OpenAI, Stripe, Slack, Google, PyPI, SendGrid, Vault, others; a JWT."""
+"""The forms of secrets: a JWT, and those of GitHub, GitLab, Hugging Face, npm, AWS, OpenAI, Stripe, Slack, Google,
+PyPI, SendGrid, Vault and others."""
 
 _ACCOUNT: Final = re.compile(r"\b((?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^\s;\"']+", re.IGNORECASE)
 _PEM_WORDS: Final = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -77,7 +78,7 @@ _OF_COMMAND: Final = re.compile(
     rf"""|(\B--[\w\-]*(?i:{_SECRET})[\w\-]*["']?,?\s+["']?)(?![\-$<]|(?:or|and|is|must|for|to)\b)[^\s"',]+"""
     rf"""|(\b(?:sshpass{_BETWEEN}-p|redis-cli\b[^\n|;]{{0,300}}?[\s"']-a){_BETWEEN}?)[^\s"',]+"""
 )
-"""Of curl, databases and what takes an option by name."""
+"""Options with secrets of curl, databases and other commands."""
 
 _NAME: Final = re.compile(
     rf"{_SECRET}|(?:(?:^|_)(?:key|auth|pat)|(?<!by)pass|(?<!max_)(?<!num_)tokens|secrets|passwords|connection_string)$",
@@ -85,7 +86,7 @@ _NAME: Final = re.compile(
 )
 _NO_SECRET: Final = re.compile(r"^(?:OLD)?PWD$|(?:^|_)(?:PATH|FILE|DIR|MODE|CACHE|URL|URI)$", re.IGNORECASE)
 LEAST_LENGTH: Final = 8
-"""Of a value in the environment that is looked for elsewhere; a shorter one would be found in ordinary words."""
+"""The shortest value of the environment that is looked for elsewhere; a shorter one stands in ordinary words."""
 
 LEAST_DECLARED: Final = 6
 """The same of a field that is declared as a secret, which is one for certain."""
@@ -105,12 +106,12 @@ def without_secrets(command: str) -> str:
         arguments = [(argument, shlex.quote(argument)) for argument in shlex.split(command)]
     except ValueError:  # an open quote: no command of ours
         arguments = [(argument, argument) for argument in command.split()]
-    shown, is_secret = [], False
+    kept, is_secret = [], False
     for argument, quoted in arguments:
         plain = HIDDEN if is_secret else _without_secret(argument)
-        shown.append(quoted if plain == argument else plain)
+        kept.append(quoted if plain == argument else plain)
         is_secret = _OPTION.fullmatch(argument) is not None
-    return redacted_text(" ".join(shown))
+    return redacted_text(" ".join(kept))
 
 
 def redacted_setting(path: str, value: str) -> str:
@@ -123,8 +124,8 @@ def redacted_value(path: str, value: Any) -> Any:
     if isinstance(value, str):
         return redacted_setting(path, value)
     if isinstance(value, Mapping):
-        return {name: redacted_value(f"{path}.{name}" if path else name, one) for name, one in value.items()}
-    return [redacted_value(path, one) for one in value] if isinstance(value, list) else value
+        return {name: redacted_value(f"{path}.{name}" if path else name, part) for name, part in value.items()}
+    return [redacted_value(path, part) for part in value] if isinstance(value, list) else value
 
 
 def redacted_leaf(path: str, value: object) -> str:
@@ -152,7 +153,7 @@ def redacted_source(text: str) -> str:
 def redacted_diff(text: str) -> str:
     """A diff by git, with *** for secrets: Python as in `redacted_source`, in other files also what has no quotes."""
     parts = re.split(r"^(?=diff --git )", text, flags=re.MULTILINE)
-    return "".join(redacted_source(one) if _OF_PYTHON.match(one) else redacted_text(one) for one in parts)
+    return "".join(redacted_source(part) if _OF_PYTHON.match(part) else redacted_text(part) for part in parts)
 
 
 def redacted_traceback(text: str) -> str:
@@ -162,8 +163,8 @@ def redacted_traceback(text: str) -> str:
     """
     lines, is_source = [], False
     for line in _PEM.sub(HIDDEN, text).splitlines(keepends=True):
-        shown = _UNQUOTED.sub(rf"\1{HIDDEN}", redacted_source(line)) if is_source else redacted_text(line)
-        lines.append(shown)
+        redacted = _UNQUOTED.sub(rf"\1{HIDDEN}", redacted_source(line)) if is_source else redacted_text(line)
+        lines.append(redacted)
         is_source = _QUOTES_SOURCE.match(line) is not None
     return "".join(lines)
 
@@ -189,13 +190,13 @@ def _redacted(text: str, unquoted: str = "") -> str:
 
 def _of_environment() -> list[str]:
     """Secrets that this process was given, also as URLs write them; longer ones first."""
-    found = {value for name, value in os.environ.items() if is_secret_name(name)}
+    secrets = {value for name, value in os.environ.items() if is_secret_name(name)}
     for value in os.environ.values():
         matches = [_PASSWORD.search(value)] if len(value.split()) == 1 else _OF_URI.finditer(value)
-        found |= {part for match in matches if match for part in (match[2], unquote(match[2]))}
-    found = {secret for secret in found if len(secret) >= LEAST_LENGTH}
-    found |= {secret for secret in known_values if len(secret) >= LEAST_DECLARED}
-    return sorted(found | {quote(secret, safe="") for secret in found}, key=len, reverse=True)
+        secrets |= {part for match in matches if match for part in (match[2], unquote(match[2]))}
+    secrets = {secret for secret in secrets if len(secret) >= LEAST_LENGTH}
+    secrets |= {secret for secret in known_values if len(secret) >= LEAST_DECLARED}
+    return sorted(secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True)
 
 
 def _without_secret(argument: str) -> str:

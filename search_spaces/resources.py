@@ -37,20 +37,20 @@ class Resources:
         return ResolvedResources(most, self.cpus_per_worker, wanted if most else 0.0, least, self.report_timeout_s)
 
 
-def _check_resources(asked: Resources) -> None:
+def _check_resources(resources: Resources) -> None:
     """Raises InputError at the first number that cannot be."""
-    workers, gpus = asked.num_workers, asked.gpus_per_worker
+    workers, gpus = resources.num_workers, resources.gpus_per_worker
     if not (workers in ("auto", "all") or _is_count(workers, 0) or _is_range(workers)):
         rule = f"a number up to {MOST_DEVICES:,}, a pair (least, most), auto or all"
         raise InputError(f"`num_workers` must be {rule}, but got {shown(workers)}.")
-    if not _is_count(asked.cpus_per_worker, 1):
-        given = shown(asked.cpus_per_worker)
+    if not _is_count(resources.cpus_per_worker, 1):
+        given = shown(resources.cpus_per_worker)
         raise InputError(f"`cpus_per_worker` must be a whole number from 1 to {MOST_DEVICES:,}, but got {given}.")
     if gpus != "auto" and not _is_share(gpus):
         rule = f"a share of a card, a number of cards up to {MOST_DEVICES:,} or auto"
         raise InputError(f"`gpus_per_worker` must be {rule}, but got {shown(gpus)}.")
-    if not (isinstance(asked.report_timeout_s, int | float) and 0 < asked.report_timeout_s <= MOST_TIMEOUT_S):
-        given = shown(asked.report_timeout_s)
+    if not (isinstance(resources.report_timeout_s, int | float) and 0 < resources.report_timeout_s <= MOST_TIMEOUT_S):
+        given = shown(resources.report_timeout_s)
         raise InputError(f"`report_timeout_s` must be above 0 seconds and at most {MOST_TIMEOUT_S:,}, but got {given}.")
 
 

@@ -1,26 +1,21 @@
 """What `--set` changes in conditions: which paths a config has, and how a changed condition is called."""
 
 import contextlib
-import itertools
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from search_spaces.names import CONDITION_LENGTH
 from search_spaces.redaction import redacted_leaf, redacted_value
 from trainables.config import AnyConfig, as_json, content_hash, fields_of, is_config, with_value
 from trainables.errors import InputError
 
-if TYPE_CHECKING:
-    from search_spaces.sweep import Condition, Sweep
-
 C = TypeVar("C")
 
 MOST_CHARACTERS: Final = 40
-"""Of a value in a name."""
+"""Most characters of a value in a name."""
 
 COUNTED: Final = re.compile(r",\d+ settings [0-9a-f]{8}\Z")
 """What ends a name that has no room for its settings."""
@@ -42,70 +37,42 @@ def with_all(config: C, values: Mapping[str, Any]) -> C:
 
 
 def with_base_value(
-    sweep: "Sweep", base: AnyConfig, conditions: Sequence["Condition"], path: str, value: object
+    name: str,
+    base: AnyConfig,
+    conditions: Sequence[Mapping[str, Any]],
+    searched: Collection[str],
+    path: str,
+    value: object,
 ) -> AnyConfig:
     """The base with `value`, where it has the path.
+
+    Args:
+        name: of the sweep.
+        conditions: what each of them sets, by path.
+        searched: the paths that a search draws.
 
     Raises:
         InputError: if nothing has the path, a search draws it, or every condition that has it sets it itself.
     """
-    if sweep.search and (drawn := [own for own in sweep.search.space if f"{path}.".startswith(f"{own}.")]):
-        raise InputError(f"`{drawn[0]}` is what {sweep.name} searches, so `{path}` cannot be set; set another path.")
-    configs = [with_all(base, c.values) for c in conditions]
-    holders = [c for c, config in zip(conditions, configs, strict=True) if path in paths(config)]
+    if drawn := [own for own in searched if f"{path}.".startswith(f"{own}.")]:
+        raise InputError(f"`{drawn[0]}` is what {name} searches, so `{path}` cannot be set; set another path.")
+    configs = [with_all(base, values) for values in conditions]
+    holders = [values for values, config in zip(conditions, configs, strict=True) if path in paths(config)]
     is_in_base = path in paths(base)
     if not is_in_base and not holders:
         _refuse_unknown(path, value, [base, *configs])
     changed = with_value(base, path, value) if is_in_base else base
-    has_effect = any(path not in c.values for c in holders) or (is_in_base and base == changed)
+    has_effect = any(path not in values for values in holders) or (is_in_base and base == changed)
     if conditions and not has_effect:
-        own = ", ".join(dict.fromkeys(redacted_leaf(path, c.values[path]) for c in holders))
+        own = ", ".join(dict.fromkeys(redacted_leaf(path, values[path]) for values in holders))
         why = f"every condition that has it sets it itself, to {own}" if own else "no condition keeps the part with it"
         raise InputError(
-            f"`{path}` changes nothing in {sweep.name}: {why}; set another path, or change the declared conditions."
+            f"`{path}` changes nothing in {name}: {why}; set another path, or change the declared conditions."
         )
     return changed
 
 
-def refuse_computed(sweep: "Sweep", values: Collection[str]) -> None:
-    """Refuses settings of what one of the sweep's conditions was computed from.
-
-    Args:
-        values: the paths that were set.
-    """
-    for condition in sweep.conditions:
-        for path, own in itertools.product(values, condition.computed_from):
-            if f"{path}.".startswith(f"{own}.") or own.startswith(f"{path}."):
-                raise InputError(
-                    f"`{path}` cannot be set for {condition.declared!r} of {sweep.name}, whose other values were "
-                    "computed from it; choose the others by `--condition`, or declare the sweep anew in a file."
-                )
-
-
-def refuse_equal(sweep: "Sweep", base: AnyConfig, conditions: Sequence["Condition"]) -> None:
-    """Refuses settings that make two of the sweep's conditions one."""
-    first: dict[str, Condition] = {}
-    for condition in conditions:
-        other = first.setdefault(content_hash(with_all(base, condition.values)), condition)
-        if other is not condition:
-            given = {**other.settings, **condition.settings}
-            raise InputError(
-                f"{sweep.name}: with {', '.join(given)} set so, {other.declared!r} and {condition.declared!r} are the "
-                "same setting; set a path or a value that keeps them apart."
-            )
-
-
-def reached(condition: "Condition", before: AnyConfig, after: AnyConfig, path: str, value: object) -> "Condition":
-    """The condition, whose base was `before` and is `after`, with `value` in what it sets itself, and its settings."""
-    old = with_all(before, condition.values)
-    values = _reach(condition.values, path, value) if path in paths(old) else condition.values
-    new = with_all(after, values)
-    if content_hash(old) == content_hash(new):
-        return condition if old == new else replace(condition, values=values)
-    return replace(condition, values=values, settings={**condition.settings, path: recorded_value(new, path)})
-
-
-def _reach(values: Mapping[str, Any], path: str, value: object) -> dict[str, Any]:
+def reached_values(values: Mapping[str, Any], path: str, value: object) -> dict[str, Any]:
     """A condition's own `values` with `value` at `path`, where they set a part that holds it; else as they are.
 
     What the condition itself sets at `path`, or within it, stays.
@@ -122,7 +89,7 @@ def json_value(config: AnyConfig, path: str) -> Any:
 
 
 def recorded_value(config: AnyConfig, path: str) -> Any:
-    """As `json_value`, for names and records: what looks like a secret is four digits of its hash."""
+    """The value of `json_value` for names and records: what looks like a secret is four digits of its hash."""
     return without_secret(path, json_value(config, path))
 
 
@@ -131,6 +98,14 @@ def without_secret(path: str, value: Any) -> Any:
     if redacted_value(path, value) == value:
         return value
     return f"hidden-{content_hash(value)[:4]}"
+
+
+def condition_name(setting: Mapping[str, Any], num_digits: int = 12) -> str:
+    """A readable name from the last word of each path; with few digits it may not be unique."""
+    return ",".join(
+        f"{path.rpartition('.')[2]}={readable(without_secret(path, value), num_digits)}"
+        for path, value in setting.items()
+    )
 
 
 def text_of(value: Any) -> str:

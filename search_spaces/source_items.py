@@ -7,9 +7,9 @@ from typing import Final
 ASR: Final = "Lugosch, Nowrouzezahrai, Meyer 2020 (arXiv:2006.01659)"
 ACT: Final = "Graves 2016 (arXiv:1603.08983)"
 LM: Final = "Ulmer 2019, Recoding latent sentence representations (MSc thesis, University of Amsterdam)"
-"""As the files in `published/` call their sources."""
+"""The source's name in the files of `published/`."""
 OURS: Final = "Ponderay"
-"""Of what no source says."""
+"""The source of what no paper says."""
 
 DRAWING: Final = "a drawing of the model, which reports no result"
 EXAMPLE: Final = "an example of the data, which reports no result"

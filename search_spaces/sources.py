@@ -45,12 +45,12 @@ def items() -> list[SourceRow]:
 
 def everything() -> list[SourceRow]:
     """The rows of `items`, and behind each those of its statements; a statement stands where it is named first."""
-    rows, told = [], set[str]()
+    rows, seen = [], set[str]()
     for item in ITEMS:
         rows.append(_item_row(item))
         for claim in _of(item):
-            if not isinstance(claim, NumberClaim) and claim.id not in told:
-                told.add(claim.id)
+            if not isinstance(claim, NumberClaim) and claim.id not in seen:
+                seen.add(claim.id)
                 rows.append(_statement_row(claim))
     return rows
 
@@ -61,11 +61,11 @@ def of_place(words: str) -> list[SourceRow]:
     Raises:
         InputError: if there is none.
     """
-    found = [row for row in everything() if has_whole(f"{row.source}, {row.place}", words)]
-    if not found:
+    rows = [row for row in everything() if has_whole(f"{row.source}, {row.place}", words)]
+    if not rows:
         known = ", ".join(dict.fromkeys(item.place for item in ITEMS))
         raise InputError(f"No source has a place {words!r}; there are {known}.")
-    return found
+    return rows
 
 
 @cache
@@ -117,5 +117,5 @@ def _statement_row(claim: Claim) -> SourceRow:
 
 
 def _sweeps(claims: Iterable[Claim]) -> tuple[str, ...]:
-    """Those that can answer one of the claims, as they are."""
+    """The sweeps that can answer one of the claims, as they are."""
     return tuple(dict.fromkeys(sweep for claim in claims for sweep in claim.sweeps if can_answer(sweep, claim)))

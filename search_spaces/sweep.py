@@ -12,16 +12,14 @@ from search_spaces.known_names import known_names
 from search_spaces.names import GENERATED_LENGTH, check_condition_name, condition_name_of
 from search_spaces.resources import Resources
 from search_spaces.settings import (
+    condition_name,
     declared_name,
     name_with,
     paths,
-    reached,
-    readable,
+    reached_values,
     recorded_value,
-    refuse_equal,
     with_all,
     with_base_value,
-    without_secret,
 )
 from search_spaces.size import Size
 from search_spaces.value_lists import check_choices, is_list
@@ -63,6 +61,15 @@ class Condition:
     def declared(self) -> str:
         """The name that the sweep gives it, without its settings."""
         return declared_name(self.name, self.settings)
+
+    def with_value(self, before: AnyConfig, after: AnyConfig, path: str, value: object) -> Self:
+        """The condition with `value` in what it sets itself; its base was `before` and is `after`."""
+        old = with_all(before, self.values)
+        values = reached_values(self.values, path, value) if path in paths(old) else self.values
+        new = with_all(after, values)
+        if content_hash(old) == content_hash(new):
+            return self if old == new else replace(self, values=values)
+        return replace(self, values=values, settings={**self.settings, path: recorded_value(new, path)})
 
 
 @dataclass(frozen=True)
@@ -180,7 +187,7 @@ class Sweep:
         return "paired_permutation" if self.pairing == "seeds" else "welch"
 
     def num_conditions(self) -> int:
-        """Those listed, or as many as the search draws."""
+        """The number of listed conditions, or as many as the search draws."""
         return self.search.num_settings() if self.search else len(self.conditions)
 
     @property
@@ -204,9 +211,10 @@ class Sweep:
         if "seed" in values:
             raise InputError("`seed` is not part of a setting; `--seeds N` asks for seeds 1 to N.")
         base, conditions, search = self.base, self.conditions, self.search
+        searched = search.space if search else ()
         for path, value in sorted(values.items(), key=lambda item: item[0].count(".")):
-            before, base = base, with_base_value(self, base, conditions, path, value)
-            conditions = tuple(reached(c, before, base, path, value) for c in conditions)
+            before, base = base, with_base_value(self.name, base, [c.values for c in conditions], searched, path, value)
+            conditions = tuple(c.with_value(before, base, path, value) for c in conditions)
             if search and content_hash(before) != content_hash(base):
                 search = replace(search, settings={**search.settings, path: recorded_value(base, path)})
         known = {path for c in conditions for path in paths(with_all(base, c.values))}
@@ -217,7 +225,7 @@ class Sweep:
             for old, new in zip(self.conditions, conditions, strict=True)
         }
         renamed = tuple(replace(c, name=names[c.name]) for c in conditions)
-        refuse_equal(self, base, renamed)
+        _refuse_equal(self.name, base, renamed)
         reference = names.get(self.reference or "")
         return replace(self, base=base, conditions=renamed, search=search, reference=reference)
 
@@ -227,7 +235,7 @@ class Sweep:
         Raises:
             InputError: if there is no such resource, or not that much of it can be asked for.
         """
-        known = {one.name for one in fields(Resources)}
+        known = {resource.name for resource in fields(Resources)}
         if unknown := sorted(set(values) - known):
             raise InputError(f"{unknown[0]!r} is not a resource; the resources are {', '.join(sorted(known))}.")
         conditions = tuple(
@@ -260,11 +268,11 @@ class Sweep:
         Raises:
             InputError: if there is none.
         """
-        named = {c.declared: c for c in self.conditions} | {c.name: c for c in self.conditions}
-        if name not in named:
+        by_name = {c.declared: c for c in self.conditions} | {c.name: c for c in self.conditions}
+        if name not in by_name:
             known = known_names((c.name for c in self.conditions), name) if self.conditions else "none listed"
             raise InputError(f"{self.name} has no condition {name!r}; it has {known}.")
-        return named[name]
+        return by_name[name]
 
 
 SweepFunction = Callable[[Size], Sweep]
@@ -284,12 +292,32 @@ def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
     return tuple(conditions)
 
 
-def condition_name(setting: Mapping[str, Any], num_digits: int = 12) -> str:
-    """A readable name from the last word of each path; with few digits it may not be unique."""
-    return ",".join(
-        f"{path.rpartition('.')[2]}={readable(without_secret(path, value), num_digits)}"
-        for path, value in setting.items()
-    )
+def refuse_computed(sweep: Sweep, values: Collection[str]) -> None:
+    """Refuses settings of what one of the sweep's conditions was computed from.
+
+    Args:
+        values: the paths that were set.
+    """
+    for condition in sweep.conditions:
+        for path, own in itertools.product(values, condition.computed_from):
+            if f"{path}.".startswith(f"{own}.") or own.startswith(f"{path}."):
+                raise InputError(
+                    f"`{path}` cannot be set for {condition.declared!r} of {sweep.name}, whose other values were "
+                    "computed from it; choose the others by `--condition`, or declare the sweep anew in a file."
+                )
+
+
+def _refuse_equal(name: str, base: AnyConfig, conditions: Sequence[Condition]) -> None:
+    """Refuses settings that make two conditions of the sweep called `name` one."""
+    first: dict[str, Condition] = {}
+    for condition in conditions:
+        other = first.setdefault(content_hash(with_all(base, condition.values)), condition)
+        if other is not condition:
+            given = {**other.settings, **condition.settings}
+            raise InputError(
+                f"{name}: with {', '.join(given)} set so, {other.declared!r} and {condition.declared!r} are the same "
+                "setting; set a path or a value that keeps them apart."
+            )
 
 
 def _validate(sweep: Sweep) -> None:
@@ -313,10 +341,10 @@ def _validate(sweep: Sweep) -> None:
     if len(set(metrics)) < len(metrics):
         raise InputError(f"{sweep.name}: the objectives must differ, but got {', '.join(metrics)}.")
     settings: dict[str, str] = {}
-    there = [one.name for one in sweep.prerequisites]
+    known_prerequisites = [prerequisite.name for prerequisite in sweep.prerequisites]
     for condition in sweep.conditions:
-        if unknown := [one for one in condition.prerequisites or () if one not in there]:
-            known = f"which has {', '.join(there)}" if there else "which has none"
+        if unknown := [name for name in condition.prerequisites or () if name not in known_prerequisites]:
+            known = f"which has {', '.join(known_prerequisites)}" if known_prerequisites else "which has none"
             raise InputError(
                 f"{sweep.name}: {condition.name!r} uses {unknown[0]!r}, no prerequisite of the sweep, {known}."
             )

@@ -18,7 +18,7 @@ def check_choices(values: Sequence[Any], subject: str) -> None:
 
     True, 1 and 1.0 are equal, and 2 is written as "2" is: names, tables and filters could not tell them apart.
     """
-    for one, other in itertools.combinations(values, 2):
-        if one == other or (isinstance(one, PLAIN) and isinstance(other, PLAIN) and str(one) == str(other)):
-            both = f"{shown(one)} and {shown(other)}"
+    for value, other in itertools.combinations(values, 2):
+        if value == other or (isinstance(value, PLAIN) and isinstance(other, PLAIN) and str(value) == str(other)):
+            both = f"{shown(value)} and {shown(other)}"
             raise InputError(f"{subject} must differ in value and in writing, but got {both}; leave one out.")

@@ -31,8 +31,8 @@ pytest_plugins = ["tests.browser", "tests.servers", "tests.postgres", "tests.wor
 TENSOR_MODULES = {
     "asr": (
         "autoregressive", "controller", "controller_fit", "ctc_loss", "data.batches", "data.features", "data.onsets",
-        "decode", "encoders", "evaluation", "frozen", "latency", "network", "pretraining", "recogniser", "recurrent",
-        "released", "windows",
+        "decode", "encoders", "epoch", "evaluation", "frozen", "latency", "network", "next_frame", "recogniser",
+        "recurrent", "released", "windows",
     ),
     "act": ("evaluation", "network", "steps", "tasks.batch"),
     "conditional": (

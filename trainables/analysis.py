@@ -46,12 +46,12 @@ class Lines:
 
     def units(self, measures: Collection[str]) -> dict[str, list[str]]:
         """The `measures` that are drawn, by the name of their axis."""
-        found: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
         for measure in self.measures:
             if measure in measures:
                 name = self.axis if isinstance(self.axis, str) else self.axis[measure]
-                found.setdefault(name, []).append(measure)
-        return found
+                names.setdefault(name, []).append(measure)
+        return names
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ Place = Annotated[Path | None, NOT_IN_KEY, AfterValidator(_absolute)]
 """A file or folder; what is in it counts, not where it lies."""
 NAME: Final = r"^[a-z][a-z0-9_]*$"
 Name = Annotated[str, Field(pattern=NAME)]
-"""Of an evaluation, as it stands behind its metrics."""
+"""The name of an evaluation, as it stands behind its metrics."""
 
 
 class Config(BaseModel):
@@ -119,25 +119,25 @@ def _find_secrets(kind: Any) -> frozenset[str]:
 
 def _is_secret(hint: Any) -> bool:
     if get_origin(hint) is Annotated:
-        return SECRET in [one for one in hint.__metadata__ if isinstance(one, str)] or _is_secret(get_args(hint)[0])
+        return SECRET in [mark for mark in hint.__metadata__ if isinstance(mark, str)] or _is_secret(get_args(hint)[0])
     if isinstance(hint, type) and issubclass(hint, SecretStr):
         return True
-    return type(None) in get_args(hint) and any(_is_secret(one) for one in get_args(hint))
+    return type(None) in get_args(hint) and any(_is_secret(argument) for argument in get_args(hint))
 
 
 def _hide_secrets(value: Any, dumped: Any) -> None:
     """Puts what stands for a secret in place of each in `dumped`, which is `value` as JSON."""
     if is_config(value) and isinstance(dumped, dict):
         secrets = secret_fields(type(value))
-        for name, one in fields_of(value).items():
+        for name, part in fields_of(value).items():
             if name in secrets and name in dumped:
-                dumped[name] = None if plain(one) is None else {FROM: variable_of(name)}
-            elif not isinstance(one, PLAIN):
-                _hide_secrets(one, dumped.get(name))
+                dumped[name] = None if plain(part) is None else {FROM: variable_of(name)}
+            elif not isinstance(part, PLAIN):
+                _hide_secrets(part, dumped.get(name))
     elif isinstance(value, list | tuple | Mapping) and isinstance(dumped, list | dict):
         inner = value.values() if isinstance(value, Mapping) else value
-        for one, as_dumped in zip(inner, dumped.values() if isinstance(dumped, dict) else dumped, strict=False):
-            _hide_secrets(one, as_dumped)
+        for part, as_dumped in zip(inner, dumped.values() if isinstance(dumped, dict) else dumped, strict=False):
+            _hide_secrets(part, as_dumped)
 
 
 def restored(kind: type[C], values: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> C:
@@ -161,11 +161,11 @@ def refuse_lacking_secrets(values: Mapping[str, Any]) -> None:
 def _revealed(value: Any, secrets: Mapping[str, str], field: str = "") -> Any:
     if isinstance(value, Mapping):
         if value.keys() != {FROM}:
-            return {name: _revealed(one, secrets, name) for name, one in value.items()}
+            return {name: _revealed(part, secrets, name) for name, part in value.items()}
         if value[FROM] not in secrets:
             raise InputError(lacking_secret(field, value[FROM]))
         return plain(secrets[value[FROM]])
-    return [_revealed(one, secrets, field) for one in value] if isinstance(value, list) else value
+    return [_revealed(part, secrets, field) for part in value] if isinstance(value, list) else value
 
 
 def lacking_secret(field: str, variable: str) -> str:
@@ -230,9 +230,9 @@ def refuse_sets(value: object, subject: str) -> None:
         inner = (*value, *value.values())
     elif is_config(value):
         inner = fields_of(value).values()
-    for one in inner:
-        if not isinstance(one, PLAIN):  # which most are, and a sweep has many
-            refuse_sets(one, subject)
+    for part in inner:
+        if not isinstance(part, PLAIN):  # which most are, and a sweep has many
+            refuse_sets(part, subject)
 
 
 def from_values(kind: type[C], values: Mapping[str, Any]) -> C:
@@ -278,8 +278,8 @@ def _with_value(config: C, path: str, value: object, whole_path: str) -> C:
     except (InputError, KeyboardInterrupt):
         raise
     except BaseException as error:  # of the config's own checks
-        said = f"{type(error).__name__}: {text_of(error)}".rstrip(": ")
-        raise InputError(shortened(f"`{whole_path}` cannot be set: {said}.")) from error
+        reason = f"{type(error).__name__}: {text_of(error)}".rstrip(": ")
+        raise InputError(shortened(f"`{whole_path}` cannot be set: {reason}.")) from error
 
 
 def _adapter(kind: Any) -> TypeAdapter[Any]:
@@ -304,8 +304,8 @@ def explain(error: ValidationError, path: str = "") -> str:
     overlaps = inner == last or inner.startswith(f"{last}.")
     where = path if path.endswith(inner) else f"{before if overlaps else path}.{inner}".strip(".")
     if first["type"] == "value_error":  # ours, which name the value
-        said = first["msg"].removeprefix("Value error, ").rstrip(".")
-        return shortened(f"`{where}`: {said}." if where else f"{said}.")
+        reason = first["msg"].removeprefix("Value error, ").rstrip(".")
+        return shortened(f"`{where}`: {reason}." if where else f"{reason}.")
     return f"`{where}`: {first['msg']}, but got {shown(first['input'])}."
 
 

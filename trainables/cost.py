@@ -6,17 +6,17 @@ Analytic, so that a plan and a budget know it before anything runs; what has run
 
 
 def linear_macs(num_inputs: int, num_outputs: int) -> int:
-    """Of one row through a `Linear`; of one output frame of a convolution, with kernel * channels as inputs."""
+    """Multiply-accumulates of one row through a `Linear`, or one frame of a convolution of kernel * channels inputs."""
     return num_inputs * num_outputs
 
 
 def gru_macs(num_inputs: int, hidden_size: int, num_directions: int = 1) -> int:
-    """Of one time step of a GRU layer: three gates, each reading the input and the state."""
+    """Multiply-accumulates of one time step of a GRU layer: three gates, each reading the input and the state."""
     return num_directions * 3 * (num_inputs * hidden_size + hidden_size * hidden_size)
 
 
 def causal_attention_macs(num_inputs: int, hidden_size: int, num_frames: int, context_frames: int) -> int:
-    """Of masked self-attention over `num_frames`: projections, then scores and sums over what each frame sees.
+    """Multiply-accumulates of masked self-attention: projections, then scores and sums over what each frame sees.
 
     Frame t, counted from 0, sees min(t + 1, context_frames) frames.
     """

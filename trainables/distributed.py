@@ -58,12 +58,12 @@ def sum_over_processes(*values: float) -> list[float]:
 
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
     """Adds up each parameter's gradient over the processes, which have the same of them."""
-    found = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    if not active() or not found:
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    if not active() or not gradients:
         return
-    flat = torch.cat([gradient.flatten() for gradient in found])
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
     distributed.all_reduce(flat)
-    for gradient, total in zip(found, flat.split([gradient.numel() for gradient in found]), strict=True):
+    for gradient, total in zip(gradients, flat.split([gradient.numel() for gradient in gradients]), strict=True):
         gradient.copy_(total.view_as(gradient))
 
 

@@ -74,14 +74,14 @@ def root_of(path: str) -> str:
 def said_at(error: BaseException) -> str:
     """Type and text of an exception in one line, and the user's own line of code that raised it."""
     if isinstance(error, ValidationError):
-        said = explain(error).rstrip(".")
+        sentence = explain(error).rstrip(".")
     else:
-        said = f"{type(error).__name__}: {text_of(error)}".splitlines()[0].rstrip(".")
-    said = shortened(said.rstrip(": "))
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_of_user(one.filename)]
+        sentence = f"{type(error).__name__}: {text_of(error)}".splitlines()[0].rstrip(".")
+    sentence = shortened(sentence.rstrip(": "))
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_of_user(frame.filename)]
     if isinstance(error, SyntaxError) or not frames:
-        return f"{said}."
-    return f"{said} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})."
+        return f"{sentence}."
+    return f"{sentence} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})."
 
 
 def _is_of_user(file: str) -> bool:

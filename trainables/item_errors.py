@@ -14,7 +14,7 @@ from trainables.errors import InputError, shown
 
 COLUMNS: Final = ("item", "group", "errors", "length")
 LARGEST: Final = 1e15
-"""Of errors and of lengths: sums of squares of many stay far from what float64 holds."""
+"""The largest error and length: sums of squares of many stay far from what float64 holds."""
 
 
 class Item(NamedTuple):
@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
 
 def file_name(metric: str) -> str:
-    """Of the file of `metric`, which is named as it is recorded: with its evaluation, if it has one."""
+    """The file's name for `metric` as it is recorded: with its evaluation, if it has one."""
     return f"items_{metric}.csv"
 
 
@@ -47,35 +47,35 @@ def write(items: Iterable[Item], folder: Path, metric: str) -> Path:
     return path
 
 
-def read(text: str, said_of: str) -> tuple[Item, ...]:
+def read(text: str, subject: str) -> tuple[Item, ...]:
     """The items of a file.
 
     Args:
-        said_of: what a message calls the file.
+        subject: what a message calls the file.
 
     Raises:
         InputError: if it is no such file, an item stands there twice, or a number is none.
     """
     lines = csv.reader(io.StringIO(text))
     if tuple(next(lines, ())) != COLUMNS:
-        raise InputError(f"{said_of} must begin with the line {','.join(COLUMNS)}.")
+        raise InputError(f"{subject} must begin with the line {','.join(COLUMNS)}.")
     items = {}
     for number, line in enumerate(lines, start=2):
         try:
             item, group, errors, length = line
-            found = Item(item, group, float(errors), float(length))
+            row = Item(item, group, float(errors), float(length))
         except ValueError:
             raise InputError(
-                f"{said_of}, line {number}: expected {','.join(COLUMNS)}, but got {shown(line)}."
+                f"{subject}, line {number}: expected {','.join(COLUMNS)}, but got {shown(line)}."
             ) from None
         if item in items:
-            raise InputError(f"{said_of}, line {number}: {shown(item)} stands there twice.")
-        if not (abs(found.errors) <= LARGEST and 0 <= found.length <= LARGEST):
+            raise InputError(f"{subject}, line {number}: {shown(item)} stands there twice.")
+        if not (abs(row.errors) <= LARGEST and 0 <= row.length <= LARGEST):
             raise InputError(
-                f"{said_of}, line {number}: errors must be a number and the length one from 0, both up to "
+                f"{subject}, line {number}: errors must be a number and the length one from 0, both up to "
                 f"{LARGEST:g}, but got {shown(errors)} and {shown(length)}."
             )
-        items[item] = found
-    if not sum(found.length for found in items.values()):
-        raise InputError(f"{said_of} must have an item of some length, but has none.")
+        items[item] = row
+    if not sum(row.length for row in items.values()):
+        raise InputError(f"{subject} must have an item of some length, but has none.")
     return tuple(items.values())

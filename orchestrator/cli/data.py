@@ -12,7 +12,7 @@ from orchestrator.console.printing import Format, OutputFormat, err, out, print_
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from trainables.asr.data.check import SetReport
+    from trainables.asr.data.corpus_check import SetReport
 
 app = typer.Typer(help="Look at data, or download them.", no_args_is_help=True)
 NUM_SHOWN = 10
@@ -31,7 +31,7 @@ def check(
     from rich.progress import track
 
     from orchestrator.environment.places import absolute, folder_fault
-    from trainables.asr.data.check import examine, find_sets, summarise
+    from trainables.asr.data.corpus_check import examine, find_sets, summarise
 
     if fault := folder_fault(absolute(path)):
         raise InputError(f"PATH must be a folder that is or holds a corpus, but {fault}.")

@@ -254,7 +254,7 @@ def train(
     from orchestrator.launch import launch_here
     from orchestrator.scheduler.stop_request import StoppedError
     from orchestrator.scheduler.task_factory import TaskFactory
-    from search_spaces.settings import refuse_computed
+    from search_spaces.sweep import refuse_computed
 
     settings, sweep = read_settings(), find_with(name, smoke, values).only(condition, seed)
     refuse_computed(sweep, parse(values))

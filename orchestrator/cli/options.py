@@ -132,7 +132,7 @@ def find(
     Raises:
         InputError: if there is none of that name, or a value, number of seeds, resource or condition is wrong.
     """
-    from search_spaces.settings import refuse_computed
+    from search_spaces.sweep import refuse_computed
 
     sweep = find_with(name, smoke, values).with_resources(_parse_resources(resources))
     sweep = _with_seeds(sweep, seeds) if seeds else sweep

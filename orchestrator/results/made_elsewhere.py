@@ -14,7 +14,8 @@ from orchestrator.results.points import columns_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, State, Study
 from search_spaces.known_names import known_names
-from search_spaces.sweep import Objective, condition_name
+from search_spaces.settings import condition_name
+from search_spaces.sweep import Objective
 from search_spaces.value_lists import is_list
 from trainables.config import content_hash
 from trainables.errors import InputError, shown

@@ -19,7 +19,8 @@ from orchestrator.tracking.store import address, has_store, made_once, reason_of
 from search_spaces.distributions import Distribution, Exponential
 from search_spaces.names import condition_name_of
 from search_spaces.redaction import redacted_uri
-from search_spaces.sweep import Sweep, condition_name
+from search_spaces.settings import condition_name
+from search_spaces.sweep import Sweep
 from trainables.errors import InputError
 
 CONDITION: Final = "ponderay.condition"

@@ -12,8 +12,8 @@ from search_spaces.asr_laptop import demo
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
 from search_spaces.resources import ResolvedResources, Resources
-from search_spaces.settings import declared_name, name_with, refuse_computed
-from search_spaces.sweep import Condition, Objective, Search, Sequential, Sweep, grid
+from search_spaces.settings import declared_name, name_with
+from search_spaces.sweep import Condition, Objective, Search, Sequential, Sweep, grid, refuse_computed
 from trainables.asr.config import AsrConfig, Random, Surprisal
 from trainables.asr.data.config import LibriSpeech
 from trainables.asr.macs import plain_width

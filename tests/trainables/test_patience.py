@@ -13,15 +13,14 @@ from tests.trainables.asr.test_train import DATA
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states
 from tests.trainables.lm.small_runs import comparable, config_for, write_text
 from trainables import patience
+from trainables.act import evaluation as act_evaluation
 from trainables.act import train as act
-from trainables.act import training as act_training
-from trainables.asr import pretrain, pretraining
+from trainables.asr import evaluation as asr_evaluation
+from trainables.asr import next_frame, pretrain
 from trainables.asr import train as asr
-from trainables.asr import training as asr_training
 from trainables.asr.config import Evaluation
-from trainables.lm import evaluation
+from trainables.lm import evaluation as lm_evaluation
 from trainables.lm import train as lm
-from trainables.lm import training as lm_training
 
 UNTRAINED = 1.0
 """Worse than all that follows."""
@@ -73,13 +72,13 @@ FAMILIES = {
     "asr": Family(
         asr,
         ASR.with_value("evaluations", (Evaluation(),)),
-        asr_training,
-        "_validate",
+        asr_evaluation,
+        "validate",
         lambda value: {"valid_per@stochastic": value},
     ),
-    "pretraining": Family(pretrain, ASR.pretraining, pretraining, "mean_squared_error", lambda value: value),
-    "act": Family(act, ACT, act_training, "_validated", lambda value: {"valid_objective": value}, report=20),
-    "lm": Family(lm, None, lm_training, "score", lambda value: evaluation.Score(value, 1.0, 0)),
+    "pretraining": Family(pretrain, ASR.pretraining, next_frame, "mean_squared_error", lambda value: value),
+    "act": Family(act, ACT, act_evaluation, "validate", lambda value: {"valid_objective": value}, report=20),
+    "lm": Family(lm, None, lm_evaluation, "score", lambda value: lm_evaluation.Score(value, 1.0, 0)),
 }
 
 

@@ -162,21 +162,21 @@ Halting = Annotated[Adaptive | Fixed | PonderNet | EarlyExit, Field(discriminato
 
 
 class Entropy(Config):
-    """Of early exit: all outputs of the step have less entropy than this, in nats (BranchyNet)."""
+    """A rule of early exit: all outputs of the step have less entropy than this, in nats (BranchyNet)."""
 
     kind: Literal["entropy"] = "entropy"
     below: Positive
 
 
 class Difference(Config):
-    """Of early exit: the first class of every output is ahead of the second by more than this (CALM)."""
+    """A rule of early exit: the first class of every output is ahead of the second by more than this (CALM)."""
 
     kind: Literal["difference"] = "difference"
     above: Annotated[float, Field(ge=0, lt=1)]
 
 
 class Mass(Config):
-    """Of PonderNet, in place of a draw: the halting probabilities so far sum to at least this; 1/2 is the median."""
+    """A rule of PonderNet, in place of a draw: the halting probabilities sum to at least this; 1/2 is the median."""
 
     kind: Literal["mass"] = "mass"
     reached: Annotated[float, Field(gt=0, lt=1)] = 0.5
@@ -245,20 +245,20 @@ class ActConfig(Config):
 
     @model_validator(mode="after")
     def _evaluations_fit_the_network(self) -> Self:
-        for one in self.evaluations:
-            if one.data and (misfit := _misfit(one.data, self.data)):
+        for test in self.evaluations:
+            if test.data and (misfit := _misfit(test.data, self.data)):
                 raise ValueError(
-                    f"`data` of the evaluation {one.name!r} must have the inputs and outputs of the trained task, but "
+                    f"`data` of the evaluation {test.name!r} must have the inputs and outputs of the trained task, but "
                     f"{misfit}; where a sweep is declared, set `data` and the `data` of `evaluations` alike in that"
                 )
         return self
 
     @model_validator(mode="after")
     def _steps_end_as_they_can(self) -> Self:
-        for one in self.evaluations:
-            if one.halts and HALTED_BY[one.halts.kind] != self.halting.kind:
+        for evaluation in self.evaluations:
+            if evaluation.halts and HALTED_BY[evaluation.halts.kind] != self.halting.kind:
                 raise ValueError(
-                    f"`halts` of the evaluation {one.name!r} must be of halting {self.halting.kind}, but got "
-                    f"{one.halts.kind}, which is of {HALTED_BY[one.halts.kind]}"
+                    f"`halts` of the evaluation {evaluation.name!r} must be of halting {self.halting.kind}, but got "
+                    f"{evaluation.halts.kind}, which is of {HALTED_BY[evaluation.halts.kind]}"
                 )
         return self

@@ -10,7 +10,7 @@ from trainables.cost import linear_macs
 
 @dataclass(frozen=True)
 class PartCosts:
-    """Of one input step, of one update, of one readout, and of one halting unit that is no part of the update."""
+    """The costs of one input step, one update, one readout, and one halting unit that is no part of the update."""
 
     step: int
     update: int
@@ -35,7 +35,7 @@ def part_macs(config: ActConfig) -> PartCosts:
 
 
 def training_macs(config: ActConfig, num_steps: int, num_updates: int, num_targets: int) -> int:
-    """Of the forward pass in training; the backward pass takes about twice that.
+    """Multiply-accumulates of the forward pass in training; the backward pass takes about twice that.
 
     PonderNet and early exit run all updates and read out behind each of them.
     """

@@ -69,8 +69,8 @@ class Results:
     @property
     def is_step(self) -> NDArray[np.bool_]:
         """Whether a step is there (B T)."""
-        found: NDArray[np.bool_] = np.arange(self.num_updates.shape[1]) < self.num_steps[:, None]
-        return found
+        is_step: NDArray[np.bool_] = np.arange(self.num_updates.shape[1]) < self.num_steps[:, None]
+        return is_step
 
     @property
     def loss_nats(self) -> float:
@@ -84,7 +84,7 @@ class Results:
 
     @property
     def mean_updates(self) -> float:
-        """Per step."""
+        """Mean number of updates per step."""
         return float(self.num_updates.sum() / self.num_steps.sum())
 
     @property
@@ -95,9 +95,9 @@ class Results:
     @property
     def sequence_error(self) -> float:
         """Share of the sequences with a target that have not all of their steps right."""
-        is_asked = np.any(self.has_target, axis=1)
+        has_any_target = np.any(self.has_target, axis=1)
         is_right = np.all(self.is_right | ~self.has_target, axis=1)
-        return float(1 - is_right[is_asked].mean())
+        return float(1 - is_right[has_any_target].mean())
 
 
 def _joined(parts: list[Results]) -> Results:
@@ -145,9 +145,9 @@ def _test_batch(network: Network, whole: Batch, draws: Float[Tensor, "B T"], hal
 
     def spread(values: Tensor) -> NDArray[Any]:
         """Values of the wanted steps, at their places (B T)."""
-        found = values.new_zeros(whole.has_target.shape)
-        found[whole.has_target] = values
-        return found.numpy()
+        placed = values.new_zeros(whole.has_target.shape)
+        placed[whole.has_target] = values
+        return placed.numpy()
 
     return Results(
         num_steps=whole.num_steps.numpy(),
@@ -163,12 +163,25 @@ def _test_batch(network: Network, whole: Batch, draws: Float[Tensor, "B T"], hal
 
 
 def cross_entropies(log_probs: Float[Tensor, "W K C"], targets: Int[Tensor, "W K"]) -> Float[Tensor, " W"]:
-    """In nats, of each step, summed over its K classifications."""
+    """The cross-entropy of each step in nats, summed over its K classifications."""
     return -log_probs.gather(-1, targets[:, :, None]).sum((1, 2))
 
 
+def validate(config: ActConfig, network: Network, validation: Batch) -> dict[str, float]:
+    """The metrics of the validation set, also under the rule of halting of each evaluation that has its own.
+
+    Those choose the checkpoint of that evaluation.
+    """
+    metrics = valid_metrics(config, score(network, validation))
+    for evaluation in config.evaluations:
+        if halts := evaluation.halts:
+            values = valid_metrics(config, score(network, validation, halts), halts)
+            metrics |= {f"{name}@{evaluation.name}": value for name, value in values.items()}
+    return metrics
+
+
 def valid_metrics(config: ActConfig, results: Results, halts: Halts | None = None) -> dict[str, float]:
-    """Of the validation set, halted as `halts` has it where it is given."""
+    """The metrics of the validation set, halted by `halts` where it is given."""
     metrics = {
         "valid_loss_nats": results.loss_nats,
         "valid_step_error": results.step_error,
@@ -197,7 +210,7 @@ def objective(config: ActConfig, results: Results) -> float:
 
 
 def test_metrics(config: ActConfig, results: Results, sequences: Batch, halts: Halts | None = None) -> dict[str, float]:
-    """Of the test set."""
+    """The metrics of the test set."""
     metrics = {
         "test_loss_nats": results.loss_nats,
         "step_error": results.step_error,
@@ -241,14 +254,14 @@ def updates_metrics(config: ActConfig, results: Results) -> dict[str, float]:
 
 def difficulty_metrics(updates: NDArray[np.integer], difficulty: NDArray[np.integer]) -> dict[str, float]:
     """Whether N follows the difficulty of a step: slope and correlation, where there are."""
-    found = {"updates_per_difficulty": slope(updates, difficulty)}
+    metrics = {"updates_per_difficulty": slope(updates, difficulty)}
     if len(difficulty):
-        found["updates_difficulty_correlation"] = correlation(updates, difficulty)
-    return {name: value for name, value in found.items() if value is not None}
+        metrics["updates_difficulty_correlation"] = correlation(updates, difficulty)
+    return {name: value for name, value in metrics.items() if value is not None}
 
 
 def place_metrics(config: ActConfig, results: Results, sequences: Batch) -> dict[str, float]:
-    """Of addition the ponder beyond the digits that are summed; of sort N near the end of the items and elsewhere."""
+    """The ponder of addition beyond the digits that are summed; N of sort near the end of the items and elsewhere."""
     match config.data:
         case Addition():
             beyond = results.num_updates + results.remainders - places.digits_summed(sequences)
@@ -256,8 +269,8 @@ def place_metrics(config: ActConfig, results: Results, sequences: Batch) -> dict
         case Sort():
             is_end = places.is_end_of_input(sequences)
             elsewhere = results.is_step & ~is_end
-            named = {"mean_updates_end_of_input": is_end & results.is_step, "mean_updates_elsewhere": elsewhere}
-            return {name: float(results.num_updates[chosen].mean()) for name, chosen in named.items() if chosen.any()}
+            groups = {"mean_updates_end_of_input": is_end & results.is_step, "mean_updates_elsewhere": elsewhere}
+            return {name: float(results.num_updates[chosen].mean()) for name, chosen in groups.items() if chosen.any()}
         case _:
             return {}
 
@@ -271,9 +284,9 @@ def text_metrics(results: Results, sequences: Batch) -> dict[str, float]:
     metrics = {f"mean_updates_{name}": float(updates[kind].mean()) for name, kind in kinds.items()}
     metrics |= {f"surprisal_bits_{name}": float(bits[kind].mean()) for name, kind in kinds.items()}
     for name, values in (("surprisal", results.nats[is_step]), ("entropy", results.entropies[is_step])):
-        found = correlation(updates, values)
-        if found is not None:
-            metrics[f"updates_{name}_correlation"] = found
+        coefficient = correlation(updates, values)
+        if coefficient is not None:
+            metrics[f"updates_{name}_correlation"] = coefficient
     return metrics
 
 
@@ -283,7 +296,7 @@ def correlation(a: NDArray[np.integer], b: NDArray[np.number]) -> float | None:
 
 
 def slope(values: NDArray[np.integer], over: NDArray[np.integer]) -> float | None:
-    """Of the least-squares line; None where `over` does not vary."""
+    """The slope of the least-squares line; None where `over` does not vary."""
     if len(over) == 0 or over.std() == 0:
         return None
     centred = over - over.mean()
@@ -299,6 +312,6 @@ def macs_per_sequence(config: ActConfig, results: Results, halts: Halts | None =
     total = parts.step * results.num_steps.sum() + parts.update * updates.sum()
     if isinstance(config.halting, PonderNet):
         total += parts.question * np.minimum(updates, config.halting.max_updates - 1).sum()
-    is_asked = isinstance(config.halting, EarlyExit) and halts is not None
-    readouts = updates.sum() if is_asked else results.has_target.sum()
+    reads_every_update = isinstance(config.halting, EarlyExit) and halts is not None
+    readouts = updates.sum() if reads_every_update else results.has_target.sum()
     return float((total + parts.readout * readouts) / len(results.num_steps))

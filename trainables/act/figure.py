@@ -25,15 +25,15 @@ def draw(config: ActConfig, results: Results, sequences: Batch, name: str, folde
 
 
 def by_difficulty(results: Results) -> list[dict[str, float]]:
-    """Of each difficulty there is: steps, mean and standard deviation of N, and errors where there is a target."""
+    """Steps, mean and standard deviation of N, and errors where there is a target, at each difficulty."""
     rows: list[dict[str, float]] = []
     for level in np.unique(results.difficulty[results.is_step]):
         chosen = results.is_step & (results.difficulty == level)
-        updates, is_asked = results.num_updates[chosen], results.has_target[chosen]
+        updates, is_target = results.num_updates[chosen], results.has_target[chosen]
         row: dict[str, float] = {"difficulty": int(level), "num_steps": len(updates)}
         row |= {"mean_updates": float(updates.mean()), "std_updates": float(updates.std())}
-        if is_asked.any():
-            row["step_error"] = float(1 - results.is_right[chosen].sum() / is_asked.sum())
+        if is_target.any():
+            row["step_error"] = float(1 - results.is_right[chosen].sum() / is_target.sum())
         rows.append(row)
     return rows
 
@@ -49,8 +49,8 @@ def _draw_difficulty(config: ActConfig, results: Results, path: Path) -> list[Pa
     spread = [row["std_updates"] for row in rows]
     updates.errorbar(levels, [row["mean_updates"] for row in rows], spread, fmt="o-", capsize=2)
     updates.set_ylabel("updates N: mean, standard deviation")
-    asked = [row for row in rows if "step_error" in row]
-    errors.plot([row["difficulty"] for row in asked], [row["step_error"] for row in asked], "o-")
+    tested = [row for row in rows if "step_error" in row]
+    errors.plot([row["difficulty"] for row in tested], [row["step_error"] for row in tested], "o-")
     errors.set(ylabel="step error", xlabel=DIFFICULTIES[config.data.kind])
     errors.xaxis.set_major_locator(MaxNLocator(integer=True))
     errors.set_ylim(bottom=0)
@@ -61,7 +61,7 @@ def _draw_difficulty(config: ActConfig, results: Results, path: Path) -> list[Pa
 
 
 def sample_text(results: Results, sequences: Batch) -> list[dict[str, Any]]:
-    """Of each byte of the first sequence: N, and surprisal and entropy, in nats, of the prediction of the next one."""
+    """N of each byte of the first sequence, and surprisal and entropy, in nats, of the prediction of the next byte."""
     return [
         {
             "byte": int(sequences.inputs[0, step]),
@@ -77,9 +77,9 @@ def _draw_sample_text(config: ActConfig, results: Results, sequences: Batch, pat
     from matplotlib.figure import Figure
 
     rows = sample_text(results, sequences)
-    shown = rows[len(rows) // 2 :][:NUM_SHOWN]
-    places = range(len(shown))
-    figure = Figure(figsize=(max(4.0, 0.16 * len(shown)), 6), layout="constrained")
+    drawn = rows[len(rows) // 2 :][:NUM_SHOWN]
+    places = range(len(drawn))
+    figure = Figure(figsize=(max(4.0, 0.16 * len(drawn)), 6), layout="constrained")
     panels = figure.subplots(3, 1, sharex=True)
     names = {
         "num_updates": "updates N",
@@ -87,10 +87,10 @@ def _draw_sample_text(config: ActConfig, results: Results, sequences: Batch, pat
         "entropy_nats": "entropy of its\nprediction (nats)",
     }
     for axes, (column, label) in zip(panels, names.items(), strict=True):
-        axes.bar(places, [row[column] for row in shown], width=0.9)
+        axes.bar(places, [row[column] for row in drawn], width=0.9)
         axes.set_ylabel(label)
-    panels[-1].set_xticks(places, [visible(row["byte"]) for row in shown], family="monospace", parse_math=False)
-    panels[-1].set_xlim(-0.5, len(shown) - 0.5)
+    panels[-1].set_xticks(places, [visible(row["byte"]) for row in drawn], family="monospace", parse_math=False)
+    panels[-1].set_xlim(-0.5, len(drawn) - 0.5)
     figure.suptitle(_title(config), parse_math=False)
     figure.savefig(path.with_suffix(".png"), format="png", dpi=100)
     return [path.with_suffix(".png"), _write_csv(path, tuple(rows[0]), rows)]

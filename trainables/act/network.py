@@ -138,7 +138,7 @@ class Network(nn.Module):
         )
 
     def _log_p(self, visible: Float[Tensor, "r N H"]) -> Float[Tensor, "r N"]:
-        """Of updates: PonderNet's halting probabilities, or the weights of exits."""
+        """The logs of PonderNet's halting probabilities of updates, or of the weights of exits."""
         if isinstance(self.config.halting, PonderNet):
             return log_halting_probabilities(self.halting(visible).squeeze(-1))
         return exit_weights(visible.shape[1], visible).log().expand(visible.shape[:2])

@@ -104,7 +104,7 @@ def every_update(
     Args:
         log_p_of: from the visible parts of the states of a step to the logs of the weights of its updates.
     """
-    found: list[tuple[Tensor, Tensor]] = []
+    updates: list[tuple[Tensor, Tensor]] = []
 
     def run(update: RowUpdate, state: State, rows: slice) -> Halted:
         everyone = torch.arange(state[0].shape[0], device=state[0].device)
@@ -115,11 +115,11 @@ def every_update(
         parts = tuple(torch.stack(part, 1) for part in zip(*states, strict=True))
         log_p = log_p_of(parts[0])
         drawn = drawn_update(log_p.detach(), draws[rows])
-        found.append((parts[0], log_p))
+        updates.append((parts[0], log_p))
         return Halted(tuple(part[everyone, drawn] for part in parts), drawn + 1)
 
     done = _joined(list(_each_step(cell.begin(), inputs, run)))
-    visible, log_p = (torch.cat(parts) for parts in zip(*found, strict=True))
+    visible, log_p = (torch.cat(parts) for parts in zip(*updates, strict=True))
     return EveryUpdate(visible.transpose(0, 1), log_p, done.states)
 
 
@@ -142,9 +142,9 @@ def _row_update(update: Update, alive: Tensor, first_flag: Tensor) -> RowUpdate:
 
 
 def _joined(steps: list[Halted]) -> Halted:
-    outputs = [one.outputs for one in steps if one.outputs is not None]
+    outputs = [step.outputs for step in steps if step.outputs is not None]
     return Halted(
-        tuple(torch.cat(parts) for parts in zip(*(one.states for one in steps), strict=True)),
-        torch.cat([one.num_updates for one in steps]),
+        tuple(torch.cat(parts) for parts in zip(*(step.states for step in steps), strict=True)),
+        torch.cat([step.num_updates for step in steps]),
         torch.cat(outputs) if outputs else None,
     )

@@ -46,7 +46,7 @@ class Block(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Where a model that reads one frame at a time stands: each block's memory, and the last feature."""
+    """The state of a model that reads one frame at a time: each block's memory, and the last feature."""
 
     states: tuple[State, ...]
     feature: Float[Tensor, "B H"]
@@ -89,7 +89,7 @@ class AutoregressiveModel(nn.Module):
         return self._advance(nothing, (None,) * NUM_BLOCKS)
 
     def step(self, frame: Float[Tensor, "B F"], stream: Stream) -> Stream:
-        """Where the model stands when it has read `frame`; equal to `forward` frame by frame."""
+        """The state of the model behind `frame`; equal to `forward` frame by frame."""
         return self._advance(self.normaliser(frame), stream.states)
 
     def predict(self, stream: Stream) -> Float[Tensor, "B F"]:

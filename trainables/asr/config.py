@@ -111,7 +111,7 @@ class Surprisal(Config):
 
 
 class Budget(Config):
-    """As `surprisal`, with the mean of p_big chosen so that the expected cost meets `macs_per_frame`."""
+    """The controller of `surprisal` with the mean of p_big chosen so that the expected cost meets `macs_per_frame`."""
 
     kind: Literal["budget"] = "budget"
     macs_per_frame: Positive = Field(description="on the valid frames that the fit sees")
@@ -265,7 +265,7 @@ class AsrConfig(Config):
     def _other_data_of_timit_are_split_as_the_task(self) -> Self:
         """Else they would be trained on speakers that the task tests."""
         controllers = (self.controller, *(evaluation.controller for evaluation in self.evaluations))
-        others = [("ar.data", self.ar.data), *(("controller.data", getattr(one, "data", None)) for one in controllers)]
+        others = [("ar.data", self.ar.data), *(("controller.data", getattr(c, "data", None)) for c in controllers)]
         for path, data in others:
             if isinstance(data, Timit) and isinstance(self.data, Timit) and data.split != self.data.split:
                 raise ValueError(

@@ -3,7 +3,7 @@
 import operator
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,28 +54,40 @@ def missing_fits(
     config: AsrConfig, wanted: Iterable[Controller], ar: AutoregressiveModel, examples: Examples, fits: Fits
 ) -> dict[str, SurprisalFit]:
     """A fit for every surprisal controller `wanted` that `fits` lacks."""
-    by_name = {content_hash(one): one for one in wanted if isinstance(one, Surprisal | Budget)}
-    return {name: _fit(config, one, ar, examples) for name, one in by_name.items() if name not in fits}
+    by_name = {content_hash(c): c for c in wanted if isinstance(c, Surprisal | Budget)}
+    return {name: _fit(config, c, ar, examples) for name, c in by_name.items() if name not in fits}
+
+
+def restored_fits(state: Mapping[str, Any]) -> dict[str, SurprisalFit]:
+    """The fits in the state of a checkpoint."""
+    return {name: SurprisalFit(**fit) for name, fit in state["fits"].items()}
+
+
+def fit_metrics(config: AsrConfig, fits: Fits) -> dict[str, float]:
+    """The metrics of the fit of the controller of training; none where that one is not fitted."""
+    fit = fits.get(content_hash(config.controller))
+    names = {"controller_w": "w", "controller_b": "b", "controller_mean_p": "mean_p", "controller_var_p": "var_p"}
+    return {metric: getattr(fit, name) for metric, name in names.items()} if fit else {}
 
 
 def _fit(
     config: AsrConfig, controller: Surprisal | Budget, ar: AutoregressiveModel, examples: Examples
 ) -> SurprisalFit:
-    """From the surprisal of every valid frame of the fit's audio."""
+    """The fit to the surprisal of every valid frame of the fit's audio."""
     audio: Sequence[Example] = examples.train
     if controller.data is not None:
         spared = config.spared(controller.data)
         audio = load_audio(config.beside(controller.data), config.ar.features, spared).train
-    found = surprisals_of(config, ar, audio)
+    surprisals = surprisals_of(config, ar, audio)
     if isinstance(controller, Budget):
-        mu = cost.budget_mu(config, controller, len(examples.labels), [len(one) for one in found])
+        mu = cost.budget_mu(config, controller, len(examples.labels), [len(utterance) for utterance in surprisals])
     else:
         mu = controller.mu
     if isinstance(controller, Surprisal) and controller.fit != "converged":
         order = rng.generator(config.seed, "fit")
-        return fit_in_one_pass(found, mu, controller.sigma2, ONE_PASS[controller.fit], order)
+        return fit_in_one_pass(surprisals, mu, controller.sigma2, ONE_PASS[controller.fit], order)
     solve = fit_with_mean if isinstance(controller, Budget) else fit_surprisal
-    fit = solve(np.concatenate(found), mu, controller.sigma2)
+    fit = solve(np.concatenate(surprisals), mu, controller.sigma2)
     if not (abs(fit.mean_p - mu) <= MEAN_TOLERANCE and abs(fit.var_p - controller.sigma2) <= VARIANCE_TOLERANCE):
         warnings.warn(
             f"No (w, b) was found that gives p_big mean {mu:.3f} and variance {controller.sigma2:.3f} on these frames; "
@@ -92,5 +104,5 @@ def surprisals_of(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence
     if kept is not None:
         rows = list(kept.values())
     else:
-        rows = [one for _, one in sorted(frozen.read(ar, examples, with_features=False), key=operator.itemgetter(0))]
-    return [one[:, -1].numpy() for one in rows]
+        rows = [row for _, row in sorted(frozen.read(ar, examples, with_features=False), key=operator.itemgetter(0))]
+    return [row[:, -1].numpy() for row in rows]

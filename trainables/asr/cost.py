@@ -63,7 +63,7 @@ def _network_macs(controller: Controller, parts: PartCosts, num_frames: int, num
 
 
 def _ar_macs(config: AsrConfig, parts: PartCosts, num_frames: int, needs_surprisal: bool) -> int:
-    """Of the autoregressive model over one utterance: its regressor runs for surprisal alone."""
+    """Multiply-accumulates of the autoregressive model over one utterance: its regressor runs for surprisal alone."""
     reads_features = config.inputs == "ar_features"
     if not reads_features and not needs_surprisal:
         return 0

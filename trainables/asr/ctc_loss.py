@@ -12,7 +12,7 @@ def ctc_losses(
     log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"], labels: Sequence[Sequence[int]]
 ) -> Float[Tensor, " B"]:
     """Negative log-probability of each utterance's labels, in nats; the blank is the last symbol."""
-    targets = torch.tensor([label for one in labels for label in one], dtype=torch.long, device=log_probs.device)
-    lengths = torch.tensor([len(one) for one in labels])
+    targets = torch.tensor([label for row in labels for label in row], dtype=torch.long, device=log_probs.device)
+    lengths = torch.tensor([len(row) for row in labels])
     blank = log_probs.shape[-1] - 1
     return F.ctc_loss(log_probs.transpose(0, 1), targets, num_frames, lengths, blank, reduction="none")

@@ -48,7 +48,7 @@ def beam_search(log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"]
     scores.
     """
     kept, first = prefixes(log_probs, num_frames, width), greedy(log_probs, num_frames)
-    candidates = [list(dict.fromkeys([one, *others])) for one, others in zip(first, kept, strict=True)]
+    candidates = [list(dict.fromkeys([label, *others])) for label, others in zip(first, kept, strict=True)]
     owners = torch.tensor([row for row, some in enumerate(candidates) for _ in some])
     flat = [labels for some in candidates for labels in some]
     scores = -ctc_losses(log_probs[owners].detach().double(), num_frames[owners], flat).cpu()

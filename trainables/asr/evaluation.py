@@ -17,9 +17,10 @@ from trainables import distributed
 from trainables.asr import cost, decode, frozen, macs, phone_errors
 from trainables.asr.config import AsrConfig, Decoding
 from trainables.asr.controller import Control, uses_surprisal
+from trainables.asr.controller_fit import Fits, control
 from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.data.batches import bucketed, collate
-from trainables.asr.data.examples import Example, labels_by_times, num_frames_needed
+from trainables.asr.data.examples import Example, Examples, labels_by_times, num_frames_needed
 from trainables.asr.data.phones import PHONE_CLASSES, class_of
 from trainables.asr.frozen import Kept
 from trainables.asr.phone_errors import Edits
@@ -107,6 +108,25 @@ def score(
     return Results(tuple(chain(*(some for some, _ in everyones))), max(seconds for _, seconds in everyones))
 
 
+def validate(recogniser: Recogniser, fits: Fits, examples: Examples, kept: Kept | None) -> dict[str, float]:
+    """The metrics of the validation set under every evaluation that has a checkpoint of its own."""
+    config = recogniser.config
+    metrics: dict[str, float] = {}
+    for evaluation in config.evaluations:
+        if evaluation.checkpoint_of is None:
+            working, key = control(config, fits, evaluation), (config.seed, evaluation.name)
+            decoding = config.validation_decoding
+            results = score(recogniser, working, examples.validation, examples.labels, key, decoding, kept)
+            values = valid_metrics(results) | {"valid_loss_nats": results.loss_nats}
+            metrics |= {f"{name}@{evaluation.name}": value for name, value in values.items()}
+    return metrics
+
+
+def valid_metrics(results: Results) -> dict[str, float]:
+    """The metrics of the validation set that a test repeats for the checkpoint that it is of."""
+    return {"valid_per": results.per, "valid_macs_per_frame": results.macs_per_frame}
+
+
 def decode_batch(
     log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"], decoding: Decoding
 ) -> list[tuple[int, ...]]:
@@ -178,7 +198,7 @@ def test_metrics(results: Results, config: AsrConfig, control: Control, num_labe
     outcomes = results.outcomes
     num_frames, num_phones = sum(o.num_frames for o in outcomes), sum(o.edits.num_labels for o in outcomes)
     rate = sum(o.num_big for o in outcomes) / num_frames
-    found = {
+    metrics = {
         "per": results.per,
         "substitution_rate": sum(o.edits.substitutions for o in outcomes) / num_phones,
         "insertion_rate": sum(o.edits.insertions for o in outcomes) / num_phones,
@@ -191,8 +211,8 @@ def test_metrics(results: Results, config: AsrConfig, control: Control, num_labe
         "eval_frames_per_s": num_frames / results.duration_s,
     }
     if math.isfinite(results.loss_nats):
-        found["test_loss_nats"] = results.loss_nats
-    return found | _class_rates(outcomes) | _surprisal_metrics(outcomes)
+        metrics["test_loss_nats"] = results.loss_nats
+    return metrics | _class_rates(outcomes) | _surprisal_metrics(outcomes)
 
 
 def _class_rates(outcomes: Sequence[Outcome]) -> dict[str, float]:

@@ -17,7 +17,7 @@ LINEAR: Final = (2, 4)
 
 
 def mean_frame(examples: Sequence[Example]) -> Float[Tensor, " F"]:
-    """Of all valid frames, each bin by itself."""
+    """The mean of all valid frames, each bin by itself."""
     total = torch.stack([example.frames.double().sum(0) for example in examples]).sum(0)
     return (total / sum(len(example.frames) for example in examples)).float()
 

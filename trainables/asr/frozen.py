@@ -23,7 +23,7 @@ from trainables.config import content_hash
 from trainables.errors import InputError
 
 Kept = Mapping[str, Float[Tensor, "N K"]]
-"""By the utterance's identity."""
+"""Rows by the utterance's identity."""
 
 BATCH_SIZE = 32
 
@@ -34,10 +34,10 @@ def keep_all(
     """What `keep` gives of all splits; None where `ar` is trained on, or no controller and no network needs it."""
     if config.ar_loss_weight is not None or not any(runs_ar(config, controller) for controller in controllers):
         return None
-    found = [keep(config, ar, split) for split in splits]
-    if any(one is None for one in found):
+    by_split = [keep(config, ar, split) for split in splits]
+    if any(part is None for part in by_split):
         return None
-    return {identity: rows for one in found if one for identity, rows in one.items()}
+    return {identity: rows for part in by_split if part for identity, rows in part.items()}
 
 
 def keep(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence[Example]) -> Kept | None:
@@ -58,7 +58,7 @@ def keep(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence[Example]
     if with_features and place and not cache.has_room(place, key, lengths, width):
         return None
     rows = cache.rows(place, key, lengths, width, lambda: read(ar, examples, with_features))
-    return {example.identity: one for example, one in zip(examples, rows, strict=True)}
+    return {example.identity: own for example, own in zip(examples, rows, strict=True)}
 
 
 def read(
@@ -73,8 +73,8 @@ def read(
             features, predictions = ar(frames)
         surprisals = surprisal(frames, predictions)[..., None]
         rows = (torch.cat([features, surprisals], dim=-1) if with_features else surprisals).cpu()
-        for example, one in zip(group, rows, strict=True):
-            yield numbers[example.identity], one[: len(example.frames)]
+        for example, own in zip(group, rows, strict=True):
+            yield numbers[example.identity], own[: len(example.frames)]
 
 
 def pad(kept: Kept | None, batch: Batch) -> Float[Tensor, "B T K"] | None:
@@ -86,7 +86,7 @@ def pad(kept: Kept | None, batch: Batch) -> Float[Tensor, "B T K"] | None:
 
 
 def _key(config: AsrConfig, ar: AutoregressiveModel, examples: Sequence[Example]) -> str:
-    """Of all that the rows depend on: model, frames, how both are computed and on what."""
+    """The hash of all that the rows depend on: model, frames, how both are computed and on what."""
     content = hashlib.sha256()
     for name, value in ar.state_dict().items():
         content.update(name.encode() + value.cpu().contiguous().numpy().tobytes())

@@ -22,10 +22,10 @@ from trainables.cost import causal_attention_macs, gru_macs, linear_macs
 from trainables.errors import InputError
 
 NUM_BLOCKS: Final = 2
-"""Of the autoregressive model's encoder."""
+"""Blocks of the autoregressive model's encoder."""
 
 NUM_FRAMES: Final = 150
-"""Of an utterance whose cost stands for all, three seconds; it matters to masked self-attention alone."""
+"""Frames of an utterance whose cost stands for all, three seconds; it matters to masked self-attention alone."""
 
 
 def num_inputs(config: AsrConfig) -> int:
@@ -82,7 +82,7 @@ def part_macs(config: AsrConfig, num_labels: int) -> PartCosts:
 
 
 def encoder_macs(ar: Pretraining, num_steps: int) -> int:
-    """Of the autoregressive model's encoder over so many frames, the zero frame before the first included."""
+    """Multiply-accumulates of the encoder over so many frames, the zero frame before the first included."""
     size, total = ar.hidden_size, 0
     for width in [ar.features.num_mel_bins] + [size] * (NUM_BLOCKS - 1):
         match ar.encoder:

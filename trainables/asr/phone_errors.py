@@ -25,13 +25,13 @@ class Edits:
 
 
 def edits(reference: Labels, hypothesis: Labels) -> Edits:
-    """Of one utterance."""
+    """The edits of one utterance."""
     kinds = [operation.tag for operation in Levenshtein.editops(list(reference), list(hypothesis))]
     return Edits(kinds.count("replace"), kinds.count("insert"), kinds.count("delete"), len(reference))
 
 
 def released_error_rate(reference: Labels, hypothesis: Labels, silence: int | None) -> float:
-    """Of one utterance as the released code of arXiv:2006.01659 counts.
+    """The error rate of one utterance as the released code of arXiv:2006.01659 counts.
 
     Runs of silence are one in both sequences, and what the hypothesis has beyond the reference's length is cut off.
     Rates are then averaged over utterances.

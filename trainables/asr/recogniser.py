@@ -1,6 +1,8 @@
 """A whole recogniser at work on a batch: autoregressive model, controller and networks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -59,6 +61,16 @@ class Recogniser(nn.Module):
             if isinstance(module, nn.GRU):
                 module.train(mode)
         return self
+
+    def weights(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it: the networks, and the autoregressive model where that is trained on."""
+        return {"recogniser": self.network.state_dict(), "ar": self.ar.state_dict() if self.trains_ar else {}}
+
+    def put_back(self, state: Mapping[str, Any]) -> None:
+        """Loads what `weights` gave."""
+        self.network.load_state_dict(state["recogniser"])
+        if self.trains_ar:
+            self.ar.load_state_dict(state["ar"])
 
     def forward(
         self,

@@ -47,7 +47,7 @@ def _run(gru: nn.GRU, rows: Float[Tensor, "N I"], batch_sizes: Int[Tensor, " T"]
     ends = ("", "_reverse") if gru.bidirectional else ("",)
     names = [f"{kind}_l0{end}" for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") for end in ends]
     order, weights = Order(batch_sizes, len(ends)), [getattr(gru, name) for name in names]
-    keeps = torch.is_grad_enabled() and any(one.requires_grad for one in (rows, *weights))
+    keeps = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (rows, *weights))
     hidden: Tensor = _Recurrence.apply(rows, order, keeps, *weights)  # type: ignore[no-untyped-call]
     return hidden
 
@@ -76,12 +76,12 @@ class Order:
 
     def blocks(self) -> list[Block]:
         """All steps, in order."""
-        found, first = [], 0
+        blocks, first = [], 0
         for step, end in enumerate(self.starts[1:], 1):
             if end - self.starts[first] >= BLOCK_ROWS or step == len(self.sizes):
-                found.append(Block(range(first, step), slice(self.starts[first], end)))
+                blocks.append(Block(range(first, step), slice(self.starts[first], end)))
                 first = step
-        return found
+        return blocks
 
     def turn(self, rows: Float[Tensor, "D N X"]) -> list[Float[Tensor, "N X"]]:
         """Rows in order of time to rows in the order in which each direction reads, and back."""
@@ -122,8 +122,8 @@ class _Recurrence(torch.autograd.Function):
         for block in blocks:
             kept = block.rows if keeps else slice(block.rows.stop - block.rows.start)
             gates, new = all_gates[:, kept], all_new[:, kept]
-            for one in range(parts):
-                _read(gates[one], new[one], read[one][block.rows], *weights[one::parts])
+            for part in range(parts):
+                _read(gates[part], new[part], read[part][block.rows], *weights[part::parts])
             _advance(gates, new, states, block, order, of_state.transpose(1, 2))
         if keeps:
             context.order = order
@@ -143,15 +143,15 @@ class _Recurrence(torch.autograd.Function):
             before = torch.cat([order.before(states, step) for step in block.steps], dim=1)
             kept = (gates[:, block.rows], new[:, block.rows])
             of_gates, of_new = _go_back(*kept, before, of_states, block, order, of_state)
-            for one in range(parts):
-                of_input, of_recurrent, of_bias, of_state_bias = of_weights[one::parts]
-                of_state_bias += of_gates[one].sum(0)
-                of_recurrent.addmm_(of_gates[one].t(), before[one])
-                of_gates[one, :, 2 * size :] = of_new[one]
-                of_bias += of_gates[one].sum(0)
-                of_input.addmm_(of_gates[one].t(), read[one][block.rows])
+            for part in range(parts):
+                of_input, of_recurrent, of_bias, of_state_bias = of_weights[part::parts]
+                of_state_bias += of_gates[part].sum(0)
+                of_recurrent.addmm_(of_gates[part].t(), before[part])
+                of_gates[part, :, 2 * size :] = of_new[part]
+                of_bias += of_gates[part].sum(0)
+                of_input.addmm_(of_gates[part].t(), read[part][block.rows])
                 if of_read is not None:
-                    torch.mm(of_gates[one], weights[one], out=of_read[one, block.rows])
+                    torch.mm(of_gates[part], weights[part], out=of_read[part, block.rows])
         of_rows = None if of_read is None else functools.reduce(torch.add, order.turn(of_read))
         return of_rows, None, None, *of_weights
 
@@ -206,11 +206,11 @@ def _go_back(
     )
     made = of_states[:, block.rows]
     all_gates, by_gate = of_gates.split(sizes, dim=1), of_gates.unflatten(-1, (3, -1)).split(sizes, dim=1)
-    whole, one_by_one = made.split(sizes, dim=1), made.unsqueeze(2).split(sizes, dim=1)
+    whole, by_row = made.split(sizes, dim=1), made.unsqueeze(2).split(sizes, dim=1)
     updates, first = update.split(sizes, dim=1), block.steps.start
     lasts = [order.before(of_states, first) if first else None, *whole[:-1]]
     for step in reversed(range(len(sizes))):
-        by_gate[step].mul_(one_by_one[step])
+        by_gate[step].mul_(by_row[step])
         last = lasts[step]
         if last is None:
             break

@@ -38,7 +38,7 @@ class _Padded:
 
 
 def batches(utterances: Sequence[Utterance], seed: int) -> list[list[Utterance]]:
-    """In random order, whatever their lengths."""
+    """Batches in random order, whatever the lengths of the utterances."""
     order = torch.randperm(len(utterances), generator=rng.generator(seed, "released batches")).tolist()
     return [[utterances[i] for i in order[k : k + BATCH_SIZE]] for k in range(0, len(order), BATCH_SIZE)]
 
@@ -60,18 +60,18 @@ def metrics(
     """`released_per` and `released_flops_per_frame`; the processes share the work."""
     recogniser.eval()
     config, silence = recogniser.config, labels.index(SILENCE) if SILENCE in labels else None
-    found = []
+    own = []
     for group in batches(utterances, config.seed)[distributed.share()]:
         waveforms = pad([waveform_of(utterance, config.data) for utterance in group])
         padded = [
             Example(utterance.identity, fbank(waveform, config.ar.features), utterance.labels)
             for utterance, waveform in zip(group, waveforms, strict=True)
         ]
-        found += _test_batch(recogniser, control, collate(padded, distributed.device()), silence, key, decoding)
-    everything = list(chain(*distributed.gather(found)))
-    rate = sum(one.num_big for one in everything) / sum(one.num_frames for one in everything)
+        own += _test_batch(recogniser, control, collate(padded, distributed.device()), silence, key, decoding)
+    everything = list(chain(*distributed.gather(own)))
+    rate = sum(tested.num_big for tested in everything) / sum(tested.num_frames for tested in everything)
     return {
-        "released_per": sum(one.error_rate for one in everything) / len(everything),
+        "released_per": sum(tested.error_rate for tested in everything) / len(everything),
         "released_flops_per_frame": cost.paper_flops_per_frame(config, control.controller, len(labels), rate),
     }
 

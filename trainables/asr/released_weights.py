@@ -12,28 +12,16 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from trainables import checkpoint
 from trainables.asr.autoregressive import AutoregressiveModel
 from trainables.asr.config import Pretraining
 from trainables.asr.macs import NUM_BLOCKS
 from trainables.errors import InputError
-from trainables.trial import Trial
 
 MOST_NAMED: Final = 3
 """Differences that a message names."""
 
 _WITHIN: Final = ("", "autoregressive_model.")
-"""Where the names begin: in the model's own file, in a recogniser's."""
-
-
-def report(config: Pretraining, trial: Trial) -> None:
-    """Reports the weights of the file as the whole pretraining.
-
-    Raises:
-        InputError: as `read`.
-    """
-    assert config.weights is not None
-    checkpoint.report(trial, {}, 0, {"model": read(config.weights, config), "epoch": 0})
+"""The beginnings of names in the model's own file and in a recogniser's."""
 
 
 def read(path: Path, config: Pretraining) -> dict[str, Tensor]:
@@ -44,15 +32,15 @@ def read(path: Path, config: Pretraining) -> dict[str, Tensor]:
     Raises:
         InputError: if it is no such file, or names, shapes or numbers are not those of the model.
     """
-    found, names = _tensors(path), _names()
-    start = max(_WITHIN, key=lambda start: sum(start + name in found for name in names))
-    of_model = {name.removeprefix(start): value for name, value in found.items() if name.startswith(start)}
+    tensors, names = _tensors(path), _names()
+    start = max(_WITHIN, key=lambda start: sum(start + name in tensors for name in names))
+    of_model = {name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)}
     own = AutoregressiveModel(config).state_dict()
     faults = [f"lacks {name}" for name in names if name not in of_model]
     faults += [f"has {name} beside them" for name in of_model if name not in names]
     for name in names:
         if name in of_model and of_model[name].shape != own[names[name]].shape:
-            has, wanted = (tuple(one.shape) for one in (of_model[name], own[names[name]]))
+            has, wanted = (tuple(tensor.shape) for tensor in (of_model[name], own[names[name]]))
             faults.append(f"has {name} of shape {has} for {wanted}")
     if faults:
         more = f" and {len(faults) - MOST_NAMED} more such" if len(faults) > MOST_NAMED else ""
@@ -72,21 +60,25 @@ def read(path: Path, config: Pretraining) -> dict[str, Tensor]:
 
 def _tensors(path: Path) -> Mapping[str, Tensor]:
     try:
-        found: Any = torch.load(path, map_location="cpu", weights_only=True)
+        content: Any = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; name another file with `ar.weights`.") from None
     except Exception:  # torch has no error of its own for what it did not write, or will not load
-        found = None
-    if not isinstance(found, Mapping) or not found or not all(isinstance(one, Tensor) for one in found.values()):
+        content = None
+    if (
+        not isinstance(content, Mapping)
+        or not content
+        or not all(isinstance(value, Tensor) for value in content.values())
+    ):
         raise InputError(
             f"{path} must be a state_dict that torch.save wrote, with nothing but tensors; name another file with "
             "`ar.weights`."
         )
-    return found
+    return content
 
 
 def _names() -> dict[str, str]:
-    """By the name in the released model, that in ours."""
+    """The names in our model by those in the released model."""
     names = {f"encoder.layers.0.{part}": f"normaliser.{part}" for part in ("weight", "bias")}
     for block in range(NUM_BLOCKS):
         gru, linear = 2 + 5 * block, 5 + 5 * block

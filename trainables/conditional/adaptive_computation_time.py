@@ -14,7 +14,7 @@ from trainables.conditional.finite import check_finite
 from trainables.conditional.halted_rows import RowUpdate, State, check_max_updates
 
 HaltingUnit = Callable[[State], Float[Tensor, " r"]]
-"""From the state of r rows to the logits of their halting probabilities."""
+"""A function from the state of r rows to the logits of their halting probabilities."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 Uses = list[tuple[Tensor, Tensor]]
-"""Of each use whose backward pass is done: the gradient of what came out, and what went in."""
+"""The gradient of the output and the input of each use whose backward pass is done."""
 
 
 def defer_weight_gradient(linear: nn.Linear) -> Callable[[Tensor], Tensor]:

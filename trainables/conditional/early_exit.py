@@ -19,7 +19,7 @@ from trainables.conditional.halted_rows import RowUpdate, State, update_until
 
 @dataclass(frozen=True, eq=False)
 class Exit:
-    """Where each of R rows left.
+    """The exits of R rows.
 
     Attributes:
         state: at its exit.
@@ -106,7 +106,7 @@ def exit_early(
         state = update(state[:num_parts], rows, n)
         return (*state, readout(state))
 
-    (*found, output), num_updates = update_until(
+    (*states, output), num_updates = update_until(
         step, state, lambda state, rows, n: is_sure(state[num_parts]), max_updates
     )
-    return Exit(tuple(found), output, num_updates)
+    return Exit(tuple(states), output, num_updates)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 
 def take(values: Tensor, dim: int, rows: Int[Tensor, " N"] | None) -> Tensor:
-    """Those of `rows`, by number and in their order, along `dim`; all where it is None."""
+    """The slices of a tensor at `rows`, by number and in their order, along `dim`; all where it is None."""
     return values if rows is None else values.index_select(dim, rows)
 
 

@@ -47,16 +47,16 @@ def update_until(update: RowUpdate, state: State, stops: Stops, max_updates: int
     rows = torch.arange(state[0].shape[0], device=state[0].device)
     num_updates = torch.zeros_like(rows)
     places: list[Tensor] = []
-    found: list[State] = []
+    states: list[State] = []
     for n in range(1, max_updates + 1):
         state = update(state, rows, n)
         halts = stops(state, rows, n) if n < max_updates else torch.ones_like(rows, dtype=torch.bool)
         at, left = halts.nonzero().squeeze(1), halts.logical_not().nonzero().squeeze(1)
         num_updates[rows] = n
         places.append(rows[at])
-        found.append(tuple(part.index_select(0, at) for part in state))
+        states.append(tuple(part.index_select(0, at) for part in state))
         rows, state = rows[left], tuple(part.index_select(0, left) for part in state)
         if not rows.shape[0]:
             break
     back = torch.cat(places).argsort()
-    return tuple(torch.cat(parts).index_select(0, back) for parts in zip(*found, strict=True)), num_updates
+    return tuple(torch.cat(parts).index_select(0, back) for parts in zip(*states, strict=True)), num_updates

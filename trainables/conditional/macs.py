@@ -64,22 +64,22 @@ def count_macs() -> Iterator[MacCount]:
 
 
 def _product(left: Shape, right: Shape, *_: Any, **__: Any) -> int:
-    """Of (.. N K) and (.. K M) or (K); of two vectors."""
+    """Multiply-accumulates of the product of (.. N K) and (.. K M) or (K), or of two vectors."""
     return 2 * math.prod(left) * (right[-1] if len(right) > 1 else 1)
 
 
 def _added_product(_: Shape, left: Shape, right: Shape, *__: Any, **___: Any) -> int:
-    """Of a sum with a product."""
+    """Multiply-accumulates of a sum with a product."""
     return _product(left, right)
 
 
 def _added_outer_product(_: Shape, left: Shape, right: Shape, *__: Any, **___: Any) -> int:
-    """Of a sum with the product of (N) and (M)."""
+    """Multiply-accumulates of a sum with the product of (N) and (M)."""
     return 2 * math.prod(left) * math.prod(right)
 
 
 def _distances(left: Shape, right: Shape, *_: Any, **__: Any) -> int:
-    """Of (.. N K) and (.. M K): one product, whose factors have two columns more, of squared lengths and of ones."""
+    """Distances of (.. N K) and (.. M K): one product with two columns more, of squared lengths and of ones."""
     return 2 * math.prod(left[:-1]) * right[-2] * (left[-1] + 2)
 
 

@@ -15,7 +15,7 @@ from trainables.conditional.deferred_weight_gradient import defer_weight_gradien
 from trainables.conditional.halted_rows import State
 
 Update = Callable[[Float[Tensor, "R P"], State], State]
-"""From a projected input and a state to the next state; any number of rows.
+"""A function from a projected input and a state to the next state; any number of rows.
 
 A state has tensors (R H); the first is the one that halting unit and readout see.
 """
@@ -73,7 +73,7 @@ class TanhCell(nn.Module):
         return (torch.addmm(inputs, before[0], columns).tanh_(),), ()
 
     def slopes(self, before: State, after: State, kept: State, of_after: State) -> Slopes:
-        """Of N updated rows; `of_after` is where the gradients of the states behind the updates will be."""
+        """The slopes of N updated rows; `of_after` is where the gradients of the states behind the updates will be."""
         gates = after[0].square().neg_().add_(1)
         return Slopes(gates, (gates,))
 
@@ -118,7 +118,7 @@ class GruCell(nn.Module):
         return torch.cat([reset, kept, new], dim=-1)
 
     def advance(self, inputs: Tensor, before: State, columns: Tensor, bias: Tensor) -> tuple[State, State]:
-        """As `TanhCell.advance`; keeps r and z, U's part of n, and n."""
+        """The step of `TanhCell.advance`; keeps r and z, U's part of n, and n."""
         size = len(columns)
         both, candidate = inputs.split((2 * size, size), dim=1)
         gates, from_state = torch.addmm(bias, before[0], columns).split((2 * size, size), dim=1)
@@ -128,7 +128,7 @@ class GruCell(nn.Module):
         return (torch.lerp(new, before[0], kept),), (gates, from_state, new)
 
     def slopes(self, before: State, after: State, kept: State, of_after: State) -> Slopes:
-        """As `TanhCell.slopes`."""
+        """The slopes, as `TanhCell.slopes` gives them."""
         both, from_state, new = kept
         reset, keep = both.chunk(2, dim=1)
         of_new = (1 - keep) * (1 - new * new)
@@ -137,7 +137,7 @@ class GruCell(nn.Module):
         return Slopes(gates, (gates.unflatten(1, (4, -1)), of_after[0].unsqueeze(1), keep))
 
     def go_back(self, of_after: State, *parts: Tensor) -> Factors:
-        """As `TanhCell.go_back`."""
+        """The way back, as `TanhCell.go_back` goes it."""
         gates, of_hidden, keep = parts
         gates.mul_(of_hidden)
         return ((of_after[0], keep),)
@@ -159,9 +159,9 @@ class LstmCell(nn.Module):
 
         def update(projected: Tensor, state: State) -> State:
             hidden, memory = state
-            taken, kept, new, shown = (projected + recur(hidden)).chunk(4, dim=1)
+            taken, kept, new, output = (projected + recur(hidden)).chunk(4, dim=1)
             memory = torch.sigmoid(kept) * memory + torch.sigmoid(taken) * torch.tanh(new)
-            return torch.sigmoid(shown) * torch.tanh(memory), memory
+            return torch.sigmoid(output) * torch.tanh(memory), memory
 
         return update
 
@@ -174,34 +174,34 @@ class LstmCell(nn.Module):
         return of_gates
 
     def advance(self, inputs: Tensor, before: State, columns: Tensor, bias: Tensor) -> tuple[State, State]:
-        """As `TanhCell.advance`; keeps i, f, a place for the gradient of g, o; tanh(g); tanh(c)."""
+        """The step of `TanhCell.advance`; keeps i, f, a place for the gradient of g, o; tanh(g); tanh(c)."""
         gates = torch.addmm(inputs, before[0], columns)
-        taken, kept, candidate, shown = gates.chunk(4, dim=1)
+        taken, kept, candidate, output = gates.chunk(4, dim=1)
         new = candidate.tanh()
         gates.sigmoid_()  # that of g, which nothing reads, costs less than to leave it out
         memory = (taken * new).addcmul_(kept, before[1])
         squashed = memory.tanh()
-        return (shown * squashed, memory), (gates, new, squashed)
+        return (output * squashed, memory), (gates, new, squashed)
 
     def slopes(self, before: State, after: State, kept: State, of_after: State) -> Slopes:
-        """As `TanhCell.slopes`."""
+        """The slopes, as `TanhCell.slopes` gives them."""
         gates, new, squashed = kept
-        taken, keep, _, shown = gates.chunk(4, dim=1)
+        taken, keep, _, output = gates.chunk(4, dim=1)
         slopes = gates.addcmul(gates, gates, value=-1).unflatten(1, (4, -1))
         slopes[:, 0].mul_(new)
         slopes[:, 1].mul_(before[1])
         torch.addcmul(taken, taken * new, new, value=-1, out=slopes[:, 2])
         slopes[:, 3].mul_(squashed)
-        of_memory = torch.addcmul(shown, after[0], squashed, value=-1)
+        of_memory = torch.addcmul(output, after[0], squashed, value=-1)
         return Slopes(slopes.flatten(1), (slopes[:, :3], slopes[:, 3], of_memory, of_after[1].unsqueeze(1), keep))
 
     def go_back(self, of_after: State, *parts: Tensor) -> Factors:
-        """As `TanhCell.go_back`."""
-        gates, shown, through, of_memory_by_gate, keep = parts
+        """The way back, as `TanhCell.go_back` goes it."""
+        gates, output, through, of_memory_by_gate, keep = parts
         of_hidden, of_memory = of_after
         of_memory.addcmul_(of_hidden, through)
         gates.mul_(of_memory_by_gate)
-        shown.mul_(of_hidden)
+        output.mul_(of_hidden)
         return ((of_memory, keep),)
 
 

@@ -134,7 +134,7 @@ def _run(
         size = came.shape[0]
         if not size:
             break
-        rows, base, spent = (one.index_select(0, came) for one in (rows, base, spent))
+        rows, base, spent = (tensor.index_select(0, came) for tensor in (rows, base, spent))
         before, inputs = tuple(part.index_select(0, came) for part in before), base
     return _noted(updates, limits, threshold)
 
@@ -223,8 +223,8 @@ class _Backward:
         self.num_gates = self.weight.shape[0]
         starts = [0, *itertools.accumulate(sizes)]
         self.rows = [slice(*ends) for ends in itertools.pairwise(starts)]
-        self.of_states = [one.clone(memory_format=torch.contiguous_format) for one in of_states]
-        self.of_first = [one.new_zeros(sizes[0], one.shape[1]) for one in of_states] if asks_for_first else []
+        self.of_states = [state.clone(memory_format=torch.contiguous_format) for state in of_states]
+        self.of_first = [state.new_zeros(sizes[0], state.shape[1]) for state in of_states] if asks_for_first else []
         self.of_weights: list[Tensor] = []
         self.of_gates: list[Tensor] = []
         self.of_flag: list[Tensor] = []
@@ -234,14 +234,14 @@ class _Backward:
         """The updates of one step."""
         size, rows = self.sizes[number], self.rows[number]
         before, after, kept = map(_joined_each, (step.before, step.after, step.kept))
-        of_after, of_logit = self._mixed(step, after, [one[rows] for one in self.of_states], of_remainder[rows])
+        of_after, of_logit = self._mixed(step, after, [state[rows] for state in self.of_states], of_remainder[rows])
         slopes = self.cell.slopes(before, after, kept, of_after)
         earlier = slice(self.rows[number - 1].start, self.rows[number - 1].start + size)
-        self._updates(step, slopes, of_after, [one[earlier] for one in self.of_states] if number else self.of_first)
+        self._updates(step, slopes, of_after, [state[earlier] for state in self.of_states] if number else self.of_first)
         self.of_gates.append(step.sum_by_row(slopes.gates))
         self.of_flag.append(slopes.gates[:size].sum(0))
         self.waiting.append((slopes.gates[:, : self.num_gates], before[0], of_logit, after[0]))
-        if sum(one[0].shape[0] for one in self.waiting) >= PRODUCT_ROWS:
+        if sum(factors[0].shape[0] for factors in self.waiting) >= PRODUCT_ROWS:
             self._multiply()
 
     def _mixed(self, step: _Step, after: State, of_mixture: list[Tensor], of_remainder: Tensor) -> tuple[State, Tensor]:
@@ -249,20 +249,20 @@ class _Backward:
 
         d s / d h^n = s^n - s^N and d R / d h^n = -1, for n < N.
         """
-        of_after = tuple(one.index_select(0, step.all_rows) for one in of_mixture)
+        of_after = tuple(state.index_select(0, step.all_rows) for state in of_mixture)
         worth = torch.linalg.vecdot(of_after[0], after[0])
         for both in zip(of_after[1:], after[1:], strict=True):
             worth += torch.linalg.vecdot(*both)
         worth.index_add_(0, step.last, of_remainder)
         of_h = worth - worth.index_select(0, step.last.index_select(0, step.all_rows))
         of_logit = torch.ops.aten.sigmoid_backward(of_h.unsqueeze(1), step.h)
-        for one in of_after:
-            one.mul_(step.p)
+        for state in of_after:
+            state.mul_(step.p)
         of_after[0].addcmul_(of_logit, self.halting_weight)
         return of_after, of_logit
 
     def _updates(self, step: _Step, slopes: Slopes, of_after: State, of_first: list[Tensor]) -> None:
-        """From the last update to the first: turns slopes to gradients, and adds what goes to the states before."""
+        """Goes from the last update to the first: turns slopes to gradients, adds what goes to the states before."""
         products = slopes.gates[:, : self.num_gates].split_with_sizes(step.sizes)
         parts = list(zip(*(one.split_with_sizes(step.sizes) for one in slopes.parts), strict=True))
         states = list(zip(*(one.split_with_sizes(step.sizes) for one in of_after), strict=True))
@@ -292,7 +292,7 @@ class _Backward:
             self.of_weights = [of_gates.t() @ before, of_logit.t() @ after, of_logit.sum(0)]
 
     def found(self) -> tuple[Tensor | None, ...]:
-        """In the order of `_Ponder`."""
+        """The gradients in the order of `_Ponder`'s arguments."""
         if self.waiting:
             self._multiply()
         of_gates, (of_weight, *of_halting) = _joined(self.of_gates[::-1]), self.of_weights

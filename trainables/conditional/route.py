@@ -22,7 +22,7 @@ from torch import Tensor
 from trainables.conditional.finite import check_finite
 
 Network = Callable[[Any], Tensor]
-"""From rows (M ...) to outputs (M ...), for any M, 0 included."""
+"""A function from rows (M ...) to outputs (M ...), for any M, 0 included."""
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from trainables.conditional.halted_rows import State
 
 
 class Order:
-    """Where each step of B sequences lies among N rows; at each step the longest sequences come first.
+    """The place of each step of B sequences among N rows; at each step the longest sequences come first.
 
     Attributes:
         shape: B and T.
@@ -34,7 +34,7 @@ class Order:
         self.row_of = self.by_sequence(rows)
 
     def by_row(self, values: Shaped[Tensor, "B T ..."]) -> Shaped[Tensor, "N ..."]:
-        """Of all steps, one behind the other."""
+        """The rows of all steps, one step behind the other."""
         return values.transpose(0, 1).flatten(0, 1) if self.is_even else values[self._at]
 
     def by_sequence(self, values: Shaped[Tensor, " N"]) -> Shaped[Tensor, "B T"]:

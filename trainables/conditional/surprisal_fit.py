@@ -62,12 +62,12 @@ def fit_surprisal(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
         return by_bias(np.array([point[0], -np.exp(point[0]) * point[1]]))
 
     exactly = {"xtol": 1e-12, "ftol": 1e-12, "gtol": 1e-12}
-    found = least_squares(by_bias, [0.0, logit(mu)], bounds=([-10, -50], [10, 50]), **exactly)
-    log_slope, bias = found.x
-    if found.cost > REACHED:  # a steep one may need a bias beyond these bounds, and a threshold among the surprisals
+    solution = least_squares(by_bias, [0.0, logit(mu)], bounds=([-10, -50], [10, 50]), **exactly)
+    log_slope, bias = solution.x
+    if solution.cost > REACHED:  # a steep one may need a bias beyond these bounds, and a threshold among the surprisals
         start, ends = [0.0, np.quantile(standard, 1 - mu)], (standard.min() - 1, standard.max() + 1)
         other = least_squares(by_threshold, start, bounds=([-10, ends[0]], [10, ends[1]]), **exactly)
-        if other.cost < found.cost:
+        if other.cost < solution.cost:
             log_slope, bias = other.x[0], -np.exp(other.x[0]) * other.x[1]
     w = float(np.exp(log_slope) / spread) if spread > 0 else 0.0
     return _attained(w, float(bias - w * centre), values)
@@ -100,7 +100,7 @@ def fit_with_mean(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
 def _standardise(
     surprisals: NDArray[np.floating], mu: float, sigma2: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
-    """In double precision: as they are, less their mean over their standard deviation, mean, standard deviation."""
+    """The surprisals in double precision, the same standardised, their mean and their standard deviation."""
     values = np.asarray(surprisals, dtype=np.float64)
     _check(values, mu, sigma2)
     with np.errstate(over="ignore"):

@@ -79,7 +79,7 @@ def adapt(
             pair = " and ".join(f"{setting} = {value:g}" for setting, value in settings.items())
             raise DivergedError(f"The perplexity of the {name} part is {part.perplexity} with {pair}; leave them out.")
     of_choice = 0.0
-    for share in (one.share_recoded or 0.0 for one in tried[: prepared.num_passes]):
+    for share in (score.share_recoded or 0.0 for score in tried[: prepared.num_passes]):
         macs = cost.macs_per_token(network.config, recoder, text.size, share) + prepared.added_macs_per_token(share)
         of_choice += (len(tuning) - 1) * macs
     before = {"preparation_macs": prepared.statistics_macs + of_choice}
@@ -96,7 +96,7 @@ def choose(read: Read, settings: Sequence[Settings], tokens: Tensor) -> tuple[Se
     if len(settings) == 1:
         return settings[0], []
     scores = read(tokens, settings)
-    finite = [(one.loss_nats, number) for number, one in enumerate(scores) if math.isfinite(one.loss_nats)]
+    finite = [(score.loss_nats, number) for number, score in enumerate(scores) if math.isfinite(score.loss_nats)]
     if not finite:
         raise DivergedError(f"No loss on the validation part is finite; lower the rates of {list(settings)}.")
     return settings[min(finite)[1]], scores

@@ -7,7 +7,7 @@ from trainables.lm.config import LmConfig, Recoder, Surprisal
 from trainables.lm.shapes import num_copies
 
 OPERATIONS_OF_A_MOVE = 3
-"""Of each weight that moves: the difference to the trained weight, a share of it, and a multiple of the gradient."""
+"""Operations on a weight that moves: difference to the trained weight, a share of that, a multiple of the gradient."""
 
 
 def dynamic_macs_per_token(
@@ -33,7 +33,7 @@ def backward_macs_per_token(
     dynamic: DynamicEvaluation,
     share_recoded: float = 1.0,
 ) -> float:
-    """Of the loss's gradient: in no product for a bias, one for a decoder, and that of training for all weights.
+    """Multiply-accumulates of the loss's gradient: none for a bias, one product for a decoder, else those of training.
 
     The gradient in the top state is found at every step, as in training. Of surprisal, recoding has found it already
     where the gate was open; where it does not compare with the expectation it is another one.
@@ -62,7 +62,7 @@ def statistics_macs(
     num_tokens: int,
     share_recoded: float = 1.0,
 ) -> float:
-    """Of the pass over `num_tokens` of training: forward, backward, and each weight's squared gradient once a batch."""
+    """Multiply-accumulates of a pass over `num_tokens`: forward, backward, a weight's squared gradient once a batch."""
     backward = backward_macs_per_token(config, recoder, vocabulary_size, dynamic, share_recoded)
     forward = cost.macs_per_token(config, recoder, vocabulary_size, share_recoded)
     return num_tokens * (forward + backward + num_weights / dynamic.segment / config.training.batch_size)

@@ -21,7 +21,7 @@ from trainables.lm.step_sizes import sizes
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """Of all that a window reads; `alphas` is (T A R), None where step sizes are not learnt."""
+    """The gradients of all that a window reads; `alphas` is (T A R), None where step sizes are not learnt."""
 
     inputs: Tensor
     layers: list[Layer]
@@ -37,7 +37,7 @@ def backward(
     of_losses: Tensor,
     is_recoded: Float[Tensor, "T R"],
 ) -> Gradients:
-    """From the gradients of the recoded top states and of the losses; `is_recoded` has the `gates` of `Trace`."""
+    """The gradients from those of recoded top states and losses; `is_recoded` has the `gates` of `Trace`."""
     learns = isinstance(recoding.recoder.step, LearnedStep | PredictedStep)
     weights = weights_of_steps(layers)
     of_state = torch.zeros_like(tape.states[0])
@@ -54,7 +54,7 @@ def backward(
     of_layers = [torch.stack(parts[::-1]) for parts in of_gates]
     return Gradients(
         inputs=product(of_layers[0], layers[0].weight_ih.t()),
-        layers=[_weights(recoding, tape, number, one, inputs) for number, one in enumerate(of_layers)],
+        layers=[_weights(recoding, tape, number, of_layer, inputs) for number, of_layer in enumerate(of_layers)],
         alphas=torch.stack(of_alphas[::-1]) if learns else None,
     )
 
@@ -98,7 +98,7 @@ def _weights(recoding: Recoding, tape: Tape, number: int, of_gates: Tensor, inpu
 def decoder_gradients(
     recoding: Recoding, tape: Tape, of_losses: Float[Tensor, "T B"], wants_weights: bool = True
 ) -> tuple[Tensor | None, Tensor]:
-    """Of weights (1 V H) and biases (1 V), from those of the losses; uses up the kept distributions."""
+    """The gradients of weights (1 V H) and biases (1 V), from those of the losses; uses up the kept distributions."""
     signal = recoding.signal
     assert isinstance(signal, SurprisalSignal)
     outputs = [reading.output for reading in tape.readings if reading.output]
@@ -117,13 +117,13 @@ def decoder_gradients(
 def step_gradients(
     recoding: Recoding, tape: Tape, tensors: list[Tensor], of_alphas: Float[Tensor, "T A R"]
 ) -> list[Tensor]:
-    """Of the tensors that the step sizes come from."""
+    """The gradients of the tensors that the step sizes come from."""
     config = recoding.recoder.step
     rows = torch.cat(tape.step_inputs, 1)
     with torch.enable_grad():
         leaves = [tensor.detach().requires_grad_() for tensor in tensors]
         alphas = sizes(config, leaves, rows)
-        wanted = torch.cat([take(one, 1, at) for one, at in zip(of_alphas, tape.rows, strict=True)], 1)
+        wanted = torch.cat([take(of_alpha, 1, at) for of_alpha, at in zip(of_alphas, tape.rows, strict=True)], 1)
         return list(torch.autograd.grad((alphas * wanted).sum(), leaves))
 
 
@@ -164,11 +164,11 @@ class RecodedWindow(torch.autograd.Function):
             if not any(ctx.needs_input_grad[i] for i in (3, *range(7, len(ctx.needs_input_grad)))):
                 of_decoder = decoder_gradients(recoding, tape, of_losses, ctx.needs_input_grad[5])
                 return None, None, None, None, None, *of_decoder, *[None] * len(tensors)
-            found = backward(recoding, tape, inputs, layers, of_tops, of_losses, is_recoded)
+            gradients = backward(recoding, tape, inputs, layers, of_tops, of_losses, is_recoded)
             of_steps: list[Tensor] = []
-            if found.alphas is not None:
-                of_steps = step_gradients(recoding, tape, tensors[3 * ctx.num_layers :], found.alphas)
+            if gradients.alphas is not None:
+                of_steps = step_gradients(recoding, tape, tensors[3 * ctx.num_layers :], gradients.alphas)
             if len(of_losses):
                 of_decoder = decoder_gradients(recoding, tape, of_losses)
-        of_layers = [part for layer in found.layers for part in (layer.weight_ih, layer.weight_hh, layer.bias)]
-        return None, None, None, found.inputs, None, *of_decoder, *of_layers, *of_steps
+        of_layers = [part for layer in gradients.layers for part in (layer.weight_ih, layer.weight_hh, layer.bias)]
+        return None, None, None, gradients.inputs, None, *of_decoder, *of_layers, *of_steps

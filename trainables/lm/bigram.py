@@ -34,7 +34,7 @@ class Bigram:
         return pairs, self.words[tokens[1:]] / self.words.sum()
 
     def perplexity(self, tokens: Numbers, a: float, b: float) -> float:
-        """Of every token but the first."""
+        """The perplexity of every token but the first."""
         pairs, words = self.shares(tokens)
         return math.exp(-float(np.log(a * pairs + b * words + (1 - a - b) / self.size).mean()))
 
@@ -43,11 +43,11 @@ class Bigram:
         pairs, words = self.shares(tokens)
         grid = np.arange(STEP, 1, STEP)
         weights = [(a, b) for a, b in itertools.product(grid, grid) if a + b < 1 - STEP / 2]
-        return max(weights, key=lambda one: np.log(one[0] * pairs + one[1] * words + (1 - sum(one)) / self.size).mean())
+        return max(weights, key=lambda w: np.log(w[0] * pairs + w[1] * words + (1 - sum(w)) / self.size).mean())
 
 
 @lru_cache(maxsize=2)
 def bigram_perplexity(text: Corpus) -> float:
-    """Of the test part, with the weights that are best on the validation part."""
+    """The perplexity of the test part, with the weights that are best on the validation part."""
     bigram = Bigram(text.train.numpy(), text.size)
     return bigram.perplexity(text.test.numpy(), *bigram.best_weights(text.validation.numpy()))

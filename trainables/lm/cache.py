@@ -92,11 +92,11 @@ def mixed(
         thetas: theta.
         shares: lambda.
     """
-    found = []
+    mixtures = []
     for theta, share in zip(thetas, shares, strict=True):
         weights = theta * products
         of_all = weights.masked_fill(~is_seen, -math.inf).logsumexp(1)
         cached = weights.masked_fill(~matches, -math.inf).logsumexp(1) - of_all
         together = -torch.logaddexp((1 - share).log() - nats, share.log() + cached)
-        found.append(torch.where(is_seen.any(1), together, nats))
-    return torch.stack(found)
+        mixtures.append(torch.where(is_seen.any(1), together, nats))
+    return torch.stack(mixtures)

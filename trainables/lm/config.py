@@ -8,9 +8,9 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, names_differ
 from trainables.lm.adaptation_config import Adaptation, Cache, DynamicEvaluation
 from trainables.lm.gate_config import Always, EntropyThreshold, Gate, Threshold
+from trainables.lm.optimisation import Optimisation
 from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, PredictedStep, Step
 from trainables.lm.text_config import Data
-from trainables.lm.training_config import Dropout, Optimisation
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 MOST_POWER: Final = math.exp(1 / math.e) - 1
@@ -292,7 +292,7 @@ class AdaptedEvaluation(Evaluation):
 
 
 def _kind_of_evaluation(value: object) -> str:
-    """By what it has: one without a tag of its own keeps the fingerprint that it had before there were two kinds."""
+    """The kind of an evaluation, by what it has: without a tag, fingerprints from before there were two kinds hold."""
     is_adapted = isinstance(value, AdaptedEvaluation) or (isinstance(value, dict) and "adaptation" in value)
     return "adapted" if is_adapted else "test"
 
@@ -301,6 +301,13 @@ AnyEvaluation = Annotated[
     Annotated[Evaluation, Tag("test")] | Annotated[AdaptedEvaluation, Tag("adapted")],
     Discriminator(_kind_of_evaluation),
 ]
+
+
+class Dropout(Config):
+    """Dropout on the embeddings and on what is decoded, and between the layers as well (released: not)."""
+
+    rate: Rate = Field(0.15, description="probability of dropping")
+    between_layers: bool = True
 
 
 class LmConfig(Config):
@@ -329,16 +336,16 @@ class LmConfig(Config):
 
     @model_validator(mode="after")
     def _caches_have_one_state(self) -> Self:
-        for one in self.evaluations:
-            if isinstance(one, AdaptedEvaluation) and isinstance(one.adaptation, Cache):
-                recoder = self.recoder if one.recoder == "own" else one.recoder
+        for evaluation in self.evaluations:
+            if isinstance(evaluation, AdaptedEvaluation) and isinstance(evaluation.adaptation, Cache):
+                recoder = self.recoder if evaluation.recoder == "own" else evaluation.recoder
                 if isinstance(recoder, Recoder) and isinstance(recoder.signal, Variational):
                     raise ValueError("a cache needs one state a token, but variational dropout has one a sample")
         return self
 
     @model_validator(mode="after")
     def _gates_can_open(self) -> Self:
-        for recoder in (self.recoder, *(one.recoder for one in self.evaluations)):
+        for recoder in (self.recoder, *(evaluation.recoder for evaluation in self.evaluations)):
             if isinstance(recoder, Recoder):
                 check_gate(recoder, self.data.vocabulary.max_size)
         return self
@@ -365,7 +372,7 @@ class LmConfig(Config):
                 f"decoder_std must be unset with an ensemble, whose members start with signal.prior_variance, "
                 f"but got {self.decoder_std:g}"
             )
-        recoders = [self.recoder, *(one.recoder for one in self.evaluations)]
+        recoders = [self.recoder, *(evaluation.recoder for evaluation in self.evaluations)]
         for step in (recoder.step for recoder in recoders if isinstance(recoder, Recoder)):
             if isinstance(step, FixedByLayer) and len(step.h) != self.num_layers:
                 raise ValueError(

@@ -31,7 +31,7 @@ class Corpus:
 
     @property
     def size(self) -> int:
-        """Of the vocabulary: V."""
+        """The size of the vocabulary: V."""
         return len(self.words)
 
     @cached_property

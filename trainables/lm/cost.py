@@ -20,7 +20,7 @@ from trainables.lm.step_config import LipschitzStep, PredictedStep
 def macs_per_token(
     config: LmConfig, recoder: Recoder | None, vocabulary_size: int, share_recoded: float = 1.0
 ) -> float:
-    """Of the forward pass with everything that recoding adds to it, as far as it ran.
+    """Multiply-accumulates of the forward pass with everything that recoding adds to it, as far as it ran.
 
     Args:
         config: of the model.
@@ -46,7 +46,7 @@ def macs_per_token(
 
 
 def training_macs_per_token(config: LmConfig, vocabulary_size: int, share_recoded: float | None = 1.0) -> float:
-    """Of forward and backward passes; not of a graph through the recoding gradient.
+    """Multiply-accumulates of forward and backward passes; not of a graph through the recoding gradient.
 
     Args:
         config: of the model and its recoder.
@@ -76,7 +76,7 @@ def _is_read_where_open(recoder: Recoder) -> bool:
 
 
 def _finding(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> float:
-    """Of the gradient in every recoded activation, from that in the top state, and of the step sizes."""
+    """The cost of the gradient in every recoded activation, from that in the top state, and of the step sizes."""
     copies, decode = num_copies(recoder), linear_macs(config.hidden_size, vocabulary_size)
     if isinstance(recoder.gradient, FiniteDifference):
         total = recoder.gradient.num_directions * 2 * _differences(config, recoder, decode)
@@ -89,13 +89,13 @@ def _finding(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> float:
 
 
 def _layers(config: LmConfig) -> list[int]:
-    """Of one step of each LSTM layer: four gates, each reading input and state."""
+    """The cost of one step of each LSTM layer: four gates, each reading input and state."""
     inputs = [config.embedding_size] + [config.hidden_size] * (config.num_layers - 1)
     return [4 * linear_macs(size + config.hidden_size, config.hidden_size) for size in inputs]
 
 
 def _reading(signal: Signal, decode: int) -> tuple[float, float]:
-    """Of an error signal, and of its gradient in the top state."""
+    """The cost of an error signal, and of its gradient in the top state."""
     match signal:
         case Surprisal():
             return decode, decode if signal.compares else 0.0
@@ -110,7 +110,7 @@ def _reading(signal: Signal, decode: int) -> tuple[float, float]:
 
 
 def _differences(config: LmConfig, recoder: Recoder, decode: int) -> float:
-    """Of one value of the error signal for each activation moved, with the layers above it."""
+    """The cost of one value of the error signal for each activation moved, with the layers above it."""
     copies, layers = num_copies(recoder), _layers(config)
     numbers = recoded_activations(recoder.step, config.num_layers)
     above = sum(copies * sum(layers[number // 2 + 1 :]) for number in numbers)
@@ -119,7 +119,7 @@ def _differences(config: LmConfig, recoder: Recoder, decode: int) -> float:
 
 
 def _predicting(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> float:
-    """Of networks that predict the step sizes of one row."""
+    """The cost of networks that predict the step sizes of one row."""
     if not isinstance(recoder.step, PredictedStep):
         return 0.0
     num_inputs = num_predictor_inputs(recoder.step, config.hidden_size, vocabulary_size)

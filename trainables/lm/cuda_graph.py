@@ -43,7 +43,7 @@ class CudaGraph:
             self._clear()
             return self._work(window, state, noise)
         inputs = [window.inputs, window.targets, state, *noise.tensors()]
-        key = tuple(one.shape for one in inputs)
+        key = tuple(tensor.shape for tensor in inputs)
         if key not in self._recordings:
             self._recordings[key] = self._record(window, state, noise)
         recording = self._recordings[key]

@@ -79,26 +79,26 @@ def prepare(
     with _learning(network, parameters):
         windows = windows_with_noise(network.config, streams, attached, network.vocabulary_size, seed)
         for index, (window, drawn) in enumerate(windows):
-            num_asked = int((streams.window(index).targets != NO_TARGET).sum())
+            num_targets = int((streams.window(index).targets != NO_TARGET).sum())
             run = network(window, state, drawn, attached)
             state = run.state
             recoded += count_recoded(run)
-            (run.loss.sum() / num_asked).backward()
+            (run.loss.sum() / num_targets).backward()
             distributed.sum_gradients(parameters)
             for square, gradient in zip(squares, taken(parameters), strict=True):
                 square.addcmul_(gradient, gradient)
     (recoded,) = distributed.sum_over_processes(recoded)
     share = share_recoded(recoded / (len(tokens) - 1), attached)
-    rms = [(one / streams.num_windows).sqrt() for one in squares]
+    rms = [(total / streams.num_windows).sqrt() for total in squares]
     return Adapted(network, attached, config, parameters, rms, seed, share)
 
 
 def taken(parameters: list[nn.Parameter]) -> list[Tensor]:
     """Their gradients, which are no longer theirs; zeros where a loss did not reach one."""
-    found = [torch.zeros_like(one) if one.grad is None else one.grad for one in parameters]
+    gradients = [torch.zeros_like(tensor) if tensor.grad is None else tensor.grad for tensor in parameters]
     for parameter in parameters:
         parameter.grad = None
-    return found
+    return gradients
 
 
 def score(adapted: Adapted, tokens: Int[Tensor, " N"], rate: float, decay: float) -> Score:
@@ -144,8 +144,8 @@ def move(weight: Tensor, trained: Tensor, pull: Tensor, gradient: Tensor, scale:
 
 def _rms_norms(rms: list[Tensor]) -> list[Tensor]:
     """Each sqrt(MS_g) over the mean of all; the released code takes the mean of the means of the tensors."""
-    mean = sum(float(one.double().sum()) for one in rms) / sum(one.numel() for one in rms)
-    return [one / max(mean, torch.finfo(one.dtype).tiny) for one in rms]
+    mean = sum(float(norm.double().sum()) for norm in rms) / sum(norm.numel() for norm in rms)
+    return [norm / max(mean, torch.finfo(norm.dtype).tiny) for norm in rms]
 
 
 @contextmanager

@@ -3,17 +3,18 @@
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from trainables import distributed, rng
+from trainables import checkpoint, distributed, rng
 from trainables.lm import noise
-from trainables.lm.config import LmConfig, WeakSupervision
+from trainables.lm.config import Evaluation, LmConfig, WeakSupervision
 from trainables.lm.cuda_graph import CudaGraph
-from trainables.lm.network import AttachedRecoder, Network, Run
+from trainables.lm.network import AttachedRecoder, Network, Run, attach_recoder, members_around
 from trainables.lm.noise import Noise
 from trainables.lm.shapes import num_copies
 from trainables.lm.signals.error_signal import is_raised
@@ -22,7 +23,7 @@ from trainables.lm.streams import NO_TARGET, Streams, Window
 
 @dataclass(frozen=True)
 class Score:
-    """Of a text.
+    """How well a model reads a text, and how fast.
 
     Attributes:
         loss_nats: mean of -log p.
@@ -47,6 +48,39 @@ class Score:
     def perplexity(self) -> float:
         """exp of the mean; infinite above what a float holds."""
         return math.exp(self.loss_nats) if self.loss_nats < 700 else math.inf
+
+
+def valid_metrics(network: Network, valid: Score) -> dict[str, float]:
+    """The metrics of the validation text, and of an ensemble the spread of its members."""
+    spread = network.member_spread()
+    metrics = {"valid_loss_nats": valid.loss_nats, "valid_perplexity": valid.perplexity}
+    return metrics if spread is None else metrics | {"member_spread": spread}
+
+
+def recoder_of(network: Network, evaluation: Evaluation) -> AttachedRecoder | None:
+    """The recoder of an evaluation: the model's own, none, or one that the model was trained without."""
+    if evaluation.recoder == "none":
+        return None
+    if evaluation.recoder == "own":
+        return network.own
+    return attach_recoder(network, evaluation.recoder, test_seed(network, evaluation))
+
+
+def on_baseline(
+    network: Network, attached: AttachedRecoder | None, checkpoint_path: Path, evaluation: Evaluation
+) -> tuple[Network, AttachedRecoder | None]:
+    """The baseline in a checkpoint, with the recoder and the trained step sizes of `network` (thesis section 5.3.5)."""
+    baseline = Network(network.config.baseline, network.vocabulary_size).to(distributed.device())
+    baseline.load_state_dict(checkpoint.load(checkpoint_path)["network"])
+    if attached is None:
+        return baseline, None
+    members = members_around(baseline, attached.recoder, test_seed(network, evaluation))
+    return baseline, replace(attached, members=members)
+
+
+def test_seed(network: Network, evaluation: Evaluation) -> int:
+    """The seed of what an evaluation draws; replicates draw each their own."""
+    return rng.derive(network.config.seed, "evaluation", evaluation.seed)
 
 
 def mine(window: Window, drawn: Noise) -> tuple[Window, Noise]:
@@ -124,7 +158,7 @@ def score(
 
 
 def _streams_of_all(mine: list[list[float]], batch_size: int) -> tuple[tuple[float, int], ...]:
-    """In the order of the text, those in which something is asked; each process has every n-th."""
+    """The streams that have a target, in the order of the text; each process has every n-th."""
     whole: list[list[float]] = [[]] * batch_size
     parts = distributed.gather(mine)
     for rank, part in enumerate(parts):
@@ -147,12 +181,12 @@ def _deltas(
         state = run.state
         if run.trace is None:
             break
-        is_asked = window.targets != NO_TARGET
-        deltas = [torch.stack(part)[is_asked].double() for part in (run.trace.before, run.trace.after)]
+        is_target = window.targets != NO_TARGET
+        deltas = [torch.stack(part)[is_target].double() for part in (run.trace.before, run.trace.after)]
         before += deltas[0].sum().item()
         after += deltas[1].sum().item()
         raised += float(is_raised(*deltas).sum())
-        count += float(is_asked.sum())
+        count += float(is_target.sum())
     return before, after, raised, count
 
 
@@ -162,14 +196,14 @@ def count_recoded(run: Run) -> float:
 
 
 def share_recoded(rows_per_token: float, attached: AttachedRecoder | None) -> float | None:
-    """Of the tokens; each has a row for every copy of the state. None where text is not recoded."""
+    """The share of the tokens; each has a row for every copy of the state. None where text is not recoded."""
     if attached is None or isinstance(attached.recoder.signal, WeakSupervision):
         return None
     return rows_per_token / num_copies(attached.recoder)
 
 
 def count_not_finite(run: Run) -> int:
-    """Only in rows that were recoded, as in training: those without an open gate, or with nothing asked, count not."""
+    """Gradients that are not finite, of recoded rows; a row without an open gate or a target does not count."""
     if run.trace is None:
         return 0
     norms = torch.stack(run.trace.norms)

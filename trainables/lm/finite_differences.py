@@ -22,7 +22,7 @@ def finite_differences(
     state: Tensor,
     numbers: Sequence[int],
 ) -> Float[Tensor, "A R H"]:
-    """For each activation a, the mean over directions z of z (delta(a + d z) - delta(a - d z)) / 2d.
+    """The gradient of each activation a: the mean over directions z of z (delta(a + d z) - delta(a - d z)) / 2d.
 
     Its expectation is the gradient, but for terms of order d^2: E[z z^T] = 1.
 
@@ -32,7 +32,7 @@ def finite_differences(
     """
     assert noise.directions is not None
     directions = noise.directions[step]
-    found = torch.zeros_like(directions[0])
+    differences = torch.zeros_like(directions[0])
     for direction in directions:
         for number in numbers:
             deltas = [
@@ -40,9 +40,9 @@ def finite_differences(
                 for sign in (config.distance, -config.distance)
             ]
             slope = (deltas[0] - deltas[1]) / (2 * config.distance)
-            num_copies = found.shape[1] // max(1, len(slope))
-            found[number] += slope.repeat(num_copies)[:, None] * direction[number] / len(directions)
-    return found
+            num_copies = differences.shape[1] // max(1, len(slope))
+            differences[number] += slope.repeat(num_copies)[:, None] * direction[number] / len(directions)
+    return differences
 
 
 def _hidden(

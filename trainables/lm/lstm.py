@@ -39,8 +39,8 @@ def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return _as(rows, torch.addmm(bias, rows, weight.t()))
 
 
-def _as(rows: Tensor, found: Tensor) -> Tensor:
-    return found if found.dtype == rows.dtype else found.to(rows.dtype)  # most have it, and to ask takes time too
+def _as(rows: Tensor, like: Tensor) -> Tensor:
+    return like if like.dtype == rows.dtype else like.to(rows.dtype)  # most have it, and to ask takes time too
 
 
 def cell(gates: Float[Tensor, "R G"], old_memory: Float[Tensor, "R H"]) -> Cell:
@@ -79,11 +79,11 @@ def gates_gradient(cell: Cell, hidden: Float[Tensor, "R H"], memory: Float[Tenso
 
 def _through_sigmoid(gradient: Tensor, output: Tensor) -> Tensor:
     """gradient * output * (1 - output), in one pass."""
-    found: Tensor = torch.ops.aten.sigmoid_backward(gradient, output)
-    return found
+    slope: Tensor = torch.ops.aten.sigmoid_backward(gradient, output)
+    return slope
 
 
 def _through_tanh(gradient: Tensor, output: Tensor) -> Tensor:
     """gradient * (1 - output^2), in one pass."""
-    found: Tensor = torch.ops.aten.tanh_backward(gradient, output)
-    return found
+    slope: Tensor = torch.ops.aten.tanh_backward(gradient, output)
+    return slope

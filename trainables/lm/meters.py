@@ -20,15 +20,15 @@ class Meters:
         self._sums: dict[str, Tensor] = {}
 
     @torch.no_grad()
-    def add(self, run: Run, is_asked: Bool[Tensor, "T B"], num_tokens: int, gradient_norm: float) -> None:
+    def add(self, run: Run, is_target: Bool[Tensor, "T B"], num_tokens: int, gradient_norm: float) -> None:
         """A window: what this process made of its streams, how many tokens all have, and their gradient's norm."""
         self.num_windows += 1
         self.num_tokens += num_tokens
         self._norm_sum += gradient_norm
-        found = {"loss": run.loss.detach().double().sum(), "nats": run.nats.double().sum()}
+        sums = {"loss": run.loss.detach().double().sum(), "nats": run.nats.double().sum()}
         if run.trace:
-            found |= _of_trace(run.trace, is_asked)
-        for name, value in found.items():
+            sums |= _of_trace(run.trace, is_target)
+        for name, value in sums.items():
             self._sums[name] = self._sums[name] + value if name in self._sums else value
 
     def metrics(self) -> dict[str, float]:
@@ -55,11 +55,11 @@ class Meters:
         return {name: value for name, value in metrics.items() if not math.isnan(value)}
 
 
-def _of_trace(trace: Trace, is_asked: Bool[Tensor, "T B"]) -> dict[str, Tensor]:
+def _of_trace(trace: Trace, is_target: Bool[Tensor, "T B"]) -> dict[str, Tensor]:
     norms = torch.stack(trace.norms).double()
-    num_copies = norms.shape[2] // max(1, is_asked.shape[1])
+    num_copies = norms.shape[2] // max(1, is_target.shape[1])
     gates, before = torch.stack(trace.gates).double(), torch.stack(trace.before).double()
-    is_read = is_asked & ~before.isnan()
+    is_read = is_target & ~before.isnan()
     is_row = gates[:, None] > 0
     is_finite = norms.isfinite() & is_row
     alphas = torch.stack(trace.alphas).double() * gates[:, None]

@@ -192,8 +192,8 @@ class Network(nn.Module):
             return losses, losses.detach()
         if self._loss_of_members == "own_loss":
             weights, biases = (
-                _GradientTimes.apply(one, num_members)  # type: ignore[no-untyped-call]
-                for one in (weights, biases)
+                _GradientTimes.apply(part, num_members)  # type: ignore[no-untyped-call]
+                for part in (weights, biases)
             )
         each = torch.stack(
             [
@@ -246,7 +246,7 @@ class _GradientTimes(torch.autograd.Function):
 
 
 def _weights(layer: nn.Module) -> Layer:
-    """Those of one LSTM layer, its two biases added; gradients reach both."""
+    """The weights of one LSTM layer, its two biases added; gradients reach both."""
     weight_ih, weight_hh, bias_ih, bias_hh = layer.parameters()
     return Layer(weight_ih, weight_hh, bias_ih + bias_hh)
 

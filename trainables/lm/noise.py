@@ -19,7 +19,7 @@ class Masks(Protocol):
     """Masks of K samples at each step."""
 
     def __getitem__(self, step: int) -> Tensor:
-        """Of one step: units (K B H) or weights (K V H), True where kept; always the same at the same step."""
+        """The masks of one step: units (K B H) or weights (K V H), True where kept; the same at each call."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class WeightMasks:
     device: torch.device
 
     def __getitem__(self, step: int) -> Tensor:
-        """As `Masks`."""
+        """The masks of one step, as `Masks` gives them."""
         generator = torch.Generator(self.device).manual_seed((self.seed + step) % 2**63)
         return torch.empty(self.shape, dtype=torch.bool, device=self.device).bernoulli_(self.keep, generator=generator)
 
@@ -86,15 +86,15 @@ class Noise:
         )
 
     def tensors(self) -> list[Tensor]:
-        """Those that are there, always in the same order."""
-        found: list[Tensor] = []
+        """The tensors of the noise, always in the same order."""
+        tensors: list[Tensor] = []
 
         def note(values: Tensor) -> Tensor:
-            found.append(values)
+            tensors.append(values)
             return values
 
         self.mapped(note)
-        return found
+        return tensors
 
     def streams(self, rows: Tensor, batch_size: int) -> "Noise":
         """What the streams `rows` of a batch get of it, in all their copies."""
@@ -154,8 +154,8 @@ def draw(
     if isinstance(signal, Variational):  # one set of masks for the whole window
 
         def whole(size: int) -> Tensor | None:
-            found = mask(signal.rate, rows, size)
-            return None if found is None else found.expand(num_steps, rows, size)
+            masks = mask(signal.rate, rows, size)
+            return None if masks is None else masks.expand(num_steps, rows, size)
 
         ordinary = Noise(
             whole(config.embedding_size),

@@ -71,11 +71,11 @@ class _Text:
 def tokens_of(text: str, tokens: Tokens) -> list[str]:
     """The tokens of all lines, each line with one `<eos>` at its end."""
     split = _words_of(text).findall if tokens == "words" else str.split
-    found: list[str] = []
+    every_token: list[str] = []
     for line in io.StringIO(text, newline=None):
         words = split(line)
-        found += words if words and words[-1] == EOS else [*words, EOS]
-    return found
+        every_token += words if words and words[-1] == EOS else [*words, EOS]
+    return every_token
 
 
 def _words_of(text: str) -> re.Pattern[str]:
@@ -114,7 +114,7 @@ def load(config: Data) -> NumberedText:
 
 
 def fingerprint(config: Data) -> str:
-    """Of the bytes of all files.
+    """The hash of the bytes of all files.
 
     Raises:
         InputError: if a text cannot be read, is not in UTF-8 or is too short.
@@ -192,7 +192,7 @@ def _find(text: Files | OneFile) -> tuple[_File, ...]:
 
 def _file(path: Path, remedy: str) -> _File:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise unreadable(path, remedy, error) from None
-    return _File(path, remedy, found.st_mtime_ns, found.st_size)
+    return _File(path, remedy, status.st_mtime_ns, status.st_size)

@@ -115,22 +115,22 @@ def forward(
         cells: list[Cell] = []
         for number, layer in enumerate(layers):
             cells.append(_cell(recoding.noise, step, number, cells, state, projected[step], weights[number], layer))
-        activations = torch.stack([part for one in cells for part in (one.hidden, one.memory)])
-        found = _recode(recoding, step, cells, activations, layers, state, step_tensors)
+        activations = torch.stack([part for cell in cells for part in (cell.hidden, cell.memory)])
+        recoded = _recode(recoding, step, cells, activations, layers, state, step_tensors)
         if tape is not None:
             tape.cells.append(cells)
             tape.states.append(state)
-            tape.step_inputs.append(found.step_inputs)
-            tape.rows.append(found.rows)
-            tape.gradients.append(found.gradient)
-            tape.readings.append(found.reading)
-        state = found.state
-        trace.before.append(found.reading.delta)
-        trace.norms.append(found.norms)
-        trace.alphas.append(found.alphas)
-        trace.gates.append(found.gates)
-        if found.reading.output:
-            trace.losses.append(found.reading.output.loss)
+            tape.step_inputs.append(recoded.step_inputs)
+            tape.rows.append(recoded.rows)
+            tape.gradients.append(recoded.gradient)
+            tape.readings.append(recoded.reading)
+        state = recoded.state
+        trace.before.append(recoded.reading.delta)
+        trace.norms.append(recoded.norms)
+        trace.alphas.append(recoded.alphas)
+        trace.gates.append(recoded.gates)
+        if recoded.reading.output:
+            trace.losses.append(recoded.reading.output.loss)
         trace.tops.append(activations[-2])
         trace.recoded_tops.append(state[-2])
         if recoding.measures_after:
@@ -172,9 +172,9 @@ def _recode(
     step_tensors: list[Tensor],
 ) -> Recoded:
     """Moves the activations; where the recoder skips shut rows, only those whose gate is open are computed."""
-    reading = _read(recoding, step, [one.hidden for one in cells])
+    reading = _read(recoding, step, [cell.hidden for cell in cells])
     rows = rows_of(reading.opened, recoding.targets.shape[1], recoding.num_copies)
-    part = cells if rows is None else [_rows_of_cell(one, rows) for one in cells]
+    part = cells if rows is None else [_rows_of_cell(cell, rows) for cell in cells]
     gradient, norms = _finite(recoding.recoder, _gradient(recoding, step, reading, rows, part, layers, state))
     probs = None if reading.probs is None else take(reading.probs, 0, reading.opened)
     moved = take(activations, 1, rows)
@@ -187,7 +187,7 @@ def _recode(
         return Recoded(reading, rows, inputs, gradient, norms, alphas, gates, state)
     state = activations.index_copy(1, rows, torch.addcmul(moved, gradient, alphas[:, :, None], value=-1))
     gates = activations.new_zeros(activations.shape[1]).index_fill(0, rows, 1.0)
-    gradient, norms = (put_back(one, 1, rows, len(gates)) for one in (gradient, norms))
+    gradient, norms = (put_back(tensor, 1, rows, len(gates)) for tensor in (gradient, norms))
     alphas = put_back(alphas.expand(-1, len(rows)), 1, rows, len(gates))
     return Recoded(reading, rows, inputs, gradient, norms, alphas, gates, state)
 
@@ -202,7 +202,7 @@ def _read(recoding: Recoding, step: int, hidden: list[Tensor]) -> Reading:
     if not recoder.skips_shut_rows:
         return signal.read(step, hidden)
     if isinstance(recoder.gate, Chance) and not isinstance(recoder.signal, Surprisal) and not recoding.measures_after:
-        return _read_of(recoding, step, hidden, _is_asked(recoding, step).nonzero()[:, 0])
+        return _read_of(recoding, step, hidden, _is_target(recoding, step).nonzero()[:, 0])
 
     def opens(delta: Tensor, probs: Tensor | None) -> Tensor:
         return _gates(recoding, step, delta, probs).nonzero()[:, 0]
@@ -214,10 +214,10 @@ def _read_of(recoding: Recoding, step: int, hidden: list[Tensor], streams: Tenso
     """The error signal of `streams` alone; delta is NaN in the others, and the distribution is 0."""
     num_streams = recoding.targets.shape[1]
     rows = rows_of(streams, num_streams, recoding.num_copies)
-    found = recoding.signal.read(step, [take(one, 0, rows) for one in hidden], streams=streams)
-    delta = put_back(found.delta, 0, streams, num_streams, math.nan)
-    probs = None if found.probs is None else put_back(found.probs, 0, streams, num_streams)
-    return replace(found, delta=delta, probs=probs, opened=streams)
+    reading = recoding.signal.read(step, [take(layer, 0, rows) for layer in hidden], streams=streams)
+    delta = put_back(reading.delta, 0, streams, num_streams, math.nan)
+    probs = None if reading.probs is None else put_back(reading.probs, 0, streams, num_streams)
+    return replace(reading, delta=delta, probs=probs, opened=streams)
 
 
 def _gradient(
@@ -240,15 +240,15 @@ def _gradient(
         return finite_differences(config, recoding.signal, recoding.noise, step, cells, layers, state, numbers)
     lowest = lowest_recoded(recoding.recoder.step, len(cells))
     zeros = torch.zeros_like(reading.gradient)
-    found = [zeros] * (2 * len(cells))
+    parts = [zeros] * (2 * len(cells))
     hidden = reading.gradient
     for number in range(reading.layer, lowest - 1, -1):
         memory = memory_gradient(cells[number], hidden)
-        found[2 * number : 2 * number + 2] = [hidden, memory]
+        parts[2 * number : 2 * number + 2] = [hidden, memory]
         if number > lowest:
             below = product(gates_gradient(cells[number], hidden, memory), layers[number].weight_ih.t())
             hidden = recoding.noise.mask_between(number - 1, step, below, rows)
-    return torch.stack(found)
+    return torch.stack(parts)
 
 
 def _finite(recoder: Recoder, gradient: Tensor) -> tuple[Tensor, Tensor]:
@@ -270,14 +270,14 @@ def _alphas(
     """
     config = recoding.recoder.step
     if isinstance(config, LipschitzStep):
-        hidden = [one.hidden for one in cells]
+        hidden = [cell.hidden for cell in cells]
         bound = lipschitz(recoding, config, step, reading, hidden).detach()
-        found = (config.share / bound).repeat(recoding.num_copies).expand(len(inputs), -1)
-        return torch.where(found.isfinite(), found, 0.0)
-    found = sizes(config, tensors, inputs)
+        alphas = (config.share / bound).repeat(recoding.num_copies).expand(len(inputs), -1)
+        return torch.where(alphas.isfinite(), alphas, 0.0)
+    alphas = sizes(config, tensors, inputs)
     if isinstance(config, PredictedStep) and config.source == "output":
-        return torch.where(found.isfinite(), found, 0.0)
-    return found
+        return torch.where(alphas.isfinite(), alphas, 0.0)
+    return alphas
 
 
 def step_inputs(config: object, activations: Tensor, probs: Tensor | None) -> Tensor:
@@ -301,8 +301,8 @@ def lipschitz(
     def norm(rows: Tensor) -> Tensor:
         """Over all copies (B)."""
         by_copy = rows.unflatten(0, (recoding.num_copies, len(rows) // recoding.num_copies))
-        found: Tensor = torch.linalg.vector_norm(by_copy, dim=(0, 2))
-        return found
+        norms: Tensor = torch.linalg.vector_norm(by_copy, dim=(0, 2))
+        return norms
 
     def per_row(norms: Tensor) -> Tensor:
         return norms.clamp_min(1e-12).repeat(recoding.num_copies)[:, None]
@@ -320,14 +320,14 @@ def lipschitz(
     return norm(direction).clamp_min(1e-6)
 
 
-def _is_asked(recoding: Recoding, step: int) -> Float[Tensor, " B"]:
+def _is_target(recoding: Recoding, step: int) -> Float[Tensor, " B"]:
     """1 where a target is to come and the drawn gate, if there is one, is open; both are known before the word."""
     gates = (recoding.targets[step] >= 0).float()
     return gates if recoding.noise.gates is None else gates * recoding.noise.gates[step]
 
 
 def _gates(recoding: Recoding, step: int, delta: Tensor, probs: Tensor | None) -> Float[Tensor, " B"]:
-    gates, gate = _is_asked(recoding, step).to(delta.dtype), recoding.recoder.gate
+    gates, gate = _is_target(recoding, step).to(delta.dtype), recoding.recoder.gate
     if isinstance(gate, Threshold):
         return gates * (delta > gate.min_delta)
     if isinstance(gate, EntropyThreshold):

@@ -6,7 +6,7 @@ from trainables.lm.config import Recoder, Variational
 from trainables.lm.step_config import FixedByLayer, PredictedStep, Step
 
 HIDDEN_SIZES: Final = (300, 100)
-"""Of the network that predicts a step size."""
+"""The hidden layers of the network that predicts a step size."""
 
 
 def num_copies(recoder: Recoder | None) -> int:

@@ -36,7 +36,7 @@ class FixedByLayer(Config):
 
     @property
     def sizes(self) -> tuple[float, ...]:
-        """Of h and c of the first layer, h and c of the second, and so on."""
+        """The step sizes of h and c of the first layer, h and c of the second, and so on."""
         return tuple(size for pair in zip(self.h, self.c, strict=True) for size in pair)
 
 

@@ -50,7 +50,7 @@ class Streams:
 
     @property
     def num_windows(self) -> int:
-        """Of which the last may be shorter than the others."""
+        """Windows of the text; the last may be shorter than the others."""
         return -(-len(self._inputs) // self._window)
 
     def window(self, index: int) -> Window:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.orchestrator.cli.test_main import call
-from tests.trainables.asr.data.test_check import corpus  # noqa: F401
+from tests.trainables.asr.data.test_corpus_check import corpus  # noqa: F401
 from tests.trainables.asr.data.test_download import ARCHIVE, server  # noqa: F401
 from trainables.asr.data import download
 

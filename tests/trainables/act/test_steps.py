@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from search_spaces.find import find_sweep
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
-from trainables.act import cost, evaluation, train, training
+from trainables.act import cost, evaluation, iterations, train
 from trainables.act.config import (
     ActConfig,
     Addition,
@@ -191,7 +191,7 @@ def test_the_loss_is_the_written_out_one(kind):
     network, batch = made(settings)
     run = network.train()(batch.inputs, batch.num_steps, batch.has_target)
     targets = batch.targets[batch.has_target]
-    losses, total = training._losses(settings, run, targets, 0.0)
+    losses, total = iterations.losses_of(settings, run, targets, 0.0)
     weights = run.log_p_wanted.exp()
     if kind == "early_exit":
         torch.testing.assert_close(weights[0], torch.arange(1.0, MOST + 1).double() / (MOST * (MOST + 1) / 2))

@@ -11,7 +11,7 @@ import torch
 from search_spaces.act_sizes import PARITY
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
 from trainables import checkpoint
-from trainables.act import evaluation, time_penalty, train, training
+from trainables.act import evaluation, iterations, time_penalty, train
 from trainables.act.config import (
     ActConfig,
     Adaptive,
@@ -213,7 +213,7 @@ def test_the_loss_is_the_cross_entropy_and_tau_times_the_ponder_cost_of_a_sequen
     network, expected = Network(config), Network(config)
     expected.load_state_dict(network.state_dict())
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
-    metrics, _ = training._train_until(config, network, optimizer, 0.3, 0, 1)
+    metrics, _ = iterations.train_until(config, network, optimizer, 0.3, 0, 1)
     batch = next(data.training_batches(config, [1]))
     run = expected(batch.inputs, batch.num_steps, batch.has_target)
     nats = torch.nn.functional.nll_loss(run.log_probs[:, 0], batch.targets[batch.has_target][:, 0], reduction="sum")
@@ -235,7 +235,7 @@ def test_gradients_do_not_reach_back_over_a_window():
     torch.manual_seed(0)
     network, expected = Network(config), Network(config)
     expected.load_state_dict(network.state_dict())
-    training._train_until(config, network, torch.optim.SGD(network.parameters(), lr=1.0), 0.01, 0, 1)
+    iterations.train_until(config, network, torch.optim.SGD(network.parameters(), lr=1.0), 0.01, 0, 1)
     batch, state, total = next(data.training_batches(config, [1])), None, torch.zeros(())
     for start in (0, 2, 4):
         steps = slice(start, start + 2)
@@ -323,7 +323,7 @@ def test_with_act_a_plain_recurrent_network_learns_parity_of_16_bits_and_without
 
 
 def test_a_loss_that_is_no_number_stops_with_its_iteration(tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "cross_entropies", lambda log_probs, targets: log_probs.sum((1, 2)) * math.nan)
+    monkeypatch.setattr(iterations, "cross_entropies", lambda log_probs, targets: log_probs.sum((1, 2)) * math.nan)
     with pytest.raises(DivergedError, match="The loss is nan and its gradient nan at iteration 1"):
         train.train(CONFIG, FolderTrial(tmp_path))
 
@@ -336,9 +336,9 @@ def test_iterations_leave_no_tensor_behind():
 
     network = Network(CONFIG)
     optimizer = torch.optim.Adam(network.parameters())
-    training._train_until(CONFIG, network, optimizer, 1e-3, 0, 2)
+    iterations.train_until(CONFIG, network, optimizer, 1e-3, 0, 2)
     before = alive()
-    training._train_until(CONFIG, network, optimizer, 1e-3, 2, 12)
+    iterations.train_until(CONFIG, network, optimizer, 1e-3, 2, 12)
     assert alive() == before
 
 

@@ -12,7 +12,7 @@ from torchaudio.functional import edit_distance
 
 from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, assert_equal_states, untimed
 from trainables import checkpoint, item_errors
-from trainables.asr import cost, decode, macs, pretrain, train, training
+from trainables.asr import cost, decode, epoch, macs, pretrain, train
 from trainables.asr.config import (
     AlwaysBig,
     AsrConfig,
@@ -27,7 +27,7 @@ from trainables.asr.config import (
     Surprisal,
 )
 from trainables.asr.controller import uses_surprisal
-from trainables.asr.controller_fit import all_fits, control
+from trainables.asr.controller_fit import all_fits, control, restored_fits
 from trainables.asr.ctc_loss import ctc_losses
 from trainables.asr.data.batches import Batch, collate
 from trainables.asr.data.config import Synthetic
@@ -155,7 +155,7 @@ def one_by_one(config, trained, ar, evaluation, part="test"):
     examples, state = load_examples(config.data, config.ar.features), checkpoint.load(trained.folder / "4.pt")
     recogniser = Recogniser(config, len(examples.labels), load_ar(config, trained)).eval()
     recogniser.network.load_state_dict(state["recogniser"])
-    working = control(config, training._fits_of(state), evaluation)
+    working = control(config, restored_fits(state), evaluation)
     edits = labels = frames = big = num_macs = 0
     parts = macs.part_macs(config, len(examples.labels))
     for example in getattr(examples, part):
@@ -192,7 +192,7 @@ def test_evaluation_reports_its_metrics_by_definition_whatever_the_batches(tmp_p
 
 
 def test_an_evaluation_that_comes_later_fits_its_controller_and_trains_nothing(tmp_path, ar, trained, monkeypatch):
-    monkeypatch.setattr(training, "_train_epoch", None)
+    monkeypatch.setattr(epoch, "train_epoch", None)
     parts = macs.part_macs(CONFIG, 16)
     cheap = cost.utterance_macs(CONFIG, Budget(macs_per_frame=1.0), parts, 100, 0) / 100
     budget = cheap + 0.4 * (parts.big - parts.small)
@@ -251,7 +251,8 @@ def test_a_test_utterance_too_short_for_its_phones_counts_as_deletions_and_in_no
 ):
     whole = load_examples(CONFIG.data, CONFIG.ar.features)
     short = dataclasses.replace(whole.test[0], frames=whole.test[0].frames[:2])
-    monkeypatch.setattr(training, "load_examples", lambda *_: dataclasses.replace(whole, test=(short, *whole.test[1:])))
+    changed = dataclasses.replace(whole, test=(short, *whole.test[1:]))
+    monkeypatch.setattr("trainables.asr.data.examples.load_examples", lambda *_: changed)
     trial = FolderTrial(tmp_path, ar)
     train.evaluate(CONFIG, trained.folder / "4.pt", CONFIG.evaluations[0], trial)
     (found,) = trial.reports.values()
@@ -288,7 +289,7 @@ def test_the_joint_loss_adds_the_weighted_surprisal_to_that_of_the_labels(ar):
     output = recogniser.train()(
         batch.frames, batch.num_frames, control(JOINT, fits), torch.rand(batch.frames.shape[:2])
     )
-    added = training._other_losses(JOINT, output, batch, batch_size=3)
+    added = epoch.added_losses(JOINT, output, batch, batch_size=3)
     predictions = recogniser.ar(batch.frames)[1].detach()
     expected = sum(
         0.5 * float((batch.frames[row, :length] - predictions[row, :length]).square().sum())
@@ -328,7 +329,7 @@ def test_ctc_losses_are_the_sums_over_alignments():
 
 
 def test_a_loss_that_is_no_number_stops_with_its_step(tmp_path, ar, monkeypatch):
-    monkeypatch.setattr(training, "ctc_losses", lambda log_probs, *_: log_probs.sum() * math.nan)
+    monkeypatch.setattr(epoch, "ctc_losses", lambda log_probs, *_: log_probs.sum() * math.nan)
     with pytest.raises(DivergedError, match="The loss is nan at epoch 1, batch 1"):
         train.train(CONFIG, FolderTrial(tmp_path, ar))
 

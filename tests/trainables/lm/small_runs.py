@@ -7,15 +7,16 @@ from tests.trainables.folder_trial import FolderTrial, untimed
 from trainables.lm import train
 from trainables.lm.config import (
     AnchoredEnsemble,
+    Dropout,
     LmConfig,
     McDropout,
     Recoder,
     Variational,
 )
 from trainables.lm.gate_config import Chance
+from trainables.lm.optimisation import Optimisation
 from trainables.lm.step_config import FixedStep, LearnedStep, PredictedStep
 from trainables.lm.text_config import Data, OneFile
-from trainables.lm.training_config import Dropout, Optimisation
 
 RECODERS = {
     "surprisal": Recoder(step=LearnedStep(start=0.5)),

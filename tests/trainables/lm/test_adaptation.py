@@ -34,7 +34,7 @@ from trainables.lm.config import (
 from trainables.lm.evaluation import Score
 from trainables.lm.metrics import METRICS
 from trainables.lm.network import Network, Run
-from trainables.lm.training_config import Optimisation
+from trainables.lm.optimisation import Optimisation
 
 V, SEGMENT, STEP = 4, 3, 0.5
 TRAIN = [0, 1, 2, 3, 1, 0, 2, 2, 1, 3, 0, 1, 3]

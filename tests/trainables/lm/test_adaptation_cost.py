@@ -19,7 +19,6 @@ from trainables.lm import (
     noise,
     sample_text,
     train,
-    training,
 )
 from trainables.lm.adaptation_config import Cache, DynamicEvaluation
 from trainables.lm.config import (
@@ -170,7 +169,7 @@ def test_an_adapted_evaluation_reports_its_share_and_costs_what_it_recoded(basel
     words = corpus.load(cfg.data)
     network = Network(cfg, words.size)
     network.load_state_dict(torch.load(baseline.folder / "2.pt", weights_only=True)["network"])
-    evaluated = training.recoder_of(network, Evaluation(recoder=recoder))
+    evaluated = evaluation.recoder_of(network, Evaluation(recoder=recoder))
     share = evaluation.score(network, words.validation, evaluated, 1, 1).share_recoded
     of_read = cost.macs_per_token(cfg, recoder, words.size, share) + 8 * (3 + 5)
     assert cached["preparation_macs"] == pytest.approx((len(words.validation) - 1) * of_read, rel=1e-12)
@@ -183,7 +182,7 @@ def test_a_dynamic_evaluation_behind_a_gate_costs_what_it_recoded(baseline, text
     words = corpus.load(cfg.data)
     network = Network(cfg, words.size)
     network.load_state_dict(torch.load(baseline.folder / "2.pt", weights_only=True)["network"])
-    attached = training.recoder_of(network, Evaluation(recoder=recoder))
+    attached = evaluation.recoder_of(network, Evaluation(recoder=recoder))
     config = DynamicEvaluation(weights=kind, segment=5, rates=(0.01, 0.5), decays=(0.1,), num_tuning_tokens=40)
     found = adaptation.adapt(network, attached, config, words, 1)
     plain = evaluation.score(network, words.train, attached, cfg.training.batch_size, 1)

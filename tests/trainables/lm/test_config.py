@@ -20,8 +20,8 @@ from trainables.lm.config import (
     Variational,
 )
 from trainables.lm.gate_config import EntropyThreshold, Threshold
+from trainables.lm.optimisation import Optimisation
 from trainables.lm.step_config import FixedByLayer, LipschitzStep
-from trainables.lm.training_config import Optimisation
 
 
 @pytest.mark.parametrize(

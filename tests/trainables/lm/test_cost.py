@@ -11,6 +11,7 @@ from trainables.conditional.macs import count_macs
 from trainables.lm import corpus, cost, noise
 from trainables.lm.config import (
     AnchoredEnsemble,
+    Dropout,
     FiniteDifference,
     LmConfig,
     Recoder,
@@ -22,7 +23,6 @@ from trainables.lm.gate_config import Chance, EntropyThreshold, Threshold
 from trainables.lm.network import Network, Run, attach_recoder
 from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, LipschitzStep, PredictedStep
 from trainables.lm.streams import Window
-from trainables.lm.training_config import Dropout
 
 T, B, E, H, V = 3, 4, 5, 6, 17
 LSTM = 4 * H * (E + H) + 4 * H * (H + H)

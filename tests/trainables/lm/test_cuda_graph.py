@@ -8,13 +8,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.trainables.folder_trial import FolderTrial
 from tests.trainables.lm.test_network import SIGNALS, B, T, V, config_for
 from trainables.lm import noise, train
-from trainables.lm.config import LmConfig, McDropout, Recoder, Surprisal
+from trainables.lm.config import Dropout, LmConfig, McDropout, Recoder, Surprisal
 from trainables.lm.cuda_graph import CudaGraph
 from trainables.lm.network import Network
+from trainables.lm.optimisation import Optimisation
 from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, LipschitzStep, PredictedStep
 from trainables.lm.streams import Window
 from trainables.lm.text_config import Data, Vocabulary
-from trainables.lm.training_config import Dropout, Optimisation
 
 RECODABLE = [name for name in SIGNALS if not name.startswith("probe")]
 

@@ -12,7 +12,7 @@ from tests.trainables.lm.small_runs import ENSEMBLE, RECODERS, config_for, write
 from tests.trainables.lm.test_network import SIGNALS, B, V, case, own
 from tests.trainables.processes import assert_same_reports, process_group
 from trainables import checkpoint, distributed
-from trainables.lm import corpus, evaluation, sample_text, train, training
+from trainables.lm import corpus, epoch_part, evaluation, sample_text, train
 from trainables.lm.adaptation_config import Cache, DynamicEvaluation
 from trainables.lm.config import AdaptedEvaluation, Evaluation, Recoder
 from trainables.lm.gate_config import Chance
@@ -134,9 +134,9 @@ def test_a_process_without_a_stream_adds_nothing_with_other_gradients(second_of_
 def test_states_of_all_streams_are_put_together_where_a_process_has_none(second_of_two, monkeypatch, copies):
     only = torch.randn(4, copies, 1, 8)
     monkeypatch.setattr(distributed, "gather", lambda mine: [only, mine])
-    whole = training._all_streams(torch.zeros(4, 0, 8), 1)
+    whole = epoch_part.all_streams(torch.zeros(4, 0, 8), 1)
     assert torch.equal(whole, only)
-    assert training._my_streams(whole).shape == (4, 0, 8)
+    assert epoch_part.my_streams(whole).shape == (4, 0, 8)
 
 
 @pytest.mark.parametrize("name", ["plain", *MODELS])
@@ -147,7 +147,7 @@ def test_a_process_without_a_stream_trains_along(second_of_two, tmp_path, name):
     streams = Streams(corpus.load(cfg.data).train, 1, 50)
     network = Network(cfg, corpus.load(cfg.data).size)
     before = {key: value.clone() for key, value in network.state_dict().items()}
-    metrics, state = training._train_part(cfg, network, streams, [5.0], network.zeros(0, None))
+    metrics, state = epoch_part.train_part(cfg, network, streams, [5.0], network.zeros(0, None))
     assert (metrics["train_loss_nats"], metrics["gradient_norm"]) == (0, 0)
     assert state.numel() == 0
     assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())

@@ -11,7 +11,7 @@ import torch
 from tests.trainables.folder_trial import FolderTrial
 from tests.trainables.lm.small_runs import ENSEMBLE, RECODERS, comparable, config_for, trained
 from trainables import checkpoint
-from trainables.lm import corpus, evaluation, train, training
+from trainables.lm import corpus, evaluation, train
 from trainables.lm.config import (
     AnchoredEnsemble,
     Evaluation,
@@ -215,7 +215,7 @@ def test_a_trained_recoder_is_tested_on_the_weights_of_the_baseline(baseline, te
     assert found["own"]["delta_after"] < found["own"]["delta_before"]
     own = Network(cfg, corpus.load(cfg.data).size)
     own.load_state_dict(checkpoint.load(path)["network"])
-    network, attached = training.on_baseline(own, own.own, baseline.folder / "2.pt", Evaluation())
+    network, attached = evaluation.on_baseline(own, own.own, baseline.folder / "2.pt", Evaluation())
     started = Network(cfg, corpus.load(cfg.data).size)
     expected = checkpoint.load(path)["network"]
     for key, value in attached.steps.state_dict().items():
@@ -298,8 +298,8 @@ def test_replicates_draw_their_masks_and_added_members_each_for_itself(text):
         network = Network(config_for(text).model_copy(update={"seed": seed}), 14)
         with torch.no_grad():
             network.decoder_weight.zero_()
-        attached = training.recoder_of(network, added)
-        found.append((attached.members.weight, training.test_seed(network, added)))
+        attached = evaluation.recoder_of(network, added)
+        found.append((attached.members.weight, evaluation.test_seed(network, added)))
     for first, second, again in zip(*found, strict=True):
         assert torch.equal(torch.as_tensor(first), torch.as_tensor(again))
         assert not torch.equal(torch.as_tensor(first), torch.as_tensor(second))

@@ -8,7 +8,7 @@ import torch
 
 from tests.trainables.lm.small_runs import config_for
 from tests.trainables.lm.test_network import B, T, case
-from trainables.lm import training
+from trainables.lm import epoch_part
 from trainables.lm.config import Recoder, SecondOrder
 from trainables.lm.meters import Meters
 from trainables.lm.network import Network
@@ -42,7 +42,7 @@ def test_windows_leave_nothing_behind(text, monkeypatch, gradient):
     monkeypatch.setattr(Meters, "add", spy)
     for _ in range(2):  # the first time the allocator itself grows
         found.clear()
-        training._train_part(cfg, network, streams, [5.0], network.zeros(16, None))
+        epoch_part.train_part(cfg, network, streams, [5.0], network.zeros(16, None))
     assert len(found) == 2
     assert found[0][:2] == found[1][:2]
     assert found[1][2] - found[0][2] < 2_000_000

@@ -10,6 +10,7 @@ from tests.trainables.lm import autograd_reference as reference
 from trainables.lm import noise
 from trainables.lm.config import (
     AnchoredEnsemble,
+    Dropout,
     LmConfig,
     McDropout,
     Recoder,
@@ -23,7 +24,6 @@ from trainables.lm.network import AttachedRecoder, Network
 from trainables.lm.signals.probe import Supervision
 from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, PredictedStep
 from trainables.lm.streams import Window
-from trainables.lm.training_config import Dropout
 
 T, B, H, V, K = 4, 3, 5, 11, 3
 SIGNALS = {

@@ -12,8 +12,8 @@ from tests.trainables.lm.small_runs import ENSEMBLE, RECODERS, comparable, confi
 from tests.trainables.lm.test_network import SIGNALS, B, T, case, gradients, own
 from trainables import checkpoint, rng
 from trainables.errors import DivergedError, InputError
-from trainables.lm import corpus, evaluation, noise, train, training
-from trainables.lm.config import AnchoredEnsemble, Evaluation, McDropout, Recoder, Variational
+from trainables.lm import corpus, epoch_part, evaluation, noise, train
+from trainables.lm.config import AnchoredEnsemble, Dropout, Evaluation, McDropout, Recoder, Variational
 from trainables.lm.gate_config import Chance, Threshold
 from trainables.lm.meters import Meters
 from trainables.lm.metrics import METRICS
@@ -21,7 +21,6 @@ from trainables.lm.network import Network
 from trainables.lm.noise import Noise
 from trainables.lm.step_config import FixedStep, LearnedStep, PredictedStep
 from trainables.lm.streams import NO_TARGET, Streams
-from trainables.lm.training_config import Dropout
 
 
 class PlainModel(nn.Module):
@@ -176,7 +175,7 @@ def test_epochs_without_the_recoder_are_those_of_a_model_that_has_none(text, bas
 
 def test_training_goes_on_with_the_learning_rate_of_its_schedule(text, tmp_path, monkeypatch):
     losses = iter([5.0, 4.0, 4.5, 4.2, 1.0])
-    monkeypatch.setattr(training, "score", lambda *_, **__: evaluation.Score(next(losses), 1.0, 0, None, None, None))
+    monkeypatch.setattr(evaluation, "score", lambda *_, **__: evaluation.Score(next(losses), 1.0, 0, None, None, None))
     trial = trained(config_for(text, num_epochs=4), tmp_path)
     assert [trial.reports[step]["learning_rate"] for step in (1, 2, 3, 4)] == [2, 2, 1, 0.5]
 
@@ -220,7 +219,7 @@ def test_a_window_of_an_ensemble_is_one_step_down_the_mean_loss_and_the_anchor_p
         network.decoder_weight += 0.5
         network.decoder_bias -= 0.3 * torch.rand_like(network.decoder_bias)
     expected.load_state_dict(network.state_dict())
-    metrics, _ = training._train_part(cfg, network, streams, [5.0], network.zeros(4, None))
+    metrics, _ = epoch_part.train_part(cfg, network, streams, [5.0], network.zeros(4, None))
     run = expected(streams.window(0), expected.zeros(4, None), Noise(), expected.own)
     distance = 0.0
     for name in ("weight", "bias"):

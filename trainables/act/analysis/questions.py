@@ -47,7 +47,7 @@ def about_steps(config: ActConfig, checkpoint: Path, evaluation: Evaluation, opt
     most = config.data.num_items if isinstance(config.data, Sort) else config.data.num_numbers
     given = str(options.get("lengths", "")).split(",") if "lengths" in options else []
     spread = [max(2, most // 3), max(2, 2 * most // 3), most]
-    lengths = [_checked(one, "lengths", 1, "1,2,...") for one in given] or list(dict.fromkeys(spread))
+    lengths = [_checked(length, "lengths", 1, "1,2,...") for length in given] or list(dict.fromkeys(spread))
     return steps.by_step(config, checkpoint, evaluation, lengths, config.data)
 
 

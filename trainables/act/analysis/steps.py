@@ -20,7 +20,7 @@ from trainables.errors import InputError
 def by_step(
     config: ActConfig, checkpoint: Path, evaluation: Evaluation, lengths: Sequence[int], task: Addition | Sort
 ) -> Cells:
-    """Of test sequences with so many numbers, each step: N and N + R; of addition also the digits that are summed."""
+    """N and N + R of each step of test sequences with so many numbers; of addition also the digits that are summed."""
     sequences = data.test_set(config, evaluation)
     num_numbers = sequences.num_steps.numpy() // (2 if isinstance(task, Sort) else 1)
     rows = [_row(num_numbers == length, lengths[:i].count(length), length) for i, length in enumerate(lengths)]
@@ -30,38 +30,38 @@ def by_step(
         measures["digits"] = places.digits_summed(sequences).astype(float)
     cells: dict[tuple[Any, ...], float] = {}
     for number, row in enumerate(rows):
-        one = sequences.rows(slice(row, row + 1))
-        for step in range(int(one.num_steps[0])):
+        sequence = sequences.rows(slice(row, row + 1))
+        for step in range(int(sequence.num_steps[0])):
             is_last = isinstance(task, Sort) and step == lengths[number] - 1
-            name = (number + 1, step + 1, _read(task, one, step), _asked(task, one, step), is_last)
+            name = (number + 1, step + 1, _read(task, sequence, step), _target(task, sequence, step), is_last)
             cells |= {(*name, measure): float(values[row, step]) for measure, values in measures.items()}
     return cells
 
 
 def _row(is_so_long: NDArray[np.bool_], skipped: int, length: int) -> int:
-    found = np.flatnonzero(is_so_long)
-    if len(found) <= skipped:
-        raise InputError(f"`lengths` must be of test sequences, but {len(found)} of them have {length} numbers.")
-    return int(found[skipped])
+    places = np.flatnonzero(is_so_long)
+    if len(places) <= skipped:
+        raise InputError(f"`lengths` must be of test sequences, but {len(places)} of them have {length} numbers.")
+    return int(places[skipped])
 
 
-def _read(task: Addition | Sort, one: Batch, step: int) -> str:
+def _read(task: Addition | Sort, sequence: Batch, step: int) -> str:
     """What comes in, for people."""
     if isinstance(task, Sort):
-        return f"{one.inputs[0, step, 0]:.2f}" if 2 * step < int(one.num_steps[0]) else "\u00b7"
-    places_there = one.inputs[0, step].view(-1, BASE)
-    return "".join(str(int(place.argmax())) for place in places_there if place.any())
+        return f"{sequence.inputs[0, step, 0]:.2f}" if 2 * step < int(sequence.num_steps[0]) else "\u00b7"
+    digits = sequence.inputs[0, step].view(-1, BASE)
+    return "".join(str(int(place.argmax())) for place in digits if place.any())
 
 
-def _asked(task: Addition | Sort, one: Batch, step: int) -> str:
+def _target(task: Addition | Sort, sequence: Batch, step: int) -> str:
     """What must come out; empty where nothing is asked."""
-    if not one.has_target[0, step]:
+    if not sequence.has_target[0, step]:
         return ""
-    return "".join(str(label) for label in one.targets[0, step].tolist() if isinstance(task, Sort) or label != END)
+    return "".join(str(label) for label in sequence.targets[0, step].tolist() if isinstance(task, Sort) or label != END)
 
 
 def by_difficulty(config: ActConfig, checkpoint: Path, evaluation: Evaluation, length: int | None) -> Cells:
-    """At each difficulty of the test's steps: mean N and N + R, and the error where there are targets.
+    """Mean N and N + R, and the error where there are targets, at each difficulty of the test's steps.
 
     Args:
         length: only sequences of so many steps.
@@ -82,13 +82,13 @@ def by_difficulty(config: ActConfig, checkpoint: Path, evaluation: Evaluation, l
 
 
 def _error(results: Results, steps: NDArray[np.bool_], level: int) -> float:
-    is_asked = steps & results.has_target
-    if not is_asked.any():
+    is_target = steps & results.has_target
+    if not is_target.any():
         raise InputError(
             f"Some step of each difficulty must have a target, but none of difficulty {level} has in these sequences; "
             "leave out `length`, or give it another number."
         )
-    return float(1 - results.is_right[is_asked].mean())
+    return float(1 - results.is_right[is_target].mean())
 
 
 def counts(config: ActConfig, checkpoint: Path, evaluation: Evaluation, most: int) -> Cells:

@@ -18,13 +18,13 @@ from trainables.errors import InputError
 from trainables.texts import unreadable
 
 SENTENCE_END = re.compile(rb"[.!?](?=\s)")
-NUM_CHARACTERS_SHOWN = 24
+MOST_CHARACTERS = 24
 
 
 def by_byte(
     config: ActConfig, checkpoint: Path, evaluation: Evaluation, file: Path | None, first: int | None, count: int
 ) -> Cells:
-    """Of `count` bytes from the `first` on (by default the middle): N, N + R, surprisal and entropy of what follows.
+    """N, N + R, surprisal and entropy of what follows, for `count` bytes from the `first` on (by default the middle).
 
     Args:
         file: a passage; by default the first sequence of the test.
@@ -58,7 +58,7 @@ def _passage(file: Path) -> data.Batch:
 
 
 def by_kind(config: ActConfig, checkpoint: Path, evaluation: Evaluation) -> Cells:
-    """Of each kind of byte that there is in the test: its share, mean N, N + R, surprisal and entropy."""
+    """The share of each kind of byte in the test, with its mean N, N + R, surprisal and entropy."""
     sequences = data.test_set(config, evaluation)
     results = results_of(config, checkpoint, sequences, evaluation)
     is_step = results.is_step
@@ -74,7 +74,7 @@ def by_kind(config: ActConfig, checkpoint: Path, evaluation: Evaluation) -> Cell
 
 
 def by_sentence(config: ActConfig, checkpoint: Path, evaluation: Evaluation, count: int) -> Cells:
-    """Of the first `count` whole sentences of the test: bytes, sum of N, and N and surprisal for each byte.
+    """Bytes, sum of N, and N and surprisal for each byte, of the first `count` whole sentences of the test.
 
     Raises:
         InputError: if there is no whole sentence.
@@ -84,12 +84,12 @@ def by_sentence(config: ActConfig, checkpoint: Path, evaluation: Evaluation, cou
     is_step = results.is_step
     read = sequences.inputs.numpy()[is_step].astype(np.uint8).tobytes()
     updates, bits = results.num_updates[is_step], predictions_of(results)["surprisal_bits"][is_step]
-    ends = [found.end() for found in SENTENCE_END.finditer(read)][: count + 1]
+    ends = [match.end() for match in SENTENCE_END.finditer(read)][: count + 1]
     if len(ends) < 2:
         raise InputError("The test must have a whole sentence, with one before it; give the evaluation more sequences.")
     cells: dict[tuple[Any, ...], float] = {}
     for number, (start, end) in enumerate(pairwise(ends), start=1):
-        name = (number, _shown(read[start:end]))
+        name = (number, _printable(read[start:end]))
         cells |= {(*name, measure): value for measure, value in _sums(updates[start:end], bits[start:end]).items()}
     return cells
 
@@ -103,6 +103,6 @@ def _sums(updates: NDArray[np.integer], bits: NDArray[np.floating]) -> dict[str,
     }
 
 
-def _shown(sentence: bytes) -> str:
+def _printable(sentence: bytes) -> str:
     words = " ".join(sentence.decode(errors="replace").split())
-    return words if len(words) <= NUM_CHARACTERS_SHOWN else f"{words[: NUM_CHARACTERS_SHOWN - 1]}\u2026"
+    return words if len(words) <= MOST_CHARACTERS else f"{words[: MOST_CHARACTERS - 1]}\u2026"

@@ -22,10 +22,10 @@ def results_of(config: ActConfig, path: Path, sequences: Batch, evaluation: Eval
 
 
 def ponder_of(results: Results) -> Mapping[str, NDArray[np.floating]]:
-    """Of every step (B T): N, and N + R."""
+    """N, and N + R, of every step (B T)."""
     return {"updates": results.num_updates.astype(float), "ponder": results.num_updates + results.remainders}
 
 
 def predictions_of(results: Results) -> Mapping[str, NDArray[np.floating]]:
-    """Of every byte (B T): the surprisal of the one behind it, and the entropy of its prediction, in bits."""
+    """The surprisal of the byte behind every byte (B T), and the entropy of its prediction, in bits."""
     return {"surprisal_bits": results.nats / math.log(2), "entropy_bits": results.entropies / math.log(2)}

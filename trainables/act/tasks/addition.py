@@ -25,23 +25,23 @@ def make(config: Addition, count: int, random: np.random.Generator) -> Batch:
     """
     num_numbers = random.integers(1, config.num_numbers, size=count, endpoint=True)
     shape = (count, config.num_numbers)
-    is_there = np.arange(config.num_numbers) < num_numbers[:, None]
+    is_number = np.arange(config.num_numbers) < num_numbers[:, None]
     num_digits = random.integers(1, config.num_digits, size=shape, endpoint=True)
     digits = random.integers(0, BASE, size=(*shape, config.num_digits))
-    is_used = (np.arange(config.num_digits) < num_digits[:, :, None]) & is_there[:, :, None]
+    is_used = (np.arange(config.num_digits) < num_digits[:, :, None]) & is_number[:, :, None]
     inputs = np.eye(BASE)[digits] * is_used[:, :, :, None]
     targets = sum_digits(values(digits, num_digits).cumsum(1), config.num_sum_digits)
-    has_target = is_there & (np.arange(config.num_numbers) > 0)
+    has_target = is_number & (np.arange(config.num_numbers) > 0)
     targets[~has_target] = NO_TARGET
-    return batch(inputs.reshape(*shape, -1), num_numbers, targets, num_digits * is_there)
+    return batch(inputs.reshape(*shape, -1), num_numbers, targets, num_digits * is_number)
 
 
 def values(digits: NDArray[np.integer], num_digits: NDArray[np.integer]) -> NDArray[np.int64]:
     """The numbers that the first `num_digits` of the last axis of `digits` write."""
-    found = np.zeros(num_digits.shape, np.int64)
+    numbers = np.zeros(num_digits.shape, np.int64)
     for place in range(digits.shape[-1]):
-        found = np.where(place < num_digits, BASE * found + digits[..., place], found)
-    return found
+        numbers = np.where(place < num_digits, BASE * numbers + digits[..., place], numbers)
+    return numbers
 
 
 def sum_digits(sums: NDArray[np.integer], num_places: int) -> NDArray[np.int64]:

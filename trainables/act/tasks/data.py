@@ -35,7 +35,7 @@ class Sizes:
 
 
 def sizes(data: Data) -> Sizes:
-    """Those of a task."""
+    """The sizes of a task."""
     match data:
         case Parity():
             return Sizes(data.num_bits, False, 1, parity.NUM_CLASSES)

@@ -19,7 +19,7 @@ GATES = {
     "then/if": "TTFT",
     "OR": "TTTF",
 }
-"""Of each gate T(P, Q), what it says to (T, T), (T, F), (F, T), (F, F): table 1."""
+"""The outputs of each gate T(P, Q) for (T, T), (T, F), (F, T), (F, F): table 1."""
 
 TABLE = np.array([[said == "T" for said in column] for column in GATES.values()])
 
@@ -37,7 +37,7 @@ def make(config: Logic, count: int, random: np.random.Generator) -> Batch:
     """
     num_vectors = random.integers(1, config.num_vectors, size=count, endpoint=True)
     shape = (count, config.num_vectors)
-    is_there = np.arange(config.num_vectors) < num_vectors[:, None]
+    is_vector = np.arange(config.num_vectors) < num_vectors[:, None]
     bits = random.integers(0, 2, size=(*shape, 2)).astype(bool)
     num_gates = random.integers(1, config.num_gates, size=shape, endpoint=True)
     gates = random.integers(0, len(GATES), size=(*shape, config.num_gates))
@@ -48,9 +48,9 @@ def make(config: Logic, count: int, random: np.random.Generator) -> Batch:
     bits[:, 1:, 0] = False
     is_used = np.arange(config.num_gates) < num_gates[:, :, None]
     one_hot = np.eye(len(GATES))[gates] * is_used[:, :, :, None]
-    inputs = np.concatenate([bits, one_hot.reshape(*shape, -1)], 2) * is_there[:, :, None]
-    targets = np.where(is_there, results, NO_TARGET)
-    return batch(inputs, num_vectors, targets[:, :, None], num_gates * is_there)
+    inputs = np.concatenate([bits, one_hot.reshape(*shape, -1)], 2) * is_vector[:, :, None]
+    targets = np.where(is_vector, results, NO_TARGET)
+    return batch(inputs, num_vectors, targets[:, :, None], num_gates * is_vector)
 
 
 def apply_gates(

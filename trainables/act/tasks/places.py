@@ -8,7 +8,7 @@ from trainables.act.tasks.batch import Batch
 
 
 def digits_summed(sequences: Batch) -> NDArray[np.int64]:
-    """Of addition: the digits of a step's number and of the sum before it, as they are written (B T)."""
+    """The digits of a step's number and of the sum before it in addition, as they are written (B T)."""
     digits = sequences.difficulty.numpy()
     written = (sequences.targets != END).sum(-1).numpy()
     before = np.zeros_like(digits)
@@ -17,8 +17,8 @@ def digits_summed(sequences: Batch) -> NDArray[np.int64]:
 
 
 def is_end_of_input(sequences: Batch) -> NDArray[np.bool_]:
-    """Of sort: whether a step has the last item or stands beside it (B T)."""
+    """Whether a step of sort has the last item or stands beside it (B T)."""
     last = sequences.num_steps.numpy()[:, None] // 2 - 1
     steps = np.arange(sequences.targets.shape[1])
-    found: NDArray[np.bool_] = np.abs(steps - last) <= 1
-    return found
+    is_end: NDArray[np.bool_] = np.abs(steps - last) <= 1
+    return is_end

@@ -23,7 +23,7 @@ def make(config: Sort, count: int, random: np.random.Generator) -> Batch:
     inputs[:, : config.num_items, 0] = np.where(items < num_items[:, None], numbers, 0)
     inputs[np.arange(count), num_items - 1, 1] = 1
     rank = steps - num_items[:, None]
-    is_asked = (rank >= 0) & (rank < num_items[:, None])
-    targets = np.where(is_asked, np.take_along_axis(order, rank.clip(0, config.num_items - 1), 1), NO_TARGET)
+    is_target = (rank >= 0) & (rank < num_items[:, None])
+    targets = np.where(is_target, np.take_along_axis(order, rank.clip(0, config.num_items - 1), 1), NO_TARGET)
     difficulty = np.where(rank < num_items[:, None], num_items[:, None], 0)
     return batch(inputs, 2 * num_items, targets[:, :, None], difficulty)

@@ -33,8 +33,8 @@ def read(path: Path | None) -> bytes:
     if path is None:
         return documentation("data.path").encode()
     try:
-        found = path.stat()
-        return _read(path, found.st_mtime_ns, found.st_size)
+        status = path.stat()
+        return _read(path, status.st_mtime_ns, status.st_size)
     except OSError as error:
         raise unreadable(path, "set `data.path`", error) from None
 
@@ -46,7 +46,7 @@ def _read(path: Path, modified_ns: int, size: int) -> bytes:
 
 
 def fingerprint(config: Text) -> str:
-    """Of the bytes.
+    """The hash of the bytes.
 
     Raises:
         InputError: if the text cannot be read or is too short.

@@ -40,7 +40,7 @@ def num_samples(path: Path) -> int:
     """
     try:
         header = soundfile.info(str(path))
-        found = len(_samples(path)) if header.frames == _UNKNOWN_LENGTH else int(header.frames)
+        number = len(_samples(path)) if header.frames == _UNKNOWN_LENGTH else int(header.frames)
     except soundfile.LibsndfileError as error:
         raise _unreadable(path, error) from None
     if header.samplerate != SAMPLE_RATE_HZ or header.channels != 1:
@@ -54,9 +54,9 @@ def num_samples(path: Path) -> int:
             f"{path} is broken: its header promises sound up to byte {end:,}, but it has {size:,} bytes; "
             "fetch it again, or write its header anew."
         )
-    if not found:
+    if not number:
         raise InputError(f"{path} must hold sound, but has no sample; remove it.")
-    return found
+    return number
 
 
 def read_waveform(path: Path) -> "Float[Tensor, ' N']":
@@ -91,7 +91,7 @@ def _samples(path: Path) -> Any:
 
 
 def _promised_end(path: Path) -> int:
-    """At which byte the samples end by the header of RIFF or SPHERE; 0 for other files.
+    """The byte at which the samples end by the header of RIFF or SPHERE; 0 for other files.
 
     libsndfile reads what there is, and says nothing of what is missing.
     """
@@ -114,5 +114,5 @@ def _promised_end(path: Path) -> int:
 
 
 def _unreadable(path: Path, error: soundfile.LibsndfileError) -> InputError:
-    said = error.error_string.strip() or "it is damaged"
-    return InputError(f"{path} cannot be read as audio: {said}")
+    reason = error.error_string.strip() or "it is damaged"
+    return InputError(f"{path} cannot be read as audio: {reason}")

@@ -42,7 +42,7 @@ ROOM: Final = 2
 
 
 def folder(kind: str) -> Path | None:
-    """Where PONDERAY_CACHE says that rows of this kind are; None: nothing is kept."""
+    """The folder of rows of this kind in PONDERAY_CACHE; None: nothing is kept."""
     place = os.environ.get("PONDERAY_CACHE")
     return Path(place) / kind if place else None
 
@@ -75,7 +75,7 @@ def rows(place: Path | None, key: str, lengths: list[int], width: int, made: Mad
 
 
 def _in_order(made: Iterable[tuple[int, Tensor]]) -> list[Tensor]:
-    return [one for _, one in sorted(made, key=operator.itemgetter(0))]
+    return [row for _, row in sorted(made, key=operator.itemgetter(0))]
 
 
 def has_room(place: Path, key: str, lengths: list[int], width: int) -> bool:
@@ -109,7 +109,7 @@ def _key(utterances: Sequence[Utterance], features: Features) -> str:
 
 
 def digest(path: Path | None) -> str:
-    """Of a file's bytes."""
+    """The hash of a file's bytes."""
     assert path is not None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -139,8 +139,8 @@ def _write(place: Path, key: str, lengths: list[int], width: int, made: Iterable
         with partial.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, partial.stat().st_size)
     starts = [0, *itertools.accumulate(lengths)]
-    for number, one in made:
-        mapped[starts[number] : starts[number + 1]] = one.numpy()
+    for number, row in made:
+        mapped[starts[number] : starts[number + 1]] = row.numpy()
     mapped.flush()
     index = json.dumps({"lengths": lengths, "sha256": digest(partial)})
     partial.rename(place / f"{key}.npy")

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from trainables.config import Config, Count, Place, Positive
 
 SAMPLE_RATE_HZ: Final = 16_000
-"""Of all audio that the recognisers read."""
+"""The sample rate of all audio that the recognisers read."""
 
 SubsetName = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
 
@@ -127,10 +127,10 @@ class Features(Config):
 
     @property
     def hop_samples(self) -> int:
-        """From the start of one window to that of the next, cut to whole samples."""
+        """Samples from the start of one window to that of the next, cut to whole samples."""
         return int(SAMPLE_RATE_HZ * self.hop_ms * 0.001)
 
     @property
     def frame_s(self) -> float:
-        """From the start of one kept frame to that of the next, in seconds."""
+        """Seconds from the start of one kept frame to that of the next."""
         return self.keep_every * self.hop_samples / SAMPLE_RATE_HZ

@@ -21,7 +21,7 @@ NUM_ATTEMPTS: Final = 5
 TIMEOUT_S: Final = 60
 CHUNK_BYTES: Final = 1 << 20
 MOST_DIGITS: Final = 18
-"""Of a number of bytes that a disk could have."""
+"""Most digits of a number of bytes that a disk could have."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Archive:
 
     @property
     def file_name(self) -> str:
-        """As published."""
+        """The file's name, as published."""
         return f"{self.subset}.tar.gz"
 
 
@@ -122,11 +122,11 @@ def download(archive: Archive, folder: Path, source: str = SOURCE) -> Iterator[P
                 time.sleep(attempt)
         partial.rename(target)
     with target.open("rb") as file:
-        found = hashlib.file_digest(file, archive.algorithm).hexdigest()
-    if found != archive.checksum:
+        digest = hashlib.file_digest(file, archive.algorithm).hexdigest()
+    if digest != archive.checksum:
         target.unlink()
         raise InputError(
-            f"{archive.file_name} must have the {archive.algorithm} checksum {archive.checksum}, but has {found}; "
+            f"{archive.file_name} must have the {archive.algorithm} checksum {archive.checksum}, but has {digest}; "
             "it was removed: download it again, or from another `--source`."
         )
 
@@ -145,7 +145,7 @@ def _check_source(source: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """In our words where the server's own could be anything."""
+    """The reason of a failure, in our words where the server's own could be anything."""
     if not isinstance(error, urllib.error.HTTPError):
         return shortened(str(error)) if str(error).isprintable() else shown(str(error))
     known = {status.value: status.phrase for status in http.HTTPStatus}

@@ -60,10 +60,10 @@ def load_examples(config: Data, features: Features) -> Examples:
     Raises:
         InputError: if a recording cannot be read, or nothing is left to train or test on.
     """
-    found = read_splits(config)
-    train = [u for u in found.train if is_long_enough(u, features)]
-    validation = [u for u in found.validation if is_long_enough(u, features)]
-    unusable = [u.identity for u in found.test if num_frames(u.num_samples, features) == 0]
+    splits = read_splits(config)
+    train = [u for u in splits.train if is_long_enough(u, features)]
+    validation = [u for u in splits.validation if is_long_enough(u, features)]
+    unusable = [u.identity for u in splits.test if num_frames(u.num_samples, features) == 0]
     if unusable:
         raise InputError(f"Utterance {unusable[0]} is shorter than one window of {features.window_ms} ms; remove it.")
     if not train or not validation:
@@ -71,10 +71,10 @@ def load_examples(config: Data, features: Features) -> Examples:
     return Examples(
         train=_examples(train, config, features),
         validation=_examples(validation, config, features),
-        test=_examples(found.test, config, features),
-        labels=found.labels,
-        num_skipped=found.num_skipped + len(found.train + found.validation) - len(train + validation),
-        test_utterances=found.test,
+        test=_examples(splits.test, config, features),
+        labels=splits.labels,
+        num_skipped=splits.num_skipped + len(splits.train + splits.validation) - len(train + validation),
+        test_utterances=splits.test,
     )
 
 
@@ -88,8 +88,8 @@ def load_audio(config: Data, features: Features, spared: LibriSpeech | None = No
     Raises:
         InputError: if a recording cannot be read, or nothing is left.
     """
-    found = read_audio_splits(config, spared)
-    parts = [[u for u in part if num_frames(u.num_samples, features)] for part in (found.train, found.validation)]
+    splits = read_audio_splits(config, spared)
+    parts = [[u for u in part if num_frames(u.num_samples, features)] for part in (splits.train, splits.validation)]
     if not all(parts):
         raise InputError(f"No training or validation recording is longer than one window of {features.window_ms} ms.")
     train, validation = (_examples(part, config, features) for part in parts)
@@ -126,7 +126,7 @@ def labels_by_times(example: Example, features: Features) -> Int[Tensor, " T"] |
     if example.times_s is None:
         return None
     middles = np.arange(len(example.frames)) * features.frame_s + features.window_ms / 2000
-    found = np.full(len(middles), -1)
+    labels = np.full(len(middles), -1)
     for label, (start, end) in zip(example.labels, example.times_s, strict=True):
-        found[(start <= middles) & (middles < end)] = label
-    return torch.from_numpy(found)
+        labels[(start <= middles) & (middles < end)] = label
+    return torch.from_numpy(labels)

@@ -29,7 +29,7 @@ class Transcript:
 
     @property
     def speaker(self) -> str:
-        """By the folder's name."""
+        """The speaker, by the folder's name."""
         return self.file.parent.parent.name
 
 
@@ -112,8 +112,8 @@ def read_audio(config: LibriSpeech, spared: LibriSpeech | None = None) -> Splits
     paths = sorted(p for folder in folders for p in folder.glob("*/*/*.flac") if p.parent.parent.name not in left_out)
     if not paths:
         raise InputError(f"No SPEAKER/CHAPTER/*.flac in {', '.join(map(str, folders))}.")
-    found = [Utterance(path.stem, path.parent.parent.name, (), audio.num_samples(path), path) for path in paths]
-    training, validation = _hold_out(config, folders, found, left_out)
+    utterances = [Utterance(path.stem, path.parent.parent.name, (), audio.num_samples(path), path) for path in paths]
+    training, validation = _hold_out(config, folders, utterances, left_out)
     return Splits(training, validation, test=(), labels=())
 
 
@@ -128,14 +128,14 @@ def once(lines: Iterable[Transcript]) -> list[Transcript]:
     Raises:
         InputError: if another one has other words.
     """
-    found: dict[Path, Transcript] = {}
+    by_audio: dict[Path, Transcript] = {}
     for line in lines:
-        first = found.setdefault(line.audio, line)
+        first = by_audio.setdefault(line.audio, line)
         if line.words != first.words:
             where = first.file if first.file == line.file else f"{first.file} and {line.file}"
             texts = f"{' '.join(first.words)!r} and {' '.join(line.words)!r}"
             raise InputError(f"{where}: utterance {line.identity} must have one text, but has {texts}; remove one.")
-    return list(found.values())
+    return list(by_audio.values())
 
 
 def read_transcript(path: Path) -> list[Transcript]:
@@ -148,11 +148,11 @@ def read_transcript(path: Path) -> list[Transcript]:
         lines = path.read_text(encoding="utf-8").replace("\ufeff", "").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} must be UTF-8 text, but {error.reason} at byte {error.start}.") from None
-    found = [Transcript(line.split()[0], tuple(line.split()[1:]), path) for line in lines if line.strip()]
-    without = [line.identity for line in found if not line.words]
+    transcripts = [Transcript(line.split()[0], tuple(line.split()[1:]), path) for line in lines if line.strip()]
+    without = [line.identity for line in transcripts if not line.words]
     if without:
         raise InputError(f"{path}: utterance {without[0]} has no words.")
-    return once(found)
+    return once(transcripts)
 
 
 def _speakers(folders: Sequence[Path]) -> list[str]:
@@ -160,7 +160,7 @@ def _speakers(folders: Sequence[Path]) -> list[str]:
 
 
 def _tested_speakers(config: LibriSpeech) -> set[str]:
-    """Those that a task validates or tests on."""
+    """The speakers that a task validates or tests on."""
     train, test = ([locate(config.root, name) for name in names] for names in (config.train, config.test))
     return _validation_speakers(config, train) | set(_speakers(test))
 
@@ -201,7 +201,7 @@ def _dictionary_phones(config: LibriSpeech, transcripts: Sequence[Sequence[Trans
 
 
 def _aligned(config: LibriSpeech, transcripts: Sequence[Sequence[Transcript]]) -> dict[Transcript, _Spoken]:
-    """From the TextGrids that are there."""
+    """The phones and their times from the TextGrids on disk."""
     folders = {line.file.parent.parent.parent for lines in transcripts for line in lines}
     files: dict[str, Path] = {}
     for folder in sorted(folders) if config.textgrids is None else [config.textgrids]:
@@ -220,7 +220,7 @@ def _aligned(config: LibriSpeech, transcripts: Sequence[Sequence[Transcript]]) -
 def _from_csv(
     config: LibriSpeech, folders: Sequence[Path], transcripts: Sequence[Sequence[Transcript]]
 ) -> dict[Transcript, _Spoken]:
-    """From the rows that are there."""
+    """The phones and their times from the rows of the released files."""
     places = {folder.parent for folder in folders} if config.csvs is None else {config.csvs}
     rows = released_csv.index(path for place in sorted(places) for path in sorted(place.glob("*.csv")))
     return {
@@ -235,7 +235,8 @@ def _label_set(config: LibriSpeech, spoken: dict[Transcript, _Spoken], train: Se
     if config.phones == "textgrid_found":
         in_training = {phone for line in train for phone in (spoken[line].phones if line in spoken else ())}
         unseen = next(
-            ((line, phone) for line, one in spoken.items() for phone in one.phones if phone not in in_training), None
+            ((line, phone) for line, speech in spoken.items() for phone in speech.phones if phone not in in_training),
+            None,
         )
         if unseen:
             raise InputError(f"{unseen[0].identity} has the phone {unseen[1]!r}, which {config.train[0]} never has.")
@@ -256,13 +257,13 @@ def _say_skipped(name: str, number: int, out_of: int, config: LibriSpeech) -> No
     why = "stands in no CSV file." if config.phones == "released_csv" else "has no TextGrid."
     if config.phones == "dictionary":
         why = "has a word that is not in the pronouncing dictionary; `--set data.phones=dictionary_spn` keeps them."
-    said = f"{number:,} of {out_of:,} utterances ({number / out_of:.0%}) of {name} are left out: each {why}"
-    warnings.warn(said, DataWarning, stacklevel=4)
+    message = f"{number:,} of {out_of:,} utterances ({number / out_of:.0%}) of {name} are left out: each {why}"
+    warnings.warn(message, DataWarning, stacklevel=4)
 
 
 def _say_unknown(name: str, lines: Sequence[Transcript]) -> None:
     words = [word for line in lines for word in line.words]
     number = sum(pronounce(word) is None for word in words)
     if number:
-        said = f"{number:,} of {len(words):,} words ({number / len(words):.1%}) of {name} are not in the pronouncing"
-        warnings.warn(f"{said} dictionary: each is the one label {SPOKEN_NOISE}.", DataWarning, stacklevel=4)
+        message = f"{number:,} of {len(words):,} words ({number / len(words):.1%}) of {name} are not in the pronouncing"
+        warnings.warn(f"{message} dictionary: each is the one label {SPOKEN_NOISE}.", DataWarning, stacklevel=4)

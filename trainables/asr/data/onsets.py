@@ -52,9 +52,9 @@ NUM_SLOTS: Final = 4
 NUM_BANDS: Final = NUM_SLOTS + 1 + 2 + 1
 FRAME_SAMPLES: Final = 400
 QUIET: Final = {"onsets": -4.0, "all": -1.0}
-"""Of the marks in a filler, nats of log energy: among silent frames CTC finds the onsets sooner."""
+"""Nats of log energy of the marks in a filler: among silent frames CTC finds the onsets sooner."""
 HUM: Final = 2.5
-"""Of the last band at its loudest and, negative, softest: nats of log energy."""
+"""Nats of log energy of the last band at its loudest and, negative, softest."""
 FEATURES: Final = Features(num_mel_bins=NUM_BANDS, window_ms=25, hop_ms=25, keep_every=1)
 """The front end that shows the bands as they are made: windows that do not overlap."""
 

@@ -35,13 +35,13 @@ def index(files: Iterable[Path]) -> dict[str, AlignedRow]:
     Raises:
         InputError: if a file cannot be read, or a row is broken or at odds with another of its name.
     """
-    found: dict[str, AlignedRow] = {}
+    rows: dict[str, AlignedRow] = {}
     for file in files:
         for number, row in _rows(file):
             identity, aligned = PurePosixPath(row[PATH]).stem, _aligned(row, f"{file}, line {number}")
-            if found.setdefault(identity, aligned) != aligned:
+            if rows.setdefault(identity, aligned) != aligned:
                 raise InputError(f"{file}, line {number}: {identity} has other phones elsewhere; remove one row.")
-    return found
+    return rows
 
 
 def _rows(file: Path) -> Sequence[tuple[int, Mapping[str, str]]]:
@@ -63,15 +63,15 @@ def _aligned(row: Mapping[str, str], where: str) -> AlignedRow:
     phones = tuple(phone.lower() for phone in row[PHONEMES].split())
     unknown = [phone for phone in phones if phone not in _KNOWN]
     if unknown or not phones:
-        found = repr(unknown[0]) if unknown else "none"
+        given = repr(unknown[0]) if unknown else "none"
         raise InputError(
-            f"{where}: {PHONEMES} must have the 39 ARPAbet phones, sil and spn, but has {found}; correct it."
+            f"{where}: {PHONEMES} must have the 39 ARPAbet phones, sil and spn, but has {given}; correct it."
         )
     return AlignedRow(phones, _times_s(row, phones, where))
 
 
 def _times_s(row: Mapping[str, str], phones: tuple[str, ...], where: str) -> tuple[tuple[float, float], ...] | None:
-    """None where the row has no intervals, or they are of other phones."""
+    """The start and end of each phone; None where the row has no intervals, or they are of other phones."""
     names, starts, ends = (row.get(column, "") for column in INTERVALS)
     try:
         spans = [(int(start), int(end)) for start, end in zip(starts.split(), ends.split(), strict=True)]
@@ -79,12 +79,12 @@ def _times_s(row: Mapping[str, str], phones: tuple[str, ...], where: str) -> tup
         raise InputError(f"{where}: phn_starts and phn_ends must be as many whole numbers; correct them.") from None
     if any(start > end for start, end in spans) or any(a[0] > b[0] for a, b in pairwise(spans)):
         raise InputError(f"{where}: phones must begin in their order and end no earlier than they begin; correct them.")
-    found: list[tuple[str, int, int]] = []
+    times: list[tuple[str, int, int]] = []
     for name, (start, end) in zip(re.findall("'([^']*)'", names), spans, strict=False):
         phone = SILENCE if name.lower() in _SILENCES else name.lower()
-        if phone == SILENCE and found and found[-1][0] == SILENCE:
-            start = found.pop()[1]
-        found.append((phone, start, end))
-    if tuple(phone for phone, _, _ in found) != phones:
+        if phone == SILENCE and times and times[-1][0] == SILENCE:
+            start = times.pop()[1]
+        times.append((phone, start, end))
+    if tuple(phone for phone, _, _ in times) != phones:
         return None
-    return tuple((start / SAMPLE_RATE_HZ, end / SAMPLE_RATE_HZ) for _, start, end in found)
+    return tuple((start / SAMPLE_RATE_HZ, end / SAMPLE_RATE_HZ) for _, start, end in times)

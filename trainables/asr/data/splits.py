@@ -15,22 +15,22 @@ def read_splits(config: Data) -> Splits:
     """
     match config:
         case LibriSpeech():
-            found = librispeech.read_splits(config)
+            splits = librispeech.read_splits(config)
         case Timit():
-            found = timit.read_splits(config)
+            splits = timit.read_splits(config)
         case Synthetic():
-            found = synthetic.make_splits(config)
+            splits = synthetic.make_splits(config)
         case Onsets():
-            found = onsets.make_splits(config)
+            splits = onsets.make_splits(config)
     by_name: dict[str, Utterance] = {}
-    for utterance in (*found.train, *found.validation, *found.test):
+    for utterance in (*splits.train, *splits.validation, *splits.test):
         first = by_name.setdefault(utterance.identity, utterance)
         if first is not utterance:
             raise InputError(
                 f"Each utterance must have a name of its own, but {first.audio} and {utterance.audio} are both "
                 f"{utterance.identity}; rename or remove one, and name each subset once."
             )
-    return found
+    return splits
 
 
 def read_audio_splits(config: Data, spared: LibriSpeech | None = None) -> Splits:
@@ -52,16 +52,16 @@ def read_audio_splits(config: Data, spared: LibriSpeech | None = None) -> Splits
 
 def data_fingerprint(config: Data) -> str:
     """16 digits that change with any transcript, any recording's name or length, and the split."""
-    found = read_splits(config)
+    splits = read_splits(config)
     rows = [
         [(u.identity, u.speaker, u.labels, u.num_samples) for u in part]
-        for part in (found.train, found.validation, found.test)
+        for part in (splits.train, splits.validation, splits.test)
     ]
     return content_hash(config, rows)
 
 
 def audio_fingerprint(config: Data, spared: LibriSpeech | None = None) -> str:
     """16 digits that change with any recording's name or length, and the split."""
-    found = read_audio_splits(config, spared)
-    rows = [[(u.identity, u.speaker, u.num_samples) for u in part] for part in (found.train, found.validation)]
+    splits = read_audio_splits(config, spared)
+    rows = [[(u.identity, u.speaker, u.num_samples) for u in part] for part in (splits.train, splits.validation)]
     return content_hash(config, rows)

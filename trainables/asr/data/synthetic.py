@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 BANDWIDTH_HZ: Final = 90.0
-"""Of a formant."""
+"""The bandwidth of a formant."""
 
 
 @dataclass(frozen=True)

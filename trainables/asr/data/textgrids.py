@@ -30,12 +30,12 @@ def index(folder: Path) -> dict[str, Path]:
     Raises:
         InputError: if an utterance has two that differ.
     """
-    found: dict[str, Path] = {}
+    grids: dict[str, Path] = {}
     for path in sorted(folder.rglob("*.TextGrid")):
-        first = found.setdefault(path.stem, path)
+        first = grids.setdefault(path.stem, path)
         if first is not path and first.read_bytes() != path.read_bytes():
             raise InputError(f"{path.stem} must have one TextGrid, but {first} and {path} differ; remove one.")
-    return found
+    return grids
 
 
 def read(path: Path) -> tuple[Interval, ...]:
@@ -50,8 +50,8 @@ def read(path: Path) -> tuple[Interval, ...]:
     except (PraatioException, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} must be a TextGrid with a tier {TIER!r}: {_first_line(error)}") from None
     if not isinstance(tier, textgrid.IntervalTier) or not tier.entries:
-        found = "points" if tier.entries else "nothing"
-        raise InputError(f"{path}: its tier {TIER!r} must have intervals, but has {found}; align it anew.")
+        kind = "points" if tier.entries else "nothing"
+        raise InputError(f"{path}: its tier {TIER!r} must have intervals, but has {kind}; align it anew.")
     return tuple(Interval(_plain(entry.label), entry.start, entry.end) for entry in tier.entries)
 
 

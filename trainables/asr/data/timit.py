@@ -53,12 +53,12 @@ def locate(root: Path | None) -> Path:
         InputError: if no root is known, or there is none.
     """
     base = data_root(root, "data.root")
-    found = find_folder(base, is_timit)
-    if found is None:
+    folder = find_folder(base, is_timit)
+    if folder is None:
         raise InputError(
             f"There is no TIMIT at or two folders below {base}; expected TRAIN/DR1/SPEAKER or dr1-speaker folders."
         )
-    return found
+    return folder
 
 
 def is_timit(folder: Path) -> bool:
@@ -86,8 +86,8 @@ def read_splits(config: Timit) -> Splits:
 
 def read_audio(config: Timit) -> Splits:
     """Training and validation recordings without their phones."""
-    found = _split(config, lambda r: Utterance(r.identity, r.speaker, (), *_audio(r)))
-    return Splits(found.train, found.validation, test=(), labels=())
+    splits = _split(config, lambda r: Utterance(r.identity, r.speaker, (), *_audio(r)))
+    return Splits(splits.train, splits.validation, test=(), labels=())
 
 
 def read_utterance(recording: Recording) -> Utterance:
@@ -131,29 +131,29 @@ def _audio(recording: Recording) -> tuple[int, Path]:
     """Length and place of the recording beside a label file."""
     stem = recording.path.stem.lower()
     beside = sorted(recording.path.parent.iterdir())
-    found = [path for path in beside if path.suffix.lower() == ".wav" and path.name.lower().startswith(f"{stem}.")]
-    if not found:
+    files = [path for path in beside if path.suffix.lower() == ".wav" and path.name.lower().startswith(f"{stem}.")]
+    if not files:
         raise InputError(f"{recording.path} has no .wav beside it.")
-    return audio.num_samples(found[0]), found[0]
+    return audio.num_samples(files[0]), files[0]
 
 
 def _split(config: Timit, read: Callable[[Recording], Utterance]) -> Splits:
     folder = locate(config.root)
-    found = list(recordings(folder))
+    corpus = list(recordings(folder))
     if isinstance(config.split, HeldOutSpeakers):
-        parts = _held_out(config.split, found, folder)
+        parts = _held_out(config.split, corpus, folder)
     else:
-        parts = _standard(found, folder)
+        parts = _standard(corpus, folder)
     train, validation, test = (tuple(read(recording) for recording in part) for part in parts)
     train = choose(train, config.num_train_utterances, config.split_seed, "train")
     return Splits(train, validation, test, labels=TIMIT_PHONES)
 
 
-def _standard(found: list[Recording], folder: Path) -> tuple[list[Recording], ...]:
+def _standard(corpus: list[Recording], folder: Path) -> tuple[list[Recording], ...]:
     parts = (
-        [r for r in found if r.portion == "train"],
-        [r for r in found if r.speaker in DEVELOPMENT_SPEAKERS],
-        [r for r in found if r.speaker in CORE_TEST_SPEAKERS],
+        [r for r in corpus if r.portion == "train"],
+        [r for r in corpus if r.speaker in DEVELOPMENT_SPEAKERS],
+        [r for r in corpus if r.speaker in CORE_TEST_SPEAKERS],
     )
     sizes = tuple(map(len, parts))
     if not all(sizes):
@@ -166,8 +166,8 @@ def _standard(found: list[Recording], folder: Path) -> tuple[list[Recording], ..
     return parts
 
 
-def _held_out(split: HeldOutSpeakers, found: list[Recording], folder: Path) -> tuple[list[Recording], ...]:
-    speakers = sorted({recording.speaker for recording in found})
+def _held_out(split: HeldOutSpeakers, corpus: list[Recording], folder: Path) -> tuple[list[Recording], ...]:
+    speakers = sorted({recording.speaker for recording in corpus})
     num_held_out = split.num_validation_speakers + split.num_test_speakers
     if len(speakers) <= num_held_out:
         raise InputError(
@@ -176,7 +176,7 @@ def _held_out(split: HeldOutSpeakers, found: list[Recording], folder: Path) -> t
     order = [speakers[i] for i in rng.numpy_generator(split.seed, "held-out speakers").permutation(len(speakers))]
     test, validation = order[: split.num_test_speakers], order[split.num_test_speakers : num_held_out]
     return (
-        [r for r in found if r.speaker in order[num_held_out:]],
-        [r for r in found if r.speaker in validation],
-        [r for r in found if r.speaker in test],
+        [r for r in corpus if r.speaker in order[num_held_out:]],
+        [r for r in corpus if r.speaker in validation],
+        [r for r in corpus if r.speaker in test],
     )

@@ -70,12 +70,12 @@ def _check_values(name: str, row: Mapping[str, str], forms: Mapping[str, str]) -
 
 def _prefix(name: str, row: Mapping[str, str]) -> tuple[str, ...]:
     """The first words of `sent`: in `prefix`, words outside the authors' vocabulary are `<unk>`."""
-    told = row["prefix"].split()
-    words = row["sent"].split()[: len(told)]
-    if not told or row["len_prefix"] != str(len(told)):
+    given = row["prefix"].split()
+    words = row["sent"].split()[: len(given)]
+    if not given or row["len_prefix"] != str(len(given)):
         rule = f"{name} must have the number of words of prefix, at least 1, as len_prefix"
-        raise InputError(f"{rule}, but has {row['len_prefix']!r} for {len(told)}; correct it.")
-    if len(words) < len(told) or any(a not in (b, _UNK) for a, b in zip(told, words, strict=True)):
+        raise InputError(f"{rule}, but has {row['len_prefix']!r} for {len(given)}; correct it.")
+    if len(words) < len(given) or any(a not in (b, _UNK) for a, b in zip(given, words, strict=True)):
         rule = f"{name} must have a prefix that begins sent"
         raise InputError(f"{rule}, but has {row['prefix']!r} for {' '.join(words)!r}; correct it.")
     return tuple(words)

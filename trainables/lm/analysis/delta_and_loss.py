@@ -12,11 +12,11 @@ from trainables.lm.analysis.running_text import Numbers, recoded
 from trainables.lm.analysis.trained_model import Trained
 
 NUM_BINS: Final = 10
-"""Of equally many tokens each, from the lowest delta on."""
+"""Bins of equally many tokens each, from the lowest delta on."""
 
 
 def relation(trained: Trained) -> dict[tuple[Any, ...], float]:
-    """By bin of delta and measure: mean delta, mean losses in nats, and Pearson's correlations over all tokens.
+    """Cells by bin of delta and measure: mean delta, mean losses in nats, and Pearson's correlations over all tokens.
 
     The loss is that of the token that delta is of, from the state as it was; `next_loss` is that of the token behind it
     as the model gives it out. A change is after minus before recoding. Correlations are the same in every row.

@@ -54,10 +54,10 @@ def read(path: Path) -> tuple[GardenPath, ...]:
     Raises:
         InputError: if the file cannot be read, has no sentence, or has a line with several `*` or a lone one.
     """
-    found = _sentences(read_text(path, REMEDY), str(path))
-    if not found:
+    sentences = _sentences(read_text(path, REMEDY), str(path))
+    if not sentences:
         raise InputError(f"{path} must have a sentence on each line, but is empty; write at least one.")
-    return found
+    return sentences
 
 
 def _sentences(text: str, name: str) -> tuple[GardenPath, ...]:

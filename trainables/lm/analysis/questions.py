@@ -13,13 +13,13 @@ from trainables.lm.config import Evaluation, LmConfig
 
 def about_sentences(config: LmConfig, checkpoint: Path, evaluation: Evaluation, options: Options) -> Cells:
     """Each word of the sentences in a file, by default classic garden paths; recoded everywhere, or at one position."""
-    found = garden_paths.read(Path(options["file"])) if "file" in options else garden_paths.SENTENCES
-    longest = max(len(one.words) for one in found)
+    sentences = garden_paths.read(Path(options["file"])) if "file" in options else garden_paths.SENTENCES
+    longest = max(len(item.words) for item in sentences)
     step = _step(options["step"], longest) if "step" in options else None
     trained = trained_model.load(config, checkpoint, evaluation)
-    cells = trained_model.of_sentences(trained, found, None if step is None else step - 1)
+    cells = trained_model.of_sentences(trained, sentences, None if step is None else step - 1)
     return {
-        (sentence, position, word, found[sentence - 1].critical == position - 1, measure): value
+        (sentence, position, word, sentences[sentence - 1].critical == position - 1, measure): value
         for (sentence, position, word, measure), value in cells.items()
     }
 

@@ -21,7 +21,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TokenRecord:
-    """Of every token of the test text but the first, N in the order of the text.
+    """What a model makes of every token of the test text but the first, N in the order of the text.
 
     Attributes:
         tokens: numbers of words.
@@ -54,15 +54,15 @@ def read(trained: Trained) -> TokenRecord:
     for index, (window, run, drawn) in enumerate(_runs(trained, trained.attached)):
         length, count = window.targets.shape
         place = torch.arange(1, length + 1, device=window.targets.device)[:, None].expand(-1, count)
-        found = {"tokens": window.targets, "window": torch.full_like(place, index), "place": place}
-        found |= {"nats": run.nats, "nats_without": plain[index], "nats_before": run.nats, "nats_after": run.nats}
+        columns = {"tokens": window.targets, "window": torch.full_like(place, index), "place": place}
+        columns |= {"nats": run.nats, "nats_without": plain[index], "nats_before": run.nats, "nats_after": run.nats}
         if run.trace and trained.attached:
-            found |= _of_trace(trained, trained.attached, window, run, drawn)
-        for name, values in found.items():
+            columns |= _of_trace(trained, trained.attached, window, run, drawn)
+        for name, values in columns.items():
             rows.setdefault(name, []).append(values)
     whole = {name: torch.cat(parts).t().flatten() for name, parts in rows.items()}  # stream by stream: the text's order
-    is_asked = whole["tokens"] != NO_TARGET
-    numbers = {name: _array(values[is_asked]) for name, values in whole.items()}
+    is_target = whole["tokens"] != NO_TARGET
+    numbers = {name: _array(values[is_target]) for name, values in whole.items()}
     return TokenRecord(**{name: numbers.get(name) for name in TokenRecord.__dataclass_fields__})  # type: ignore[arg-type]
 
 

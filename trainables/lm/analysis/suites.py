@@ -81,21 +81,21 @@ def effects(suite: Suite, bits: Sequence[ArrayLike]) -> NDArray[np.float64]:
         for sentence, row in zip(suite.sentences, bits, strict=True)
     ]
     conditions = suite.contrast.plus + suite.contrast.minus
-    cells = np.array([[sums[found[condition]] for condition in conditions] for found in _by_item(suite).values()])
+    cells = np.array([[sums[places[condition]] for condition in conditions] for places in _by_item(suite).values()])
     result: NDArray[np.float64] = (cells[:, 0] - cells[:, 1]) - (cells[:, 2] - cells[:, 3])
     return result
 
 
 def _sentences(path: Path, rows: Iterable[Mapping[str, str]]) -> tuple[Sentence, ...]:
-    found: dict[tuple[int, str], dict[int, Mapping[str, str]]] = {}
+    sentences: dict[tuple[int, str], dict[int, Mapping[str, str]]] = {}
     for row in rows:
         item, region = (_whole(path, row, column) for column in ("item_number", "region_number"))
-        regions = found.setdefault((item, row["condition_name"]), {})
+        regions = sentences.setdefault((item, row["condition_name"]), {})
         if region in regions:
             place = f"region {region} of item {item}, {row['condition_name']}"
             raise InputError(f"{path} must have each region once, but has {place}, twice; remove one.")
         regions[region] = row
-    return tuple(_sentence(*key, [regions[number] for number in sorted(regions)]) for key, regions in found.items())
+    return tuple(_sentence(*key, [regions[number] for number in sorted(regions)]) for key, regions in sentences.items())
 
 
 def _sentence(item: int, condition: str, rows: Iterable[Mapping[str, str]]) -> Sentence:
@@ -122,11 +122,11 @@ def _contrast(path: Path, conditions: set[str]) -> Contrast:
 
 
 def _by_item(suite: Suite) -> dict[int, dict[str, int]]:
-    """By item and condition, the index of the sentence."""
-    found: dict[int, dict[str, int]] = {}
+    """The index of the sentence, by item and condition."""
+    items: dict[int, dict[str, int]] = {}
     for index, sentence in enumerate(suite.sentences):
-        found.setdefault(sentence.item, {})[sentence.condition] = index
-    return found
+        items.setdefault(sentence.item, {})[sentence.condition] = index
+    return items
 
 
 def _check(suite: Suite) -> None:
@@ -135,7 +135,7 @@ def _check(suite: Suite) -> None:
             rule = f"Each sentence of {suite.name} must have words in the region {suite.contrast.region}"
             place = f"item {sentence.item}, {sentence.condition},"
             raise InputError(f"{rule}, but {place} has none; add them, or remove the item.")
-    for item, found in _by_item(suite).items():
-        if missing := [c for c in suite.contrast.plus + suite.contrast.minus if c not in found]:
+    for item, places in _by_item(suite).items():
+        if missing := [c for c in suite.contrast.plus + suite.contrast.minus if c not in places]:
             rule = f"Each item of {suite.name} must have every condition"
             raise InputError(f"{rule}, but item {item} lacks {missing[0]}; add it, or remove the item.")

@@ -21,8 +21,8 @@ def rows_of(path: Path, columns: Iterable[str], delimiter: str) -> list[dict[str
     cells = _cells(path, delimiter)
     header = cells[0][1] if cells else []
     if missing := [column for column in columns if column not in header]:
-        found = ", ".join(" ".join(cell.split()) for cell in header) or "none"
-        raise InputError(f"{path} must have a column {missing[0]}, but has {found}; add it.")
+        names = ", ".join(" ".join(cell.split()) for cell in header) or "none"
+        raise InputError(f"{path} must have a column {missing[0]}, but has {names}; add it.")
     if len(cells) < 2:
         raise InputError(f"{path} must have rows below its header, but has none; give another file.")
     for line, row in cells:
@@ -32,7 +32,7 @@ def rows_of(path: Path, columns: Iterable[str], delimiter: str) -> list[dict[str
 
 
 def _cells(path: Path, delimiter: str) -> list[tuple[int, list[str]]]:
-    """Of each row that is not empty, the number of its last line and its cells."""
+    """The number of the last line and the cells of each row that is not empty."""
     reader = csv.reader(io.StringIO(read_text(path, REMEDY), newline=""), delimiter=delimiter, strict=True)
     try:
         return [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]

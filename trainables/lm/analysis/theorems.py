@@ -45,8 +45,8 @@ def first(network: Network, window: Window, attached: AttachedRecoder, seed: int
         run = _run(network, window, changed, _noise(network, window, recoder, seed), True)
         assert run.trace
         before, after = torch.stack(run.trace.before), torch.stack(run.trace.after)
-        is_asked = window.targets != NO_TARGET
-        shares[name] = float((after <= before)[is_asked].double().mean())
+        is_target = window.targets != NO_TARGET
+        shares[name] = float((after <= before)[is_target].double().mean())
     return shares
 
 
@@ -60,8 +60,8 @@ def second(network: Network, window: Window, attached: AttachedRecoder, seed: in
     for step in range(len(window.targets) - 1):
         without = _deltas(_run(network, window, attached, _without(drawn, step, window.targets), False))
         for k, place in enumerate(range(step + 1, min(step + 1 + MAX_DISTANCE, len(with_all)))):
-            is_asked = window.targets[place] != NO_TARGET
-            held[k].append((with_all[place] <= without[place])[is_asked])
+            is_target = window.targets[place] != NO_TARGET
+            held[k].append((with_all[place] <= without[place])[is_target])
     return {f"k={k + 1}": float(torch.cat(parts).double().mean()) for k, parts in enumerate(held) if parts}
 
 

@@ -18,11 +18,11 @@ from trainables.lm import corpus
 from trainables.lm.analysis import agreement, probe_fitting, suites, theorems, words
 from trainables.lm.analysis.garden_paths import GardenPath
 from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig, WeakSupervision
+from trainables.lm.evaluation import recoder_of, test_seed
 from trainables.lm.network import AttachedRecoder, Network
 from trainables.lm.numbered_text import EOS, UNK
 from trainables.lm.signals.probe import Supervision
 from trainables.lm.streams import Streams
-from trainables.lm.training import recoder_of, test_seed
 
 Cells = dict[tuple[Any, ...], float]
 """Numbers by where they belong."""
@@ -42,7 +42,7 @@ class Trained:
 
     @property
     def seed(self) -> int:
-        """Of masks."""
+        """The seed of masks."""
         return test_seed(self.network, self.evaluation)
 
     @property
@@ -78,7 +78,7 @@ def load(config: LmConfig, path: Path, evaluation: Evaluation) -> Trained:
 
 
 def of_sentences(trained: Trained, sentences: Sequence[GardenPath], recode_at: int | None) -> Cells:
-    """By sentence, position, word and measure: bits and delta before and after recoding, and both without any.
+    """Cells by sentence, position, word and measure: bits and delta before and after recoding, and both without any.
 
     Without recoding delta is measured alone: of the model whose state no word changed (thesis figure 6.2).
 
@@ -101,13 +101,13 @@ def of_sentences(trained: Trained, sentences: Sequence[GardenPath], recode_at: i
         }
         for name, values in measures.items():
             for position, (word, value) in enumerate(zip(sentence.words, values, strict=True)):
-                shown = word if word in trained.text.index else f"{word} = {UNK}"
-                cells[i + 1, position + 1, shown, name] = float(value)
+                label = word if word in trained.text.index else f"{word} = {UNK}"
+                cells[i + 1, position + 1, label, name] = float(value)
     return cells
 
 
 def of_suites(trained: Trained, chosen: Sequence[suites.Suite]) -> Cells:
-    """By suite, reading and measure: the items' mean effect in bits, and the share of those with one above 0.
+    """Cells by suite, reading and measure: the items' mean effect in bits, and the share of those with one above 0.
 
     Items with a word in a critical region that the vocabulary lacks are left out.
 
@@ -128,10 +128,10 @@ def of_suites(trained: Trained, chosen: Sequence[suites.Suite]) -> Cells:
 
 
 def of_agreement(trained: Trained, items: Sequence[agreement.Item]) -> Cells:
-    """By kind of sentence, reading and measure: the share of the items whose verb is likelier in the right form.
+    """Cells by kind of sentence, reading and measure: the share of the items whose verb is likelier in the right form.
 
     Items with a form that the vocabulary lacks are left out. A probe is fitted to every second item, to the hidden
-    state behind its prefix and the verb's number; the others alone are counted, with their number told at every word.
+    state behind its prefix and the verb's number; the others alone are counted, with their number given at every word.
 
     Raises:
         InputError: if no item is left.
@@ -145,8 +145,8 @@ def of_agreement(trained: Trained, items: Sequence[agreement.Item]) -> Cells:
         )
     cells: Cells = {}
     for reading, attached in trained.readings().items():
-        told = _told(trained, attached, known) if _has_probe(attached) else attached
-        is_right = _is_right(trained, counted, told)
+        labelled = _with_labels(trained, attached, known) if _has_probe(attached) else attached
+        is_right = _is_right(trained, counted, labelled)
         kinds = np.array([item.is_generated for item in counted])
         for kind, chosen in (("all", kinds | True), ("generated", kinds), ("original", ~kinds)):
             if chosen.any():
@@ -156,7 +156,7 @@ def of_agreement(trained: Trained, items: Sequence[agreement.Item]) -> Cells:
 
 
 def of_theorems(trained: Trained) -> Cells:
-    """By theorem and setting: the share of the cases in which it holds, at the beginning of the test text.
+    """Cells by theorem and setting: the share of the cases in which it holds, at the beginning of the test text.
 
     Raises:
         InputError: without a recoder, or with a probe.
@@ -197,7 +197,9 @@ def _is_right(trained: Trained, items: Sequence[agreement.Item], attached: Attac
     return nats[:, 0] < nats[:, 1]
 
 
-def _told(trained: Trained, attached: AttachedRecoder | None, items: Sequence[agreement.Item]) -> AttachedRecoder:
+def _with_labels(
+    trained: Trained, attached: AttachedRecoder | None, items: Sequence[agreement.Item]
+) -> AttachedRecoder:
     """The recoder with a probe fitted to every second item, and the labels of the others."""
     assert attached is not None and isinstance(attached.recoder.signal, WeakSupervision)
     labels = torch.tensor([float(item.is_plural) for item in items], device=trained.network.decoder_weight.device)

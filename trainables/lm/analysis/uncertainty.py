@@ -10,7 +10,7 @@ from trainables.lm.analysis.trained_model import Trained
 
 
 def by_batch(trained: Trained, first: int, count: int) -> dict[tuple[Any, ...], float]:
-    """By batch and measure: means over its tokens of delta before and after recoding, of the loss and of step sizes.
+    """Cells by batch and measure: means over tokens of delta before and after recoding, of loss and step sizes.
 
     A batch is one window of all parallel streams. Of `count` batches from the number `first` on, those that are there.
 

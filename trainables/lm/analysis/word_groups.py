@@ -21,7 +21,7 @@ Groups = Iterator[tuple[str, NDArray[np.bool_]]]
 
 
 def perplexities(trained: Trained) -> dict[tuple[Any, ...], float]:
-    """By kind of group, group and measure: perplexity with and without the recoder, and how many tokens.
+    """Cells by kind of group, group and measure: perplexity with and without the recoder, and how many tokens.
 
     A group without tokens is left out, so that the rows are the same for every model of a text. Where a sentence began
     is not known before the first end of a sentence.
@@ -52,8 +52,8 @@ def sentence_positions(ends: NDArray[np.bool_]) -> NDArray[np.int64]:
     places = np.arange(len(ends))
     last_end = np.maximum.accumulate(np.where(ends, places, -1))
     before = np.concatenate([[-1], last_end[:-1]]) if len(ends) else last_end
-    found: NDArray[np.int64] = np.where(before < 0, 0, places - before)
-    return found
+    positions: NDArray[np.int64] = np.where(before < 0, 0, places - before)
+    return positions
 
 
 def by_decade(counts: NDArray[np.int64]) -> Groups:
@@ -73,5 +73,5 @@ def by_position(places: NDArray[np.int64]) -> Groups:
 
 def _measures(record: TokenRecord, is_in: NDArray[np.bool_]) -> dict[str, float]:
     means = {"without": record.nats_without[is_in].mean(), "with": record.nats[is_in].mean()}
-    found = {f"perplexity_{name}": math.exp(min(float(mean), 700.0)) for name, mean in means.items()}
-    return found | {"num_tokens": float(is_in.sum())}
+    measures = {f"perplexity_{name}": math.exp(min(float(mean), 700.0)) for name, mean in means.items()}
+    return measures | {"num_tokens": float(is_in.sum())}

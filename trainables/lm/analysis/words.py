@@ -32,7 +32,7 @@ Sentences = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, eq=False)
 class WordRecord:
-    """Of the N words of one sentence; without a recoder nothing changes, and delta is 0.
+    """What a model makes of the N words of one sentence; without a recoder nothing changes, and delta is 0.
 
     Attributes:
         nats: -log p of each word as the model gives it out: of surprisal before recoding, else after.
@@ -103,18 +103,18 @@ def compare(
         seed: of masks.
     """
     sentences = [[*prefix, choices[0]] for prefix, choices in zip(prefixes, candidates, strict=True)]
-    found: list[Numbers] = []
+    rows: list[Numbers] = []
     for part, window, run, drawn in _runs(network, sentences, start, attached, seed, None):
         last = torch.tensor([len(words) - 1 for words in part], device=window.targets.device)
         streams = torch.arange(len(part), device=last.device)
-        choices = torch.tensor([list(row) for row in candidates[len(found) : len(found) + len(part)]]).to(last.device)
+        choices = torch.tensor([list(row) for row in candidates[len(rows) : len(rows) + len(part)]]).to(last.device)
         columns = []
         for column in choices.t():
             targets = torch.full_like(window.targets, NO_TARGET)
             targets[last, streams] = column
             columns.append(_nats(network, run, targets, drawn, attached)[last, streams])
-        found += list(torch.stack(columns, 1).double().cpu().numpy())
-    return np.array(found)
+        rows += list(torch.stack(columns, 1).double().cpu().numpy())
+    return np.array(rows)
 
 
 def _nats(network: Network, run: Run, targets: Tensor, drawn: Noise, attached: AttachedRecoder | None) -> Tensor:
@@ -168,8 +168,8 @@ def _draws(recoder: Recoder) -> bool:
 def _labelled(attached: AttachedRecoder | None, rows: slice) -> AttachedRecoder | None:
     if attached is None or attached.supervision is None:
         return attached
-    told = attached.supervision
-    return replace(attached, supervision=Supervision(told.weight, told.bias, told.labels[rows]))
+    supervision = attached.supervision
+    return replace(attached, supervision=Supervision(supervision.weight, supervision.bias, supervision.labels[rows]))
 
 
 def _window(sentences: Sentences, start: int) -> Window:

@@ -26,14 +26,14 @@ def entropy_of_mean(logits: Tensor, samples_dim: int = 0) -> tuple[Tensor, Tenso
         slopes = probs * (surprise - (probs * surprise).sum(-1, keepdim=True)) / num_samples
     else:
         slopes = probs
-        for one in probs.split(1, samples_dim):
-            middle = torch.linalg.vecdot(one, surprise)[..., None]
-            one.mul_((surprise - middle).div_(num_samples))
+        for sample in probs.split(1, samples_dim):
+            middle = torch.linalg.vecdot(sample, surprise)[..., None]
+            sample.mul_((surprise - middle).div_(num_samples))
     return entropy.squeeze(samples_dim), slopes, mean.squeeze(samples_dim)
 
 
 def entropy_over_batch(logits: Float[Tensor, "B K V"]) -> tuple[Tensor, Tensor, Tensor]:
-    """As the released code has it: the entropy of the mean over the batch, the same number for every row.
+    """The released code's measure: the entropy of the mean over the batch, the same number for every row.
 
     The distribution of a row is the softmax of the members' mean logits.
     """
@@ -46,5 +46,5 @@ def entropy_over_batch(logits: Float[Tensor, "B K V"]) -> tuple[Tensor, Tensor, 
 
 
 def softmax(logits: Tensor) -> Tensor:
-    """In place where no graph is kept."""
+    """The softmax, in place where no graph is kept."""
     return logits.softmax(-1) if torch.is_grad_enabled() else torch.softmax(logits, -1, out=logits)

@@ -82,7 +82,7 @@ class ErrorSignal(Protocol):
 
 
 def is_raised(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Bool[Tensor, "..."]:
-    """Where delta is higher after recoding than before, by more than rounding."""
+    """The places where delta is higher after recoding than before, by more than rounding."""
     return after > before + ROUNDING * before.abs().clamp_min(1.0)
 
 

@@ -23,7 +23,7 @@ class Supervision:
 
 @dataclass(eq=False)
 class ProbeSignal:
-    """Of a probe that is told what it should say."""
+    """The error signal of a probe that has labels."""
 
     config: WeakSupervision
     supervision: Supervision
@@ -31,7 +31,7 @@ class ProbeSignal:
     def read(
         self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
     ) -> Reading:
-        """As `ErrorSignal`."""
+        """The reading of `ErrorSignal.read`."""
         layer, labels = self.config.layer - 1, take(self.supervision.labels, 0, streams)
         logit = self._logit(hidden)
         delta, error = _loss(logit, labels), logit.sigmoid() - labels
@@ -41,7 +41,7 @@ class ProbeSignal:
         return Reading(delta, gradient, layer, None, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
-        """As `ErrorSignal`; 0 without a label."""
+        """Delta, as `ErrorSignal.delta` defines it; 0 without a label."""
         return _loss(self._logit(hidden), self.supervision.labels)
 
     def _logit(self, hidden: list[Tensor]) -> Float[Tensor, " B"]:

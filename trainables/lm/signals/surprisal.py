@@ -17,7 +17,7 @@ from trainables.lm.signals.error_signal import Decoders, Opens, Output, Reading,
 
 @dataclass(eq=False)
 class SurprisalSignal:
-    """Of the token that came; its reading also has the loss, which is of the same output distribution.
+    """The error signal of the token that came; its reading also has the loss, which is of the same output distribution.
 
     Attributes:
         keeps: whether gradients of the loss will be asked for, so that distributions must stay.
@@ -42,7 +42,7 @@ class SurprisalSignal:
     def read(
         self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
     ) -> Reading:
-        """As `ErrorSignal`."""
+        """The reading of `ErrorSignal.read`."""
         weight, gold = self.decoders.weight[0], take(self.targets[step].clamp_min(0), 0, streams)
         keeps = self.keeps and step not in self.chosen
         top, logits = self._logits(step, hidden, streams)
@@ -71,7 +71,7 @@ class SurprisalSignal:
         return Reading(delta, gradient, len(hidden) - 1, probs, output, opened)
 
     def _gradient(self, mean_weight: Tensor | None, target: Tensor, slope: Tensor | None) -> Tensor:
-        """Of delta in what is decoded; `mean_weight` is the mean of the decoder's rows under the output."""
+        """The gradient of delta in what is decoded; `mean_weight` is the decoder's mean row under the output."""
         of_target = self.decoders.weight[0].index_select(0, target)
         if slope is None:
             assert mean_weight is not None
@@ -81,7 +81,7 @@ class SurprisalSignal:
         return slope[:, None] * (of_target - mean_weight)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
-        """As `ErrorSignal`."""
+        """Delta, as `ErrorSignal.delta` defines it."""
         _, logits = self._logits(step, hidden)
         logit = logits.gather(1, self.chosen[step][:, None])[:, 0]
         return self._delta(logit, logits.logsumexp(-1))[0]

@@ -16,7 +16,7 @@ from trainables.lm.signals.error_signal import Decoders, Opens, Reading, Workspa
 
 @dataclass(eq=False)
 class DropoutSignal:
-    """Of K dropout masks on the top hidden state, or on the decoder's weights."""
+    """The error signal of K dropout masks on the top hidden state, or on the decoder's weights."""
 
     config: McDropout
     decoders: Decoders
@@ -26,7 +26,7 @@ class DropoutSignal:
     def read(
         self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
     ) -> Reading:
-        """As `ErrorSignal`."""
+        """The reading of `ErrorSignal.read`."""
         masks = self._masks(step)
         if self.config.masks == "units":
             masks = take(masks, 1, streams)
@@ -35,15 +35,15 @@ class DropoutSignal:
         slopes = take(slopes, 1, opened)
         if self.config.masks == "weights":
             weights = [self.decoders.weight[0] * mask for mask in masks]
-            gradient = torch.stack([product(slopes[k], one.t()) for k, one in enumerate(weights)]).sum(0)
+            gradient = torch.stack([product(slopes[k], weight.t()) for k, weight in enumerate(weights)]).sum(0)
         else:
-            found = product(slopes.flatten(0, 1), self.decoders.weight[0].t())
-            rows = found.view(*slopes.shape[:2], found.shape[1])
+            gradients = product(slopes.flatten(0, 1), self.decoders.weight[0].t())
+            rows = gradients.view(*slopes.shape[:2], gradients.shape[1])
             gradient = (rows * take(masks, 1, opened)).sum(0)
         return Reading(delta, gradient * self.config.kept_scale, len(hidden) - 1, probs, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
-        """As `ErrorSignal`."""
+        """Delta, as `ErrorSignal.delta` defines it."""
         return entropy_of_mean(self._logits(self._masks(step), hidden[-1]))[0]
 
     def _masks(self, step: int) -> Tensor:
@@ -80,13 +80,13 @@ class MomentsSignal:
     def read(
         self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
     ) -> Reading:
-        """As `ErrorSignal`."""
+        """The reading of `ErrorSignal.read`."""
         top, weight = hidden[-1], self.decoders.weight[0]
         plain, centre, variance, logits = self._logits(top)
         delta, slopes, probs = entropy_of_mean(logits[None])
         opened = opens(delta, probs) if opens else None
         top, plain, centre, variance, of_mean = (
-            take(one, 0, opened) for one in (top, plain, centre, variance, slopes[0])
+            take(tensor, 0, opened) for tensor in (top, plain, centre, variance, slopes[0])
         )
         of_variance = self._odds * of_mean * (-variance / 4).exp() / 2
         along, across = product(of_variance, weight.t()), product(of_variance, self.squared.t())
@@ -98,7 +98,7 @@ class MomentsSignal:
         return Reading(delta, gradient, len(hidden) - 1, probs, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
-        """As `ErrorSignal`."""
+        """Delta, as `ErrorSignal.delta` defines it."""
         return entropy_of_mean(self._logits(hidden[-1])[3][None])[0]
 
     @property
@@ -119,7 +119,7 @@ class MomentsSignal:
 
 @dataclass(eq=False)
 class EnsembleSignal:
-    """Of K decoders."""
+    """The error signal of K decoders."""
 
     config: AnchoredEnsemble
     decoders: Decoders
@@ -129,7 +129,7 @@ class EnsembleSignal:
     def read(
         self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
     ) -> Reading:
-        """As `ErrorSignal`."""
+        """The reading of `ErrorSignal.read`."""
         delta, slopes, probs = self._entropy(self._logits(step, hidden[-1], streams))
         opened = opens(delta, probs) if opens else None
         gradient = product(take(slopes, 0, opened).flatten(1), self.decoders.weight.flatten(0, 1).t())
@@ -137,7 +137,7 @@ class EnsembleSignal:
         return Reading(delta, gradient, len(hidden) - 1, probs, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
-        """As `ErrorSignal`."""
+        """Delta, as `ErrorSignal.delta` defines it."""
         return self._entropy(self._logits(step, hidden[-1]))[0]
 
     def _entropy(self, logits: Float[Tensor, "B K V"]) -> tuple[Tensor, Tensor, Tensor]:
@@ -154,7 +154,7 @@ class EnsembleSignal:
 
 @dataclass(eq=False)
 class VariationalSignal:
-    """Of K states, each under masks of its own; the rows are K times the batch."""
+    """The error signal of K states, each under masks of its own; the rows are K times the batch."""
 
     config: Variational
     decoders: Decoders
@@ -164,7 +164,7 @@ class VariationalSignal:
     def read(
         self, step: int, hidden: list[Tensor], streams: Tensor | None = None, opens: Opens | None = None
     ) -> Reading:
-        """As `ErrorSignal`."""
+        """The reading of `ErrorSignal.read`."""
         delta, slopes, probs = entropy_of_mean(self._logits(step, hidden[-1], streams))
         opened = opens(delta, probs) if opens else None
         gradient = product(take(slopes, 1, opened).flatten(0, 1), self.decoders.weight[0].t())
@@ -172,7 +172,7 @@ class VariationalSignal:
         return Reading(delta, gradient, len(hidden) - 1, probs, opened=opened)
 
     def delta(self, step: int, hidden: list[Tensor]) -> Tensor:
-        """As `ErrorSignal`."""
+        """Delta, as `ErrorSignal.delta` defines it."""
         return entropy_of_mean(self._logits(step, hidden[-1]))[0]
 
     def _rows(self, streams: Tensor | None) -> Tensor | None:

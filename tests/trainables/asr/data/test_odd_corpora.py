@@ -11,8 +11,8 @@ from tests.trainables.asr.data.test_examples import everyone, write_utterance
 from tests.trainables.asr.data.test_textgrids import write_textgrid
 from tests.trainables.asr.data.test_timit import write_speaker
 from trainables.asr.data import textgrids
-from trainables.asr.data.check import examine, find_sets, summarise
 from trainables.asr.data.config import Features, HeldOutSpeakers, LibriSpeech, Timit
+from trainables.asr.data.corpus_check import examine, find_sets, summarise
 from trainables.asr.data.examples import load_examples
 from trainables.asr.data.phones import TIMIT_PHONES
 from trainables.asr.data.splits import read_splits

@@ -2,8 +2,7 @@
 
 import pytest
 
-from trainables.lm.learning_rate import learning_rate
-from trainables.lm.training_config import CutOnPlateau, HalveEachEpoch, Optimisation
+from trainables.lm.optimisation import CutOnPlateau, HalveEachEpoch, Optimisation, learning_rate
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from tests.trainables.asr.data.test_examples import write_utterance
 from tests.trainables.asr.data.test_textgrids import write_textgrid
 from tests.trainables.asr.data.test_timit import write_speaker
-from trainables.asr.data.check import SetReport, examine, find_sets, summarise
+from trainables.asr.data.corpus_check import SetReport, examine, find_sets, summarise
 from trainables.errors import InputError
 
 

@@ -1,20 +1,13 @@
-"""What can be set of how a language model is trained."""
+"""How a language model is trained: what can be set, and the learning rate that follows from it."""
 
+import math
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from trainables.config import Config, Count, Positive
 from trainables.patience import Patience
-
-Rate = Annotated[float, Field(ge=0, lt=1)]
-
-
-class Dropout(Config):
-    """On the embeddings and on what is decoded, and between the layers as well (released: not)."""
-
-    rate: Rate = Field(0.15, description="probability of dropping")
-    between_layers: bool = True
 
 
 class HalveEachEpoch(Config):
@@ -48,3 +41,23 @@ class Optimisation(Config):
     )
     patience: Patience = None
     precision: Literal["float32", "bfloat16"] = Field("float32", description="of products, on CUDA alone")
+
+
+def learning_rate(config: Optimisation, losses: Sequence[float]) -> float:
+    """The learning rate to go on with.
+
+    Args:
+        config: with the rate at the start, and when and by how much it is cut.
+        losses: of every validation so far; the first is the untrained model's.
+    """
+    schedule = config.schedule
+    if isinstance(schedule, CutOnPlateau):
+        num_cuts = _num_not_improving(losses) // schedule.patience
+    else:
+        num_cuts = _num_not_improving(losses[:: config.reports_per_epoch])
+    return config.learning_rate * math.pow(schedule.factor, num_cuts)
+
+
+def _num_not_improving(losses: Sequence[float]) -> int:
+    """The number of losses that are not below all before them."""
+    return sum(not losses[i] < min(losses[:i]) for i in range(1, len(losses)))

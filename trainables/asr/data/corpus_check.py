@@ -16,7 +16,7 @@ from trainables.errors import InputError
 
 
 @dataclass(frozen=True)
-class FoundSet:
+class CorpusPart:
     """A part of a corpus on disk: a LibriSpeech subset, or TIMIT's training or test speakers.
 
     Attributes:
@@ -72,7 +72,7 @@ class SetReport:
     fingerprint: str
 
 
-def find_sets(path: Path) -> tuple[FoundSet, ...]:
+def find_sets(path: Path) -> tuple[CorpusPart, ...]:
     """Every LibriSpeech subset below `path`, and the TIMIT at or two folders below it.
 
     Raises:
@@ -85,7 +85,7 @@ def find_sets(path: Path) -> tuple[FoundSet, ...]:
         {transcript.parents[2] for transcript in path.rglob("*.trans.txt") if path in _parents(transcript)}
     )
     sets = [
-        FoundSet(subset.name, "librispeech", subset, tuple(sorted(subset.glob("*/*/*.trans.txt"))))
+        CorpusPart(subset.name, "librispeech", subset, tuple(sorted(subset.glob("*/*/*.trans.txt"))))
         for subset in subsets
     ]
     folder = find_folder(path, timit.is_timit)
@@ -93,7 +93,7 @@ def find_sets(path: Path) -> tuple[FoundSet, ...]:
     for portion in sorted({recording.portion for recording in recordings}):
         files = tuple(recording.path for recording in recordings if recording.portion == portion)
         assert folder is not None
-        sets.append(FoundSet(f"{folder.name} {portion}".strip(), "timit", folder, files))
+        sets.append(CorpusPart(f"{folder.name} {portion}".strip(), "timit", folder, files))
     if not sets:
         raise InputError(
             f"{path} holds no corpus: expected SUBSET/SPEAKER/CHAPTER/*.trans.txt (LibriSpeech), "
@@ -107,22 +107,24 @@ def _parents(transcript: Path) -> tuple[Path, ...]:
     return tuple(transcript.parents)[2:]
 
 
-def examine(found: FoundSet, aligned: Path | None = None) -> Iterator[FileReport]:
+def examine(part: CorpusPart, aligned: Path | None = None) -> Iterator[FileReport]:
     """Every recording of a set, read to its end.
 
     Args:
         aligned: folder of TextGrids; default: beside the audio.
     """
-    if found.layout == "timit":
-        wanted = set(found.files)
-        yield from (_examine_sentence(one) for one in timit.recordings(found.folder) if one.path in wanted)
+    if part.layout == "timit":
+        wanted = set(part.files)
+        yield from (
+            _examine_sentence(recording) for recording in timit.recordings(part.folder) if recording.path in wanted
+        )
         return
     listed: dict[Path, librispeech.Transcript] = {}
-    grids = textgrids.index(aligned or found.folder)
-    for file in found.files:
+    grids = textgrids.index(aligned or part.folder)
+    for file in part.files:
         try:
             lines = librispeech.read_transcript(file)
-            librispeech.once(one for line in lines for one in (listed.get(line.audio, line), line))
+            librispeech.once(known for line in lines for known in (listed.get(line.audio, line), line))
         except InputError as error:
             yield FileReport(problem=str(error))
             continue
@@ -130,7 +132,7 @@ def examine(found: FoundSet, aligned: Path | None = None) -> Iterator[FileReport
             if line.audio not in listed:
                 listed[line.audio] = line
                 yield _examine_line(line, grids.get(line.identity))
-    for path in sorted(set(found.folder.glob("*/*/*.flac")) - listed.keys()):
+    for path in sorted(set(part.folder.glob("*/*/*.flac")) - listed.keys()):
         yield FileReport(problem=f"{path} has no line in a transcript; only an autoregressive model can use it.")
 
 
@@ -171,21 +173,21 @@ def _digest(path: Path, words: Sequence[str]) -> str:
     return hashlib.sha256(path.read_bytes() + "\0".join(words).encode()).hexdigest()
 
 
-def summarise(found: FoundSet, files: Iterable[FileReport]) -> SetReport:
+def summarise(part: CorpusPart, files: Iterable[FileReport]) -> SetReport:
     """What the files of a set come to."""
     every = list(files)
-    whole = [one for one in every if not one.problem]
-    unknown = Counter(word for one in whole for word in one.unknown_words)
+    whole = [file for file in every if not file.problem]
+    unknown = Counter(word for file in whole for word in file.unknown_words)
     return SetReport(
-        name=found.name,
-        layout=found.layout,
+        name=part.name,
+        layout=part.layout,
         num_utterances=len(whole),
-        num_speakers=len({one.speaker for one in whole}),
-        hours=sum(one.num_samples for one in whole) / SAMPLE_RATE_HZ / 3600,
-        num_phones=len(frozenset().union(*(one.phones for one in whole))),
-        num_textgrids=sum(one.has_textgrid for one in whole),
+        num_speakers=len({file.speaker for file in whole}),
+        hours=sum(file.num_samples for file in whole) / SAMPLE_RATE_HZ / 3600,
+        num_phones=len(frozenset().union(*(file.phones for file in whole))),
+        num_textgrids=sum(file.has_textgrid for file in whole),
         unknown_words=tuple(unknown.most_common()),
-        num_with_unknown_words=sum(bool(one.unknown_words) for one in whole),
-        problems=tuple(one.problem for one in every if one.problem),
-        fingerprint=content_hash(sorted(one.digest for one in whole)),
+        num_with_unknown_words=sum(bool(file.unknown_words) for file in whole),
+        problems=tuple(file.problem for file in every if file.problem),
+        fingerprint=content_hash(sorted(file.digest for file in whole)),
     )
