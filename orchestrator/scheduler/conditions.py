@@ -1,10 +1,12 @@
 """Where the conditions of a sweep come from, and how many seeds each is to have."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Protocol
 
+from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.pruning import KEPT, is_pruned
 from orchestrator.scheduler.task import Task
 from orchestrator.scheduler.task_factory import TaskFactory
@@ -66,6 +68,31 @@ class ListedConditions:
     def decide(self, condition: Condition, first: Mapping[str, float], has_begun: bool) -> str:
         """It gets them all."""
         return KEPT
+
+
+def source_of(factory: TaskFactory, capacity: Capacity, tell: Callable[[str], None]) -> ConditionSource:
+    """The conditions of the factory's sweep: those that it lists, or a search.
+
+    A search is asked for as many conditions as can start together with the seeds that they begin with: more would be
+    drawn without the results that they could have learnt from.
+
+    Args:
+        capacity: what may be in use at once, with all machines that may come.
+        tell: told once when Optuna's database goes away.
+    """
+    sweep, settings = factory.sweep, factory.settings
+    if sweep.search is None:
+        return ListedConditions(sweep.conditions)
+    from orchestrator.scheduler.optuna_search import SearchedConditions
+
+    needs = sweep.resources.resolve(factory.num_gpus)
+    by_cpus = 1 if math.isinf(capacity.num_cpus) else capacity.num_cpus // needs.num_cpus  # in this process, one
+    by_gpus = capacity.num_gpus / needs.num_gpus if needs.num_gpus else math.inf
+    max_open = max(1, int(min(by_cpus, by_gpus)) // (1 if sweep.is_pruned else len(sweep.seeds)))
+    fingerprint = factory.fingerprint(sweep.trainable, sweep.base)
+    evaluation = factory.first_evaluation(Condition("base"))
+    lock = settings.runs / "optuna.lock"
+    return SearchedConditions(sweep, fingerprint, evaluation, settings.search_store, lock, max_open, tell)
 
 
 @dataclass

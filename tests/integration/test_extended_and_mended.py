@@ -210,7 +210,7 @@ def test_a_driver_that_has_lost_its_lease_writes_no_more(workplace, monkeypatch)
 def test_a_node_that_is_away_for_a_moment_is_no_reason_to_refuse(workplace, monkeypatch):
     """Only before anything starts it is asked whether there is enough."""
     number = [2]
-    monkeypatch.setattr("orchestrator.driver._everything", lambda: Capacity(number[0], 0))
+    monkeypatch.setattr("orchestrator.run._everything", lambda: Capacity(number[0], 0))
     ended = Scheduler.ended
 
     def dip(self, key, lost=""):
@@ -221,7 +221,7 @@ def test_a_node_that_is_away_for_a_moment_is_no_reason_to_refuse(workplace, monk
 
     monkeypatch.setattr(Scheduler, "ended", dip)
     assert [r.state for r in run_quietly(searched(3, seeds=(1,))).replicates] == ["complete"] * 3
-    monkeypatch.setattr("orchestrator.driver._everything", lambda: Capacity(0, 0))
+    monkeypatch.setattr("orchestrator.run._everything", lambda: Capacity(0, 0))
     run_quietly(searched(3, seeds=(1,)))
     with pytest.raises(RefusedError, match="needs 1 CPUs"):
         run_quietly(searched(4, seeds=(1,)))

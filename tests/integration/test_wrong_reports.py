@@ -12,11 +12,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.outcome import Outcome
+from orchestrator.run import run_here
 from orchestrator.scheduler.finished import finished_replicates
-from orchestrator.scheduler.retry_request import check_retry
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Choice
 from search_spaces.sweep import Condition, Constraint, Objective, Search, Sweep
@@ -52,8 +51,7 @@ def struck(fault: str, where: str) -> tuple[Condition, ...]:
 
 def run(sweep: Sweep, *retry: str, accept_code: bool = False) -> Outcome:
     settings = read_settings()
-    again = check_retry(sweep, settings, retry)
-    return run_without_ray(TaskFactory(sweep, settings, 0), Console(quiet=True), accept_code, again)
+    return run_here(sweep, settings, Console(quiet=True), accept_code, retry)
 
 
 def states(outcome: Outcome) -> dict[str, list[str]]:
