@@ -23,10 +23,13 @@ from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.outcome import Outcome
 from orchestrator.scheduler.capacity import Capacity
-from orchestrator.scheduler.finished import finished_replicates
+from orchestrator.scheduler.earlier_results import (
+    EarlierResults,
+    check_retry,
+    finished_replicates,
+    under_recorded_names,
+)
 from orchestrator.scheduler.progress import ProgressView
-from orchestrator.scheduler.recorded_names import under_recorded_names
-from orchestrator.scheduler.retry_request import check_retry
 from orchestrator.scheduler.stop_request import StoppedError, Stopping, stop_on_sigterm
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.damage import is_damage
@@ -200,15 +203,9 @@ class _Driver:
         self, capacity: Callable[[], Capacity], accept_code: bool, retry: Collection[str]
     ) -> "Iterator[Scheduler]":
         """A scheduler of what is left, whose tasks are recorded until the end of the block, however it ends."""
-        from orchestrator.scheduler.admission import Admission
-        from orchestrator.scheduler.condition_end import ConditionEnds
-        from orchestrator.scheduler.conditions import Replication, source_of
-        from orchestrator.scheduler.intake import Intake
-        from orchestrator.scheduler.outage import Outage
+        from orchestrator.scheduler.conditions import source_of
         from orchestrator.scheduler.recorder import Recorder
-        from orchestrator.scheduler.retry import TaskRuns
-        from orchestrator.scheduler.scheduler import Scheduler, StartQueue
-        from orchestrator.scheduler.task import TaskList
+        from orchestrator.scheduler.scheduler import Scheduler
         from orchestrator.tracking.write_queue import WriteQueue
 
         view, now = self.view, capacity()
@@ -230,14 +227,9 @@ class _Driver:
             alike = [one for one in complete if one.condition in names] or complete
             if alike:
                 view.expect(statistics.fmean(one.duration_s for one in alike))
-            tasks, outage = TaskList(), Outage(view.note)
-            admission = Admission(known, factory, accept_code, retry)
-            replication = Replication(factory, source_of(factory, most, view.note))
-            conditions = ConditionEnds(factory, tasks, replication, recorder, view)
-            runs = TaskRuns(tasks, recorder, view, conditions)
-            intake = Intake(tasks, replication, admission, runs, conditions, capacity)
-            starts = StartQueue(tasks, admission, runs, capacity, self.keeper.lease, outage, view.note)
-            scheduler = Scheduler(tasks, intake, starts, runs, outage, self.stopping)
+            source = source_of(factory, most, view.note)
+            earlier = EarlierResults(known, factory, accept_code, retry)
+            scheduler = Scheduler(source, earlier, recorder, view, capacity, self.keeper.lease, self.stopping)
             scheduler.extend()  # first, so that what is refused leaves no trace in the store
             recorder.describe()
             yield scheduler

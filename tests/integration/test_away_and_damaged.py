@@ -228,7 +228,7 @@ def best_is_first(monkeypatch) -> None:
         return {one.name: Best(f"valid_error@{one.name}", "maximize") for one in config.evaluations}
 
     monkeypatch.setattr("tests.integration.tiny.selection", selection)
-    monkeypatch.setattr("orchestrator.scheduler.retry.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
 
 
 def kept() -> list[str]:

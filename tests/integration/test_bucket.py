@@ -224,7 +224,7 @@ def test_a_bucket_that_stays_away_ends_the_replicate_as_lost_and_the_next_run_go
             call = fail
         put(folder, name, call)
 
-    monkeypatch.setattr("orchestrator.scheduler.retry.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
     with monkeypatch.context() as patch:
         patch.setattr(SharedFolder, "_put", away)
         (failed,) = run_quietly(sweep).replicates
@@ -282,7 +282,7 @@ def test_a_bucket_that_is_gone_for_good_ends_the_sweep_in_order_and_the_next_run
             monkeypatch.setattr("orchestrator.journal.bucket.AWAY_S", 0.0)
 
     monkeypatch.setattr("tests.integration.tiny._strike", stop)
-    monkeypatch.setattr("orchestrator.scheduler.retry.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
     monkeypatch.setattr("orchestrator.run.WRITE_AT_STOP_S", 1.0)
     monkeypatch.setattr("orchestrator.run.WRITE_AT_END_S", 1.0)
     (failed,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates

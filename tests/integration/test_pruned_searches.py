@@ -16,9 +16,9 @@ from orchestrator.results.study import Study
 from orchestrator.run import run_here
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.conditions import source_of
-from orchestrator.scheduler.intake import Intake
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.recorder import Recorder
+from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.distributions import Real
@@ -128,8 +128,8 @@ def test_what_is_pruned_is_told_stored_and_told_to_optuna_by_its_single_seed(wor
 INTERRUPTIONS = {
     "before_a_decision": (SearchedConditions, "_decide", True),
     "after_a_decision": (SearchedConditions, "_decide", False),
-    "before_further_seeds": (Intake, "_add_seeds", True),
-    "after_further_seeds": (Intake, "_add_seeds", False),
+    "before_further_seeds": (Scheduler, "_add_seeds", True),
+    "after_further_seeds": (Scheduler, "_add_seeds", False),
     "before_optuna_hears": (SearchedConditions, "_tell", True),
     "after_optuna_heard": (SearchedConditions, "_tell", False),
 }

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator import notebook
 from orchestrator.scheduler import task_factory
-from orchestrator.scheduler.finished import finished_replicates
+from orchestrator.scheduler.earlier_results import finished_replicates
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Real
 from search_spaces.sweep import Search, Sequential
