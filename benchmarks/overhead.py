@@ -166,15 +166,14 @@ def _plain_train(folder: Path) -> float:
 
 def _sweep(num_replicates: int, num_workers: int) -> tuple[float, float]:
     from benchmarks.noop_sweep import noops
-    from orchestrator.driver import run_on_ray
     from orchestrator.environment.settings import read_settings
-    from orchestrator.scheduler.task_factory import TaskFactory
+    from orchestrator.run import run as run_sweep
 
     seeds = REPEATED_CONDITIONS if num_replicates % REPEATED_CONDITIONS == 0 else 1
     sweep = noops(f"noop.{num_replicates}_in_{num_workers}_workers", num_replicates // seeds, seeds, num_workers)
 
     def run() -> None:
-        outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
+        outcome = run_sweep(sweep, read_settings(), Console(quiet=True), None, accept_code=False)
         assert [replicate.state for replicate in outcome.replicates] == ["complete"] * num_replicates, outcome
 
     return _timed(run)

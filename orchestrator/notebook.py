@@ -127,18 +127,12 @@ def run(
     """
     from orchestrator.console.printing import out
     from orchestrator.environment.settings import read_settings
-    from orchestrator.launch import launch
-    from orchestrator.scheduler.finished import finished_replicates
-    from orchestrator.scheduler.retry_request import check_retry
-    from orchestrator.scheduler.task_factory import TaskFactory
+    from orchestrator.run import run as run_sweep
 
     settings, found = read_settings(), _sweep(sweep, smoke)
-    factory = TaskFactory(found, settings, num_gpus=0)
-    again = check_retry(found, settings, retry)
-    if not finished_replicates(factory, accept_code):
-        outcome = launch(factory, out, cpus, accept_code, retry=again)
-        if outcome.input_errors:
-            raise InputError(outcome.input_errors[0])
+    outcome = run_sweep(found, settings, out, cpus, accept_code, retry=retry)
+    if outcome.input_errors:
+        raise InputError(outcome.input_errors[0])
     return load_study(found.name, settings)
 
 

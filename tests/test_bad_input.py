@@ -34,7 +34,7 @@ def nothing_starts(monkeypatch):
     def started(*_: object, **__: object) -> None:
         pytest.fail("something was started")
 
-    for name in ("orchestrator.launch.launch", "orchestrator.launch.launch_here", "os.execve", "os.fork"):
+    for name in ("orchestrator.run.before_ray", "orchestrator.run.check_places", "os.execve", "os.fork"):
         monkeypatch.setattr(name, started)
 
 

@@ -94,11 +94,11 @@ FILES: Final = {
 }
 RUN: Final = """
 from rich.console import Console
-from orchestrator.driver import run_without_ray
+from orchestrator.run import run_here
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.find import find_sweep
-run_without_ray(TaskFactory(find_sweep({sweep!r}), read_settings(), num_gpus=0), Console(quiet=True), False)
+run_here(find_sweep({sweep!r}), read_settings(), Console(quiet=True), False)
 """
 
 

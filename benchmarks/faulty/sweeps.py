@@ -15,7 +15,6 @@ from rich.console import Console
 from benchmarks.faulty.trainable import FaultyConfig
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
-from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Real
 from search_spaces.resources import Resources
 from search_spaces.sweep import Condition, Objective, Prerequisite, Search, Sweep
@@ -71,11 +70,10 @@ def small() -> Sweep:
 
 def drive(kind: Kind, orders: Path) -> int:
     """Runs the sweep on two CPUs; returns the exit code."""
-    from orchestrator.driver import run_on_ray
+    from orchestrator.run import run
 
-    factory = TaskFactory(sweep(kind, orders), read_settings(), 0)
     console = Console(force_terminal=False, width=200)
-    outcome = run_on_ray(factory, console, 2, accept_code=False)
+    outcome = run(sweep(kind, orders), read_settings(), console, 2, accept_code=False)
     lost = [replicate for replicate in outcome.replicates if replicate.is_lost]
     for replicate in lost:
         print(f"lost: {replicate.condition} seed {replicate.seed}: {replicate.error}", flush=True)

@@ -213,29 +213,14 @@ def run(
     RAY_ADDRESS names a cluster; without it the sweep starts Ray on this machine for as long as it runs.
     `ponderay plan` shows beforehand what a run would do and cost.
     """
-    from orchestrator.cluster.address import refuse_malformed, refuse_silent
+    from orchestrator.cluster.address import refuse_malformed
     from orchestrator.environment.settings import read_settings
-    from orchestrator.launch import launch
-    from orchestrator.results.outcome import Outcome
-    from orchestrator.scheduler.finished import finished_replicates
-    from orchestrator.scheduler.retry_request import check_retry
-    from orchestrator.scheduler.stop_request import StoppedError
-    from orchestrator.scheduler.task_factory import TaskFactory
+    from orchestrator.run import run as run_sweep
 
     refuse_malformed()
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources, conditions)
-    factory = TaskFactory(sweep, settings, num_gpus=0)
-    again = check_retry(sweep, settings, retry or ())
-    if replicates := finished_replicates(factory, accept_code):
-        _finish(sweep, Outcome(replicates))
-    refuse_silent()
-
-    try:
-        outcome = launch(factory, out, cpus, accept_code, max_device_hours, verbose, again)
-    except StoppedError as stopped:
-        _say_how_to_continue(str(stopped))
-    except KeyboardInterrupt:
-        _say_how_to_continue("Stopped.")
+    with _saying_how_to_continue():
+        outcome = run_sweep(sweep, settings, out, cpus, accept_code, max_device_hours, verbose, retry or ())
     _finish(sweep, outcome)
 
 
@@ -249,25 +234,17 @@ def train(
     accept_code: AcceptCode = False,
 ) -> None:
     """Run one replicate in this process, without Ray; a later `run` finds it complete."""
-    from orchestrator.checks.sweep import read_fingerprints
     from orchestrator.environment.settings import read_settings
-    from orchestrator.launch import launch_here
-    from orchestrator.scheduler.stop_request import StoppedError
-    from orchestrator.scheduler.task_factory import TaskFactory
+    from orchestrator.run import run_here
+    from orchestrator.worker.template import Template
     from search_spaces.sweep import refuse_computed
 
     settings, sweep = read_settings(), find_with(name, smoke, values).only(condition, seed)
     refuse_computed(sweep, parse(values))
     if values:  # refuses what changes other conditions but not this one
         find_with(name, smoke, None).only(sweep.conditions[0].declared, seed).with_values(parse(values))
-    factory = TaskFactory(sweep, settings, num_gpus=0)
-    read_fingerprints(factory)
-    try:
-        outcome = launch_here(factory, out, accept_code)
-    except StoppedError as stopped:
-        _say_how_to_continue(str(stopped))
-    except KeyboardInterrupt:
-        _say_how_to_continue("Stopped.")
+    with _saying_how_to_continue(), contextlib.closing(Template()) as template:
+        outcome = run_here(sweep, settings, out, accept_code, template=template)
     for metric, value in sorted(outcome.replicates[0].metrics.items()):
         out.print(f"{metric:32} {value:.6g}")
     _finish(sweep, outcome)
@@ -388,10 +365,18 @@ def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:
     raise SystemExit(FAILED if outcome.num_failed else DONE)
 
 
-def _say_how_to_continue(reason: str) -> NoReturn:
-    from orchestrator.cluster.submission import this_command
+@contextlib.contextmanager
+def _saying_how_to_continue() -> Iterator[None]:
+    """A block that runs a sweep: one that is stopped goes on by the same command."""
+    from orchestrator.scheduler.stop_request import StoppedError
 
-    _fail(f"{reason} Finished work is kept; `{this_command()}` continues from here.", FAILED)
+    try:
+        yield
+    except (StoppedError, KeyboardInterrupt) as stopped:
+        from orchestrator.cluster.submission import this_command
+
+        reason = str(stopped) if isinstance(stopped, StoppedError) else "Stopped."
+        _fail(f"{reason} Finished work is kept; `{this_command()}` continues from here.", FAILED)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -11,10 +11,10 @@ from orchestrator.journal.folder import ReplicateFolder, looked_at
 from orchestrator.journal.lines import Record
 from orchestrator.journal.summary import JournalSummary, summarise
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.admission import Admission, is_known_to_fail, is_recorded, is_settled
 from orchestrator.scheduler.capacity import Capacity, check_capacity
+from orchestrator.scheduler.earlier_results import EarlierResults, is_known_to_fail, is_recorded, under_recorded_names
 from orchestrator.scheduler.pruning import is_pruned
-from orchestrator.scheduler.recorded_names import under_recorded_names
+from orchestrator.scheduler.retry import is_settled
 from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_if_run
@@ -91,11 +91,11 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
             replicates.append(factory.replicate(condition, seed, before_it))
     undrawn = replicates[-1] if num_undrawn else None
     replicates = replicates[: len(conditions) * len(sweep.seeds)]
-    admission, capacity = Admission(study, factory, accept_code), Capacity(num_cpus, num_gpus)
+    earlier, capacity = EarlierResults(study, factory, accept_code), Capacity(num_cpus, num_gpus)
     wanted = [*tasks.values(), *replicates, *([undrawn] if undrawn else [])]
     standings = []
     for task, folder in zip(wanted, looked_at([folder_of(task) for task in wanted]), strict=True):
-        admission.check(task, summarise(folder.records()))
+        earlier.check(task, summarise(folder.records()))
         check_capacity(task, capacity)
         standings.append(_status(task, folder, known.get(task.work.key)))
     before = dict(zip(tasks, standings, strict=False))

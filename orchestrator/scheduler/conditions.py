@@ -1,36 +1,47 @@
-"""Where the conditions of a sweep come from, and how many seeds each is to have."""
+"""The conditions and seeds that a sweep wants: where they come from, how many there are to be, and their means."""
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Protocol
+from typing import Final, Protocol
 
+from orchestrator.results.study import Replicate
+from orchestrator.scheduler.capacity import Capacity
+from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.pruning import KEPT, is_pruned
-from orchestrator.scheduler.task import Task
+from orchestrator.scheduler.recorder import Recorder
+from orchestrator.scheduler.task import Task, TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.statistics.summary import exact_mean
 from search_spaces.sweep import Condition
+
+FRONT_EVERY_S: Final = 2.0
+MOST_OF_FRONT: Final = 6
+"""So many conditions of the front are shown."""
 
 
 class ConditionSource(Protocol):
     """A list, or a search that learns from the results."""
 
     def more(self) -> Sequence[Condition]:
-        """Conditions to add now."""
+        """The conditions to add now."""
 
     def is_exhausted(self) -> bool:
         """Whether `more` will never give any again."""
 
     def num_undrawn(self) -> int:
-        """How many `more` will still give."""
+        """How many conditions `more` will still give."""
 
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
-        """The means of a finished condition's metrics; None where it failed."""
+        """Learns the means of a finished condition's metrics; None where it failed."""
 
     def decided(self, condition: Condition) -> str:
         """Whether a pruned search gives it more seeds than the first, in words; empty where nothing is decided."""
 
     def decide(self, condition: Condition, first: Mapping[str, float], has_begun: bool) -> str:
-        """Decides that by the metrics of the first seed; empty where it cannot be stored now.
+        """Decides by the metrics of its first seed whether it gets more; empty where that cannot be stored now.
 
         Args:
             has_begun: whether another of its seeds has begun, so that it keeps them.
@@ -68,13 +79,38 @@ class ListedConditions:
         return KEPT
 
 
+def source_of(factory: TaskFactory, capacity: Capacity, tell: Callable[[str], None]) -> ConditionSource:
+    """The conditions of the factory's sweep: those that it lists, or a search.
+
+    A search is asked for as many conditions as can start together with the seeds that they begin with: more would be
+    drawn without the results that they could have learnt from.
+
+    Args:
+        capacity: what may be in use at once, with all machines that may come.
+        tell: told once when Optuna's database goes away.
+    """
+    sweep, settings = factory.sweep, factory.settings
+    if sweep.search is None:
+        return ListedConditions(sweep.conditions)
+    from orchestrator.scheduler.optuna_search import SearchedConditions
+
+    needs = sweep.resources.resolve(factory.num_gpus)
+    by_cpus = 1 if math.isinf(capacity.num_cpus) else capacity.num_cpus // needs.num_cpus  # in this process, one
+    by_gpus = capacity.num_gpus / needs.num_gpus if needs.num_gpus else math.inf
+    max_open = max(1, int(min(by_cpus, by_gpus)) // (1 if sweep.is_pruned else len(sweep.seeds)))
+    fingerprint = factory.fingerprint(sweep.trainable, sweep.base)
+    evaluation = factory.first_evaluation(Condition("base"))
+    lock = settings.runs / "optuna.lock"
+    return SearchedConditions(sweep, fingerprint, evaluation, settings.search_store, lock, max_open, tell)
+
+
 @dataclass
 class WantedCondition:
     """A condition that a sweep wants now.
 
     Attributes:
         num_seeds: how many of the sweep's first seeds it is to have by now.
-        is_closed: whether all of them have ended and the source knows it.
+        is_closed: whether all its replicates have ended, and the source knows it.
         decision: of a group-sequential comparison or of a pruned search, in words.
         is_undecided: whether a pruned search has still to decide if it gets more seeds than the first.
     """
@@ -86,84 +122,169 @@ class WantedCondition:
     is_undecided: bool = False
 
 
-class Replication:
-    """The conditions and seeds that a sweep wants now: all that it lists, or more of both as results come in.
+class Conditions:
+    """All conditions that a sweep has wanted so far, each from its first seed until its means are written.
 
     Attributes:
-        by_name: what was taken in so far.
-        pending: conditions of a pruned search that wait for its decision, or for the seeds that it gives them.
+        by_name: every condition that the source has given.
         is_decided: whether no condition will get more seeds than it is to have by now.
     """
 
-    def __init__(self, factory: TaskFactory, source: ConditionSource) -> None:
-        self._factory, self._source = factory, source
-        self._new: list[WantedCondition] = []
+    def __init__(
+        self, factory: TaskFactory, source: ConditionSource, tasks: TaskList, recorder: Recorder, view: ProgressView
+    ) -> None:
+        self._factory, self._source, self._tasks = factory, source, tasks
+        self._recorder, self._view = recorder, view
+        self._new: dict[str, WantedCondition] = {}
+        self._pruning: dict[str, WantedCondition] = {}
+        self._means: dict[str, Sequence[float]] = {}
+        self._front_shown_s = -FRONT_EVERY_S
         self.by_name: dict[str, WantedCondition] = {}
-        self.pending: list[WantedCondition] = []
         self.is_decided = factory.sweep.sequential is None
 
-    def take_in(self) -> Sequence[WantedCondition]:
-        """The new conditions; the same again with any that come meanwhile, until `accept` is called."""
+    def new(self) -> Collection[WantedCondition]:
+        """The conditions that have no replicates yet; again, with what comes meanwhile, until `have_tasks`."""
+        sweep = self._factory.sweep
         for condition in self._source.more():
-            wanted = self._wanted(condition)
-            self.by_name[condition.name] = wanted
-            self._new.append(wanted)
-            self.pending += [wanted] if wanted.is_undecided else []
-        return self._new
+            decision = self._source.decided(condition)
+            if is_pruned(decision) or (sweep.is_pruned and not decision):
+                wanted = WantedCondition(condition, 1, decision=decision, is_undecided=not decision)
+            else:
+                num_seeds = sweep.sequential.minimum if sweep.sequential else len(sweep.seeds)
+                wanted = WantedCondition(condition, num_seeds, decision=decision)
+            self.by_name[condition.name] = self._new[condition.name] = wanted
+            if wanted.is_undecided:
+                self._pruning[condition.name] = wanted
+        return list(self._new.values())
 
-    def _wanted(self, condition: Condition) -> WantedCondition:
-        sweep, decision = self._factory.sweep, self._source.decided(condition)
-        if is_pruned(decision) or (sweep.is_pruned and not decision):
-            return WantedCondition(condition, 1, decision=decision, is_undecided=not decision)
-        num_seeds = sweep.sequential.minimum if sweep.sequential else len(sweep.seeds)
-        return WantedCondition(condition, num_seeds, decision=decision)
+    def have_tasks(self, conditions: Collection[WantedCondition]) -> None:
+        """All seeds that these conditions are to have by now are tasks.
 
-    def accept(self) -> None:
-        """What was taken in has become tasks."""
-        self._new = []
+        Only then they are forgotten here: a journal that could not be read cuts off the taking in of any of them.
+        """
+        for wanted in conditions:
+            self._new.pop(wanted.condition.name, None)
+            if not wanted.is_undecided:
+                self._pruning.pop(wanted.condition.name, None)
 
-    def missing(self, wanted: WantedCondition, num_tasks: int) -> list[Task]:
-        """The replicates that a condition is to have beyond its first `num_tasks`, each behind its prerequisites."""
+    def missing(self, wanted: WantedCondition) -> list[Task]:
+        """The replicates that a condition is still to have, each behind its prerequisites."""
         tasks: list[Task] = []
-        for seed in self._factory.sweep.seeds[num_tasks : wanted.num_seeds]:
+        for seed in self._factory.sweep.seeds[len(self._tasks.of(wanted.condition.name)) : wanted.num_seeds]:
             needed = self._factory.prerequisites(wanted.condition, seed)
             tasks += [*needed.values(), self._factory.replicate(wanted.condition, seed, needed)]
         return tasks
 
-    def decide(self, values: Mapping[tuple[str, int], Sequence[float] | None]) -> None:
-        """Says anew how many seeds each condition is to have, given the objectives of what ended by condition and seed.
+    def decide_by_first_seeds(self) -> Collection[WantedCondition]:
+        """Has a pruned search decide which conditions get their other seeds, and returns those of which it did.
 
-        Failed replicates have None.
+        A condition whose first seed failed gets none: it can never be whole. One of which an earlier driver has begun
+        others keeps them, also where Optuna's database was lost meanwhile.
         """
-        from orchestrator.statistics.group_sequential import wanted
+        for name, wanted in self._pruning.items():
+            tasks = self._tasks.of(name)
+            if not (wanted.is_undecided and tasks and tasks[0].state == "complete"):
+                continue
+            known = self._recorder.known
+            has_begun = name in known.conditions and any(one.seed != tasks[0].seed for one in known.of(name))
+            first = self._mean_of(wanted.condition, [self._recorder.replicate(tasks[0])]) or {}
+            wanted.decision = self._source.decide(wanted.condition, first, has_begun)
+            wanted.is_undecided = not wanted.decision  # while the decision cannot be stored
+            if is_pruned(wanted.decision):
+                self._announce(name)
+            elif wanted.decision:
+                wanted.num_seeds = len(self._factory.sweep.seeds)
+        return [wanted for wanted in self._pruning.values() if not wanted.is_undecided]
+
+    def decide_by_comparison(self) -> Collection[WantedCondition]:
+        """Says anew, from all that ended so far, how many seeds each condition is to have."""
+        from orchestrator.statistics.group_sequential import wanted as wanted_seeds
 
         sweep = self._factory.sweep
         assert sweep.sequential is not None
+        values: dict[tuple[str, int], Sequence[float] | None] = {}
+        for task in self._tasks:
+            if task.condition and task.has_ended:
+                metrics = self._recorder.replicate(task).metrics if task.state == "complete" else {}
+                objectives = self._factory.objective_names(task.condition)
+                found = [metrics.get(name, math.nan) for name in objectives] if metrics else None
+                values[task.condition.name, task.seed] = found
         names = list(self.by_name)
-        progress = wanted(sweep.sequential, names, sweep.reference, sweep.objectives, sweep.seeds, values)
+        progress = wanted_seeds(sweep.sequential, names, sweep.reference, sweep.objectives, sweep.seeds, values)
         self.is_decided = progress.is_final
-        for name, one in self.by_name.items():
-            one.num_seeds, one.decision = progress.num_seeds[name], progress.decisions[name]
+        for name, wanted in self.by_name.items():
+            wanted.num_seeds, wanted.decision = progress.num_seeds[name], progress.decisions[name]
+        return self.by_name.values()
 
-    def decide_on(self, wanted: WantedCondition, first: Mapping[str, float], has_begun: bool) -> None:
-        """Says whether a condition gets its other seeds; it stays open where that cannot be stored now."""
-        wanted.decision = self._source.decide(wanted.condition, first, has_begun)
-        wanted.is_undecided = not wanted.decision
-        if wanted.decision and not is_pruned(wanted.decision):
-            wanted.num_seeds = len(self._factory.sweep.seeds)
+    def announce_comparison(self) -> None:
+        """Writes and shows what the comparison has decided of every condition."""
+        for name in self.by_name:
+            self._announce(name)
 
-    def tell(self, condition: Condition, means: Mapping[str, float] | None) -> None:
-        """Lets the source learn from a condition that is closed; None where it failed."""
-        self._source.tell(condition, means)
+    def close(self, name: str) -> None:
+        """Writes the means of a condition, tells the search and shows the front, once all its replicates have ended."""
+        wanted, tasks = self.by_name[name], self._tasks.of(name)
+        if wanted.is_closed or len(tasks) < wanted.num_seeds or not all(task.has_ended for task in tasks):
+            return
+        if wanted.is_undecided and tasks[0].state == "complete":
+            return
+        wanted.is_closed = True
+        if any(task.is_touched for task in tasks) or name in self._recorder.unfinished_conditions:
+            self._write(name)
+        replicates = [self._recorder.replicate(task) for task in tasks]
+        if any(replicate.is_lost for replicate in replicates):
+            return  # another run may complete it, and a search could never take back what it was told
+        means = self._mean_of(wanted.condition, replicates)
+        self._source.tell(wanted.condition, means)
+        if means and not is_pruned(wanted.decision):
+            self._show_front(name, [means[metric] for metric in self._factory.objective_names(wanted.condition)])
 
     def num_to_come(self) -> float:
         """Replicates that a search will want beyond its tasks, if it prunes as it has pruned so far."""
-        decided = [one.num_seeds for one in self.by_name.values() if not one.is_undecided]
-        num_undecided = sum(not one.is_closed for one in self.pending)
+        decided = [wanted.num_seeds for wanted in self.by_name.values() if not wanted.is_undecided]
+        num_undecided = sum(not wanted.is_closed for wanted in self._pruning.values())
         num_seeds = fmean(decided) if decided else len(self._factory.sweep.seeds)
         return num_seeds * self._source.num_undrawn() + (num_seeds - 1) * num_undecided
 
     def is_exhausted(self) -> bool:
         """Whether neither a condition nor a seed will come any more."""
-        waits = any(not one.is_closed for one in self.pending)
-        return not self._new and not waits and self._source.is_exhausted() and self.is_decided
+        is_waiting = any(not wanted.is_closed for wanted in self._pruning.values())
+        return not self._new and not is_waiting and self._source.is_exhausted() and self.is_decided
+
+    def _announce(self, name: str) -> None:
+        num_seeds = len(self._tasks.of(name))
+        seeds = f"{num_seeds} seed{'' if num_seeds == 1 else 's'}"
+        self._view.note(f"{name}: {self.by_name[name].decision} ({seeds})")
+        self._write(name)
+
+    def _write(self, name: str) -> None:
+        wanted, replicates = self.by_name[name], map(self._recorder.replicate, self._tasks.of(name))
+        self._recorder.end_condition(wanted.condition, list(replicates), wanted.decision)
+
+    def _mean_of(self, condition: Condition, replicates: Sequence[Replicate]) -> dict[str, float] | None:
+        """The mean of every metric over the replicates; None unless all are complete and have every objective."""
+        if not replicates or any(replicate.state != "complete" for replicate in replicates):
+            return None
+        common = set.intersection(*(set(replicate.metrics) for replicate in replicates))
+        if not common.issuperset(self._factory.objective_names(condition)):
+            return None
+        return {name: exact_mean([one.metrics[name] for one in replicates]) for name in sorted(common)}
+
+    def _show_front(self, name: str, means: Sequence[float]) -> None:
+        """Shows which finished conditions no other beats in the means of all objectives, by the first objective."""
+        self._means[name] = means
+        if len(self._means) < 2 or time.monotonic() - self._front_shown_s < FRONT_EVERY_S:
+            return  # of a thousand conditions that were there already each would compute the front anew
+        from orchestrator.pareto.front import non_dominated
+
+        self._front_shown_s = time.monotonic()
+        objectives = self._factory.sweep.objectives
+        marks = non_dominated(list(self._means.values()), objectives)
+        sign = -1 if objectives[0].direction == "maximize" else 1
+        best = [name for name, is_on_front in zip(self._means, marks, strict=True) if is_on_front]
+        best.sort(key=lambda name: sign * self._means[name][0])
+        lines = []
+        for name in best[:MOST_OF_FRONT]:
+            pairs = zip(objectives, self._means[name], strict=True)
+            lines.append(f"{name}: {', '.join(f'{objective.metric} {mean:.4g}' for objective, mean in pairs)}")
+        self._view.front(lines)

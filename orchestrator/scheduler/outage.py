@@ -6,11 +6,11 @@ from typing import Final
 
 LIMIT_S: Final = 600.0
 GAP_S: Final = 300.0
-"""Where nothing was asked for so long, what fails then is another outage."""
+"""After so long without a failure the next one is another outage."""
 
 
 class Outage:
-    """Of one store, or several that are asked for together.
+    """An outage of one store, or of several that are asked together.
 
     Args:
         tell: told once when it begins.
@@ -19,7 +19,7 @@ class Outage:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._since_s: float | None = None
-        self._asked_s = 0.0
+        self._failed_s = 0.0
 
     def tolerate(self, error: Exception, is_idle: bool = True) -> None:
         """Returns where the same may be asked again later; else raises `error`, because it has been so for too long.
@@ -28,7 +28,7 @@ class Outage:
             is_idle: whether nothing else goes on meanwhile, which would be cut off.
         """
         now = time.monotonic()
-        before_s, self._asked_s = self._asked_s, now
+        before_s, self._failed_s = self._failed_s, now
         if self._since_s is None or now - before_s > GAP_S:
             self._since_s = now
             self._tell(f"{str(error).rstrip('.')}; the work that needs it waits.")
@@ -36,5 +36,5 @@ class Outage:
             raise error
 
     def is_over(self) -> None:
-        """It has answered."""
+        """The store has answered."""
         self._since_s = None

@@ -5,20 +5,23 @@ Knows no engine: Ray's searcher and the in-process run both ask `next`, pass on 
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from typing import Final
 
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.journal.lines import Record
-from orchestrator.journal.summary import summarise
+from orchestrator.journal.summary import JournalSummary, summarise
+from orchestrator.machine.shared_folder_check import ensure_mark
 from orchestrator.results.study import Replicate
-from orchestrator.scheduler.admission import Admission, is_settled
-from orchestrator.scheduler.capacity import Capacity, fits, leaves_room
-from orchestrator.scheduler.intake import Intake
+from orchestrator.scheduler.capacity import Capacity, check_capacity, fits, leaves_room
+from orchestrator.scheduler.conditions import Conditions, ConditionSource, WantedCondition
+from orchestrator.scheduler.earlier_results import EarlierResults, is_known_to_fail, is_recorded
 from orchestrator.scheduler.outage import Outage
-from orchestrator.scheduler.retry import TaskRuns, unwritten
+from orchestrator.scheduler.progress import ProgressView
+from orchestrator.scheduler.recorder import Recorder
+from orchestrator.scheduler.retry import MAX_TRIES, WAITS_S, is_lost, is_settled, unwritten
 from orchestrator.scheduler.stop_request import Stopping
-from orchestrator.scheduler.task import Task, TaskList, folder_of
+from orchestrator.scheduler.task import Task, TaskList, folder_of, journals
 from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.lease import StoreLease
 from orchestrator.worker.work import Work
@@ -28,190 +31,124 @@ RESULTS: Final = ("metrics", "evaluation", "state")
 """Records that only a worker that gets on writes."""
 
 
-class StartQueue:
-    """Which of the tasks that wait may start.
-
-    Args:
-        capacity: what may be in use at once, now.
-        lease: the lease of a prerequisite, which other sweeps may want at the same time.
-        outage: of the buckets that hold journals.
-        tell: told once of each prerequisite that another driver is making.
-    """
-
-    def __init__(
-        self,
-        tasks: TaskList,
-        admission: Admission,
-        runs: TaskRuns,
-        capacity: Callable[[], Capacity],
-        lease: Callable[[str], StoreLease],
-        outage: Outage,
-        tell: Callable[[str], None],
-    ) -> None:
-        self._tasks, self._admission, self._runs = tasks, admission, runs
-        self._capacity, self._lease, self._outage, self._tell = capacity, lease, outage, tell
-        self._leases: dict[str, StoreLease] = {}
-        self._awaited: set[str] = set()
-
-    def first(self) -> Task | None:
-        """The first task that fits beside what is live and whose prerequisites are complete; None if there is none.
-
-        Raises:
-            RefusedError: if a prerequisite has been made by another version of the code meanwhile.
-        """
-        capacity, now = self._capacity(), time.monotonic()
-        live = [task.work.resources for task in self._tasks.live.values()]
-        if sum(resources.num_cpus for resources in live) > capacity.num_cpus:
-            return None
-        too_large: set[ResolvedResources] = set()
-        for task in list(self._tasks.waiting.values()):
-            resources = task.work.resources
-            if resources in too_large or task.not_before_s > now or not self._tasks.is_open(task):
-                continue
-            if not fits(resources, live, capacity):
-                too_large.add(resources)
-            elif self._is_ready(task):
-                return task
-        return None
-
-    def is_early(self, task: Task) -> bool:
-        """Whether a live task waits for its turn: others of this sweep take all places."""
-        running = [one.work.resources for one in list(self._tasks.live.values()) if one.running_s]
-        return not leaves_room(task.work.resources, running, self._capacity())
-
-    def too_large(self) -> Task | None:
-        """A task that waits for more than there is now, even if nothing else ran; None if there is none."""
-        capacity = self._capacity()
-        waiting = [task for task in list(self._tasks.waiting.values()) if self._tasks.is_open(task)]
-        return next((task for task in waiting if not fits(task.work.resources, [], capacity)), None)
-
-    def release(self, task: Task) -> None:
-        """Lets other sweeps have a prerequisite that has ended."""
-        if task.work.key in self._leases and task.state in ("complete", "failed"):
-            _when_there(self._leases[task.work.key].release)
-
-    def _is_ready(self, task: Task) -> bool:
-        if task.condition is None:
-            return self._is_ours(task)
-        prerequisites = [self._tasks[key] for key in task.prerequisites]
-        failed = next((one for one in prerequisites if one.state == "failed"), None)
-        if failed:
-            error = f"{failed.work.label} failed: {failed.error}"
-            self._runs.end(task, {"state": "failed", "error": error, "is_lost": failed.is_lost})
-        return not failed and all(one.state == "complete" for one in prerequisites)
-
-    def _is_ours(self, task: Task) -> bool:
-        """Whether this driver holds the lease of the prerequisite, which still has to be run."""
-        key = task.work.key
-        if key not in self._leases:
-            self._leases[key] = self._lease(f"prerequisite {key}")
-        if not _when_there(self._leases[key].acquire):
-            self._say_awaited(task)
-            return False
-        try:
-            journal = task.summary = summarise(folder_of(task).records())
-            is_left_behind = task.is_tried_again and journal.final["state"] == "failed"
-            is_there = (
-                not is_left_behind and is_settled(journal.final, task.work) and _has_products(task, journal.final)
-            )
-        except UnavailableError as error:
-            self._outage.tolerate(error)
-            return False
-        self._outage.is_over()
-        self._admission.check(task, journal)
-        if is_there:
-            self._runs.end(task, journal.final)
-            self.release(task)
-        return not is_there
-
-    def _say_awaited(self, task: Task) -> None:
-        holder = self._leases[task.work.key].holder()
-        if holder and task.work.key not in self._awaited:
-            self._awaited.add(task.work.key)
-            self._tell(f"{task.work.label}: waits for {holder}, which makes it for another sweep.")
-
-
 class Scheduler:
     """The tasks of one sweep, from the first that starts to the last that ends.
 
+    A task is taken in by `extend`, started by `next`, and moved on by `reported` and `ended`. Whatever changes its
+    state tells the store (`recorder`), the screen (`view`) and, with the last seed, the condition.
+
+    Args:
+        source: of the conditions.
+        earlier: what the store held before this driver.
+        capacity: what may be in use at once, now.
+        lease: the lease of a prerequisite, which other sweeps may want at the same time.
+
     Attributes:
         num_reports: how many results of work have been reported; grows while the sweep gets on.
+        input_errors: the user's mistakes that only the work itself found.
 
     Raises:
         RefusedError: from `extend` and `next`, where results of another code version are found, or one can never fit.
     """
 
     def __init__(
-        self, tasks: TaskList, intake: Intake, queue: StartQueue, runs: TaskRuns, outage: Outage, stopping: Stopping
+        self,
+        source: ConditionSource,
+        earlier: EarlierResults,
+        recorder: Recorder,
+        view: ProgressView,
+        capacity: Callable[[], Capacity],
+        lease: Callable[[str], StoreLease],
+        stopping: Stopping,
     ) -> None:
-        self._intake, self._queue, self._runs, self._outage = intake, queue, runs, outage
+        self._earlier, self._recorder, self._view, self._capacity = earlier, recorder, view, capacity
+        self._lease, self._leases = lease, dict[str, StoreLease]()
+        self._announced_holders: set[str] = set()
+        self._outage = Outage(view.note)
         self._device_s = 0.0
+        self._is_stalled = False  # by a task that was lost too often: what is left is for another run
         self.num_reports = 0
-        self.tasks, self.stopping = tasks, stopping
-
-    @property
-    def input_errors(self) -> Sequence[str]:
-        """The user's mistakes that only the work itself found."""
-        return self._runs.input_errors
+        self.input_errors: list[str] = []
+        self.tasks, self.stopping = TaskList(), stopping
+        self._conditions = Conditions(earlier.factory, source, self.tasks, recorder, view)
 
     def replicates(self) -> list[Replicate]:
         """Every replicate as it stands."""
-        return self._runs.replicates()
-
-    def next(self) -> Work | None:
-        """Work that can start now, or None; then either something is still running, or all is done."""
-        while not self.stopping.reason:
-            task = self._queue.first()
-            if task:
-                self._runs.begin(task)
-                return task.work
-            if self.tasks.has_waiting_replicate() or self._runs.is_stalled or not self._extend_when_there():
-                return None
-        return None
+        return [self._recorder.replicate(task) for task in self.tasks.replicates()]
 
     def extend(self) -> bool:
         """Takes in the conditions and seeds that are wanted now, and says whether there were any.
 
         Called before anything starts, it shows what is wrong with them.
-        """
-        return self._intake.extend()
 
-    def _extend_when_there(self) -> bool:
-        try:
-            has_more = self.extend()
-        except UnavailableError as error:
-            self._outage.tolerate(error)
+        Raises:
+            RefusedError: if results of another code version are there, or nothing has started and a task can never fit.
+            UnavailableError: if a journal cannot be read now; the same is taken in again.
+        """
+        # Seeds that a pruned search gives come before new conditions: those of which it has all seeds prune others.
+        if kept := self._conditions.decide_by_first_seeds():
+            self._add_seeds(kept)
+            return True
+        new = self._conditions.new()
+        self._add_seeds(new)
+        if new:
+            return True
+        # A comparison is decided between rounds: all conditions then have the same number of seeds.
+        if self._conditions.is_decided or self.tasks.live or self.tasks.has_waiting_replicate():
             return False
-        if has_more:
+        self._add_seeds(self._conditions.decide_by_comparison())
+        if self._conditions.is_decided:
+            self._conditions.announce_comparison()
+        return not self._conditions.is_decided
+
+    def next(self) -> Work | None:
+        """Work that can start now, or None; then either something is still running, or all is done."""
+        while not self.stopping.reason:
+            if task := self._first():
+                self._begin(task)
+                return task.work
+            if self.tasks.has_waiting_replicate() or self._is_stalled:
+                return None
+            try:
+                if not self.extend():
+                    return None
+            except UnavailableError as error:
+                self._outage.tolerate(error)
+                return None
             self._outage.is_over()
-        return has_more
+        return None
 
     def is_finished(self) -> bool:
         """Whether nothing is left to wait for."""
         if self.tasks.live or any(self.tasks.is_open(task) for task in self.tasks.waiting.values()):
             return False
-        return self._runs.is_stalled or self._intake.is_exhausted()
+        return self._is_stalled or self._conditions.is_exhausted()
 
     def reported(self, key: str, record: Record) -> None:
         """A live task reported."""
         task = self.tasks[key]
         task.heard_s = time.monotonic()
+        self.num_reports += record["kind"] in RESULTS
         if record["kind"] == "started":
             task.started, task.lost_because = record, ""
             self.hear(task)
-        self.num_reports += record["kind"] in RESULTS
-        self._runs.report(task, record)
-
-    def lose_all(self, why: str) -> None:
-        """All live tasks ended with the cluster that ran them, and this try counts against none."""
-        for key in list(self.tasks.live):
-            self.ended(key, why, is_excused=True)
+        if record["kind"] == "driving":
+            task.driving = record
+            return
+        if record["kind"] == "set_aside":
+            self._view.note(f"{task.work.label}: {record['said']}")
+        if record["kind"] == "state":
+            task.last = record
+        self._recorder.changed(task)
+        self._view.record(key, record)
 
     def ended(self, key: str, lost: str = "", is_excused: bool = False) -> None:
         """A live task ended; its journal says how, or `lost` why it could not say.
 
+        Where it was lost, it waits for another try while it has some left.
+
         Args:
-            is_excused: whether the whole cluster was lost.
+            is_excused: whether the whole cluster was lost: then this try does not count.
         """
         task = self.tasks[key]
         with contextlib.suppress(UnavailableError):  # then what was not heard of it counts as lost
@@ -220,43 +157,204 @@ class Scheduler:
         now = time.monotonic()
         self._device_s, task.running_s = self._device_s + task.device_s(now), now
         final = task.summary.final
-        if final.get("attempt") != task.work.attempt:
+        if final.get("attempt") != task.work.attempt:  # of an earlier try: this one did not come to its end
             final = unwritten(task, lost)
-        self._runs.end_or_retry(task, final, is_excused)
-        self._queue.release(task)
+        task.num_excused += is_excused
+        if is_lost(final, task.work) and task.counted_tries < MAX_TRIES and not final.get("is_input_error"):
+            task.not_before_s = time.monotonic() + WAITS_S[min(task.counted_tries, len(WAITS_S) - 1)]
+            self.tasks.move(task, "waiting")
+            if is_excused:
+                self._view.put_back(key)
+            else:
+                self._view.retry(key, final.get("error", ""), task.counted_tries, MAX_TRIES)
+            self._show()
+        else:
+            self._end(task, final)
+        self._release(task)
         if final.get("is_machine_fault"):  # it would take, and fail, all that waits
             self.stopping.stop(final["error"])
 
+    def lose_all(self, why: str) -> None:
+        """All live tasks ended with the cluster that ran them, and this try counts against none."""
+        for key in list(self.tasks.live):
+            self.ended(key, why, is_excused=True)
+
+    def hear(self, task: Task) -> None:
+        """Learns from its journal that a task has started to work, where it has not said so yet.
+
+        The watchdog asks for it too, because a report may be lost with the connection that should bring it.
+        """
+        started = task.started or folder_of(task).started(task.work.attempt)
+        if started and not task.running_s:
+            task.started = started
+            # The clock of its machine may be another; at least, it did not start before it was handed out.
+            age_s = max(0.0, time.time() - started["time_ms"] / 1000)
+            task.running_s = max(task.begun_s, time.monotonic() - age_s)
+            task.heard_s = max(task.heard_s, task.running_s)
+
     def is_early(self, task: Task) -> bool:
         """Whether a live task waits for its turn: others of this sweep take all places."""
-        return self._queue.is_early(task)
+        running = [live.work.resources for live in list(self.tasks.live.values()) if live.running_s]
+        return not leaves_room(task.work.resources, running, self._capacity())
 
     def too_large(self) -> Task | None:
         """A task that waits for more than there is now, as after machines were lost; None if there is none."""
-        return self._queue.too_large()
+        capacity = self._capacity()
+        waiting = [task for task in list(self.tasks.waiting.values()) if self.tasks.is_open(task)]
+        return next((task for task in waiting if not fits(task.work.resources, [], capacity)), None)
 
     def device_s(self) -> float:
         """Seconds of devices that this driver's tasks have held so far."""
         now = time.monotonic()
         return self._device_s + sum(task.device_s(now) for task in list(self.tasks.live.values()))
 
-    def hear(self, task: Task) -> None:
-        """Learns from its journal that a task has started to work, where it has not said so yet.
+    def _first(self) -> Task | None:
+        """The first task that fits beside what is live and whose prerequisites are complete; None if there is none."""
+        capacity, now = self._capacity(), time.monotonic()
+        live = [task.work.resources for task in self.tasks.live.values()]
+        if sum(resources.num_cpus for resources in live) > capacity.num_cpus:
+            return None
+        too_large: set[ResolvedResources] = set()  # asked once for each size: thousands of tasks may wait
+        for task in list(self.tasks.waiting.values()):
+            resources = task.work.resources
+            if resources in too_large or task.not_before_s > now or not self.tasks.is_open(task):
+                continue
+            if not fits(resources, live, capacity):
+                too_large.add(resources)
+            elif self._is_ready(task):
+                return task
+        return None
 
-        The clock of its machine may be another; at least, it did not start before it was handed out.
+    def _is_ready(self, task: Task) -> bool:
+        """Whether nothing has to come before `task`, which fails here with a prerequisite that has failed."""
+        if task.condition is None:
+            return self._has_to_make(task)
+        prerequisites = [self.tasks[key] for key in task.prerequisites]
+        failed = next((needed for needed in prerequisites if needed.state == "failed"), None)
+        if failed:
+            error = f"{failed.work.label} failed: {failed.error}"
+            self._end(task, {"state": "failed", "error": error, "is_lost": failed.is_lost})
+        return not failed and all(needed.state == "complete" for needed in prerequisites)
+
+    def _has_to_make(self, task: Task) -> bool:
+        """Whether this driver is the one that has to run a prerequisite, and holds its lease.
+
+        The journal is read only under the lease: another sweep's driver may have made it since it was taken in.
         """
-        started = task.started or folder_of(task).started(task.work.attempt)
-        if started and not task.running_s:
-            task.started = started
-            age_s = max(0.0, time.time() - started["time_ms"] / 1000)
-            task.running_s = max(task.begun_s, time.monotonic() - age_s)
-            task.heard_s = max(task.heard_s, task.running_s)
+        key = task.work.key
+        if key not in self._leases:
+            self._leases[key] = self._lease(f"prerequisite {key}")
+        lease = self._leases[key]
+        if not _when_there(lease.acquire):
+            holder = lease.holder()
+            if holder and key not in self._announced_holders:
+                self._announced_holders.add(key)
+                self._view.note(f"{task.work.label}: waits for {holder}, which makes it for another sweep.")
+            return False
+        try:
+            folder = folder_of(task)
+            journal = task.summary = summarise(folder.records())
+            final = journal.final
+            is_there = is_settled(final, task.work) and not (task.is_tried_again and final["state"] == "failed")
+            if is_there and final["state"] == "complete":  # and what it made is still there, undamaged
+                is_there = all(folder.product(name) for name in final.get("products", {}).values())
+        except UnavailableError as error:
+            self._outage.tolerate(error)
+            return False
+        self._outage.is_over()
+        self._earlier.check(task, journal)
+        if is_there:
+            self._end(task, final)
+            self._release(task)
+        return not is_there
 
+    def _release(self, task: Task) -> None:
+        """Lets other sweeps have a prerequisite that has ended."""
+        if task.work.key in self._leases and task.has_ended:
+            _when_there(self._leases[task.work.key].release)
 
-def _has_products(task: Task, final: Record) -> bool:
-    """Whether what a complete prerequisite made is still there, undamaged."""
-    products, folder = final.get("products", {}).values(), folder_of(task)
-    return final["state"] != "complete" or all(folder.product(name) for name in products)
+    def _begin(self, task: Task) -> None:
+        """A waiting task starts, as an attempt of its own: so that no end of an earlier try counts for this one."""
+        task.tries += 1
+        mark = "" if task.work.shared else ensure_mark(task.work.folder.parent)
+        attempt = f"{task.work.attempt.partition('.')[0]}.{task.tries}"
+        task.work = task.work.model_copy(update={"attempt": attempt, "mark": mark})
+        task.begun_s = task.heard_s = time.monotonic()
+        task.running_s = 0.0
+        task.started, task.driving, task.last, task.lost_because = {}, {}, {}, ""
+        task.is_touched = True
+        self.tasks.move(task, "live")
+        self._recorder.begin(task)
+        self._view.begin(task.work.key, task.work.label, task.work.planned_steps, task.summary.step)
+        self._show()
+
+    def _end(self, task: Task, final: Record) -> None:
+        """A task is complete or failed, as `final` says, for as long as this driver runs."""
+        work = task.work
+        if not task.is_touched:  # it ends without having begun here, and the screen has not seen it
+            self._view.begin(work.key, work.label, work.planned_steps, step=0)
+        task.is_touched = True
+        self.tasks.move(task, final["state"])
+        task.error, task.is_lost = final.get("error", ""), is_lost(final, work)
+        if final.get("is_input_error"):
+            self.input_errors.append(task.error)
+        self._is_stalled |= task.is_lost
+        self._recorder.end(task, final.get("traceback", ""))
+        self._view.end(work.key, task.state, task.error, task.summary.duration_s)
+        if task.condition:  # behind the recorder: the condition's means are written after its replicates
+            self._conditions.close(task.condition.name)
+        self._show()
+
+    def _show(self) -> None:
+        self._view.conditions(self.tasks.states, self._conditions.num_to_come())
+
+    def _add_seeds(self, conditions: Collection[WantedCondition]) -> None:
+        """Gives each of the conditions the replicates that it still is to have, and those their prerequisites."""
+        tasks: list[Task] = []
+        for wanted in conditions:
+            missing = self._conditions.missing(wanted)
+            wanted.is_closed &= not missing
+            tasks += missing
+        prerequisites = {task.work.key: task for task in reversed(tasks) if task.condition is None}
+        new = [task for key, task in reversed(prerequisites.items()) if key not in self.tasks]
+        for task, journal in journals(new):
+            self._earlier.check(task, journal)
+            self.tasks.add(task)
+        for task, journal in journals([task for task in tasks if task.condition]):
+            self._add(task, journal)
+        self._conditions.have_tasks(conditions)
+        for wanted in conditions:
+            self._conditions.close(wanted.condition.name)
+
+    def _add(self, task: Task, journal: JournalSummary) -> None:
+        """Takes in a replicate as earlier drivers left it: complete, failed for good, or still to run."""
+        known = self._earlier.by_key.get(task.work.key)
+        self._earlier.check(task, journal)
+        self.tasks.add(task)
+        final, is_in_store = journal.final, is_recorded(known, journal, task)
+        is_there = is_in_store or journal.is_complete(task.evaluations)
+        lacking = task.work.lacking({**(known.metrics if known else {}), **journal.metrics}) if is_there else ""
+        if lacking:  # the objectives are others by now, or no worker had looked at them
+            version = journal.last_version or (known.code_version if known else task.work.code_version)
+            known, final = None, {"state": "failed", "error": lacking, "code_version": version}
+        elif is_in_store:  # as the store has it: nothing of it is written again
+            self.tasks.move(task, "complete")
+            return
+        task.summary = journal
+        if is_there and not lacking:
+            self._end(task, {"state": "complete"})  # also where another evaluation, no longer wanted, had failed
+        elif self._earlier.tries_again(task, final):
+            for key in task.prerequisites:
+                self.tasks[key].is_tried_again = True
+        elif known and is_known_to_fail(known, final, task):
+            self.tasks.move(task, "failed")
+            task.error = known.error
+        elif final["state"] == "failed" and is_settled(final, task.work):
+            self._end(task, final)
+        # Only before anything has started: later a node may be away for a moment, which is no reason to refuse.
+        if task.state == "waiting" and not self.tasks.has_begun:
+            for needed in [task, *(self.tasks[key] for key in task.prerequisites)]:
+                check_capacity(needed, self._capacity())
 
 
 def _when_there(ask: Callable[[], bool | None]) -> bool:

@@ -1,4 +1,4 @@
-"""The tasks of a scheduler, each with how it stands; found by state and by condition without looking at all of them."""
+"""The tasks of a scheduler, each with how it stands; found by state and by condition without a look at all of them."""
 
 import itertools
 from collections import Counter, defaultdict
@@ -24,9 +24,9 @@ class Task:
 
     Attributes:
         condition: None for a prerequisite.
-        prerequisites: keys of those it waits for.
-        evaluations: ids of those it must have.
-        state: one whose worker was lost waits again; `tries` counts how often it was started.
+        prerequisites: keys of the tasks it waits for.
+        evaluations: ids of the evaluations it must have.
+        state: a task whose worker was lost waits again; `tries` counts how often it was started.
         num_excused: how many of its tries were lost with the whole cluster, which says nothing of the replicate.
         is_tried_again: whether it does not count that it failed before this driver.
         is_touched: whether this driver has started it or seen how it ended, so an earlier one's record is not the last.
@@ -64,18 +64,23 @@ class Task:
     lost_because: str = ""
 
     @property
+    def has_ended(self) -> bool:
+        """Whether this driver is through with it."""
+        return self.state in ("complete", "failed")
+
+    @property
     def counted_tries(self) -> int:
-        """How many of its tries count against it."""
+        """How many tries count against the replicate: those that were not lost with the whole cluster."""
         return self.tries - self.num_excused
 
     @property
     def num_devices(self) -> float:
-        """GPUs that it holds; CPUs where it holds none."""
+        """The GPUs that a try holds; the CPUs where it holds none."""
         return self.work.resources.num_gpus or self.work.resources.num_cpus
 
     @property
     def code_version(self) -> str:
-        """Of the sources that made its results; where it failed, of those that failed last."""
+        """The version of the sources that made its results; where it failed, of those that failed last."""
         if self.state == "failed":
             return self.summary.last_version or self.work.code_version
         return (self.summary.versions or [self.work.code_version])[0]
@@ -85,7 +90,7 @@ class Task:
         return self.num_devices * (now_s - self.running_s) if self.running_s else 0.0
 
     def replicate(self, state: State, earlier: Mapping[str, float]) -> Replicate:
-        """What is known of it: its journal's metrics over `earlier` ones."""
+        """The replicate as it is known: its journal's metrics over `earlier` ones."""
         assert self.condition is not None
         return Replicate(
             key=self.work.key,
@@ -112,9 +117,9 @@ class TaskList:
     """Every task of a sweep, by key.
 
     Attributes:
-        waiting: those that may be started some time, in order.
-        live: those under way.
-        has_begun: whether any was ever started.
+        waiting: tasks that may be started some time, in order.
+        live: tasks under way.
+        has_begun: whether any task was ever started.
         states: how many tasks of each condition are in each state; prerequisites have a line of their own.
     """
 
@@ -141,7 +146,10 @@ class TaskList:
         return self._of[condition]
 
     def replicates(self) -> Iterator[Task]:
-        """Those of every condition, in the order they were added; a search may draw two that are one piece of work."""
+        """The replicates of every condition, in the order they were added.
+
+        A search may draw two conditions that are one piece of work: such a task is among both.
+        """
         return itertools.chain.from_iterable(self._of.values())
 
     def add(self, task: Task) -> None:
@@ -179,12 +187,12 @@ class TaskList:
 
 
 def folder_of(task: Task, must_answer: bool = False) -> ReplicateFolder:
-    """Where its journal is."""
+    """The folder of a task's journal."""
     return ReplicateFolder(task.work.folder, {}, task.work.shared, must_answer)
 
 
 def folder_of_replicate(settings: Settings, sweep: str, key: str) -> ReplicateFolder:
-    """The same of a replicate that may be no task of this driver."""
+    """The folder of a replicate that may be no task of this driver."""
     path = settings.replicates(sweep) / key
     return ReplicateFolder(path, {}, settings.shared(path))
 

@@ -9,10 +9,9 @@ from mlflow import MlflowClient
 from rich.console import Console
 
 import ponderay
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.lines import Record
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.run import run_here
 from orchestrator.tracking import names
 from tests.faults.replicate import SWEEP
 from tests.faults.trainable import VALID
@@ -32,7 +31,7 @@ class StoredRun:
 
     def to_its_end(self) -> None:
         """All that is left to do."""
-        run_without_ray(TaskFactory(SWEEP, self.settings, 0), Console(quiet=True), accept_code=False)
+        run_here(SWEEP, self.settings, Console(quiet=True), accept_code=False)
 
     def unrecorded(self, reported: Mapping[str, list[Record]]) -> list[str]:
         """None, for none was seen."""

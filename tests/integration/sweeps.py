@@ -7,10 +7,9 @@ from typing import Any
 from rich.console import Console
 
 from orchestrator.console.errors import RefusedError
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.outcome import Outcome
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.run import run_here
 from search_spaces.distributions import Real
 from search_spaces.resources import Resources
 from search_spaces.sweep import Condition, Objective, Prerequisite, Search, Sweep
@@ -48,7 +47,7 @@ def searched(num_trials: int, name: str = "tiny.search", **changes: Any) -> Swee
 
 def run_quietly(sweep: Sweep, accept_code: bool = False) -> Outcome:
     """Runs it here."""
-    return run_without_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code)
+    return run_here(sweep, read_settings(), Console(quiet=True), accept_code)
 
 
 if __name__ == "__main__":

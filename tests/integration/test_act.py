@@ -9,9 +9,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.run import run_here
 from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
 from tests.integration.test_without_ray import starts
@@ -22,7 +21,7 @@ TASKS = ("parity", "logic", "addition", "sort", "text")
 
 
 def run(sweep):
-    return run_without_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False).replicates
+    return run_here(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
 
 
 @pytest.mark.parametrize("task", (*TASKS[:-1], pytest.param(TASKS[-1], marks=pytest.mark.slow)))

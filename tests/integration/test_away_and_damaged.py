@@ -145,7 +145,7 @@ def test_a_stop_does_not_wait_for_a_bucket_that_is_away(workplace, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("orchestrator.worker.execute.execute", stopped)
-    monkeypatch.setattr("orchestrator.driver.WRITE_AT_STOP_S", 1.0)
+    monkeypatch.setattr("orchestrator.run.WRITE_AT_STOP_S", 1.0)
     with pytest.raises(KeyboardInterrupt):
         run_quietly(tiny(SWEEP))
     assert asked and sum(waited_s) < 60  # two minutes are what a driver under way would wait
@@ -168,7 +168,7 @@ def test_a_write_that_outlasts_its_driver_changes_nothing_of_the_next(workplace,
 
     monkeypatch.setattr(WriteQueue, "_do", late)
     monkeypatch.setattr("tests.integration.tiny._strike", interrupt)
-    monkeypatch.setattr("orchestrator.driver.WRITE_AT_STOP_S", 5.0)
+    monkeypatch.setattr("orchestrator.run.WRITE_AT_STOP_S", 5.0)
     with pytest.raises(KeyboardInterrupt):
         run_quietly(tiny(SWEEP))
     assert run_quietly(tiny(SWEEP)).num_failed == 0
@@ -181,7 +181,7 @@ def test_a_write_that_outlasts_its_driver_changes_nothing_of_the_next(workplace,
 def test_what_a_store_never_got_is_written_by_the_next_driver(workplace, log_fails, monkeypatch):
     log_fails.extend(range(100_000))
     with monkeypatch.context() as patch:
-        patch.setattr("orchestrator.driver.WRITE_AT_END_S", 0.5)
+        patch.setattr("orchestrator.run.WRITE_AT_END_S", 0.5)
         outcome = run_quietly(tiny(SWEEP))
     assert {r.state for r in outcome.replicates} == {"complete"}
     assert outcome.num_unwritten > 0
@@ -228,7 +228,7 @@ def best_is_first(monkeypatch) -> None:
         return {one.name: Best(f"valid_error@{one.name}", "maximize") for one in config.evaluations}
 
     monkeypatch.setattr("tests.integration.tiny.selection", selection)
-    monkeypatch.setattr("orchestrator.scheduler.retry.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
 
 
 def kept() -> list[str]:

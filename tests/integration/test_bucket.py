@@ -17,12 +17,11 @@ import pytest
 from moto.server import ThreadedMotoServer
 from rich.console import Console
 
-from orchestrator.driver import run_on_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.forecast.remaining_work import look
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.machine.network import free_port
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.run import run
 from search_spaces.resources import Resources
 from search_spaces.sweep import Condition
 from tests.integration.sweeps import run_quietly, tiny
@@ -225,7 +224,7 @@ def test_a_bucket_that_stays_away_ends_the_replicate_as_lost_and_the_next_run_go
             call = fail
         put(folder, name, call)
 
-    monkeypatch.setattr("orchestrator.scheduler.retry.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
     with monkeypatch.context() as patch:
         patch.setattr(SharedFolder, "_put", away)
         (failed,) = run_quietly(sweep).replicates
@@ -245,7 +244,7 @@ def test_trials_and_train_workers_of_ray_give_the_same_digits_though_one_is_kill
     shutil.rmtree("runs/replicates")
     monkeypatch.setenv("PONDERAY_STORAGE", (workplace / "bucket").as_uri())
     sweep = tiny(conditions, name="tiny.ray", seeds=(1,))
-    outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), None, accept_code=False)
+    outcome = run(sweep, read_settings(), Console(quiet=True), None, accept_code=False)
     assert digits(outcome) == expected
     assert mark.exists()
     kinds = Counter(file.name.partition(".")[0] for file in (workplace / "bucket").rglob("*") if file.is_file())
@@ -283,9 +282,9 @@ def test_a_bucket_that_is_gone_for_good_ends_the_sweep_in_order_and_the_next_run
             monkeypatch.setattr("orchestrator.journal.bucket.AWAY_S", 0.0)
 
     monkeypatch.setattr("tests.integration.tiny._strike", stop)
-    monkeypatch.setattr("orchestrator.scheduler.retry.WAITS_S", (0.0,))
-    monkeypatch.setattr("orchestrator.driver.WRITE_AT_STOP_S", 1.0)
-    monkeypatch.setattr("orchestrator.driver.WRITE_AT_END_S", 1.0)
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.run.WRITE_AT_STOP_S", 1.0)
+    monkeypatch.setattr("orchestrator.run.WRITE_AT_END_S", 1.0)
     (failed,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates
     start(port)
     assert (failed.state, failed.is_lost) == ("failed", True)

@@ -10,11 +10,10 @@ import fsspec
 import pytest
 from rich.console import Console
 
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.forecast.remaining_work import look
 from orchestrator.results.outcome import Outcome
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.run import run_here
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import starts
 from trainables.errors import DataWarning
@@ -59,8 +58,7 @@ def test_its_replicate_comes_to_the_same_digits_and_no_other_is_touched(cut_off)
     run_quietly(tiny(CONDITIONS, seeds=(2,)))
     damage(journal)
     screen = StringIO()
-    factory = TaskFactory(tiny(CONDITIONS), read_settings(), 0)
-    outcome = run_without_ray(factory, Console(file=screen, width=1000), accept_code=False)
+    outcome = run_here(tiny(CONDITIONS), read_settings(), Console(file=screen, width=1000), accept_code=False)
     assert [dict(r.metrics) for r in outcome.replicates] == [dict(r.metrics) for r in whole.replicates]
     assert f"a seed 1: The journal {journal.absolute()} is damaged: its line " in screen.getvalue()
     assert "It is set aside as journal.damaged-1.jsonl" in screen.getvalue()

@@ -11,8 +11,8 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.progress import ProgressView
-from orchestrator.scheduler.retry import TaskRuns
-from orchestrator.scheduler.scheduler import Scheduler, StartQueue
+from orchestrator.scheduler.recorder import Recorder
+from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper, StoreLease
@@ -153,17 +153,17 @@ def test_results_of_mended_code_alone_are_the_mended_codes(workplace, monkeypatc
 
 
 def test_a_prerequisite_that_other_code_has_made_meanwhile_is_refused(workplace, monkeypatch):
-    real, others = StartQueue._is_ours, []
+    real, others = StoreLease.acquire, []
 
-    def meanwhile(self, task):
-        if not others:
+    def meanwhile(self):
+        if self.name.startswith("prerequisite") and not others:
             others.append(1)
             with monkeypatch.context() as patch:
                 patch.setattr("orchestrator.scheduler.task_factory.code_version", lambda *_: "other")
                 run_quietly(tiny({"z": {}}, name="tiny.other", seeds=(1,)))
-        return real(self, task)
+        return real(self)
 
-    monkeypatch.setattr(StartQueue, "_is_ours", meanwhile)
+    monkeypatch.setattr(StoreLease, "acquire", meanwhile)
     with pytest.raises(RefusedError, match="prerequisite first was trained by version other"):
         run_quietly(tiny({"a": {}}, seeds=(1,)))
 
@@ -193,7 +193,7 @@ def test_a_driver_that_has_lost_its_lease_writes_no_more(workplace, monkeypatch)
     def meanwhile(work, send):
         if work.label == "a seed 1" and not others:
             others.append(1)
-            plans[0]._runs._recorder._queue.drain(60.0)  # a run in the making would be removed under its feet
+            plans[0]._recorder._queue.drain(60.0)  # a run in the making would be removed under its feet
             with monkeypatch.context() as patch:
                 patch.setattr(StoreLease, "_is_free", lambda *_: True)
                 run_quietly(tiny({"a": {}}, seeds=(1,)))
@@ -210,7 +210,7 @@ def test_a_driver_that_has_lost_its_lease_writes_no_more(workplace, monkeypatch)
 def test_a_node_that_is_away_for_a_moment_is_no_reason_to_refuse(workplace, monkeypatch):
     """Only before anything starts it is asked whether there is enough."""
     number = [2]
-    monkeypatch.setattr("orchestrator.driver._everything", lambda: Capacity(number[0], 0))
+    monkeypatch.setattr("orchestrator.run._everything", lambda: Capacity(number[0], 0))
     ended = Scheduler.ended
 
     def dip(self, key, lost=""):
@@ -221,7 +221,7 @@ def test_a_node_that_is_away_for_a_moment_is_no_reason_to_refuse(workplace, monk
 
     monkeypatch.setattr(Scheduler, "ended", dip)
     assert [r.state for r in run_quietly(searched(3, seeds=(1,))).replicates] == ["complete"] * 3
-    monkeypatch.setattr("orchestrator.driver._everything", lambda: Capacity(0, 0))
+    monkeypatch.setattr("orchestrator.run._everything", lambda: Capacity(0, 0))
     run_quietly(searched(3, seeds=(1,)))
     with pytest.raises(RefusedError, match="needs 1 CPUs"):
         run_quietly(searched(4, seeds=(1,)))
@@ -244,8 +244,8 @@ def test_a_signal_that_comes_at_the_very_end_leaves_the_process_alive(workplace,
 def test_devices_are_held_once_for_as_long_as_the_work_takes(workplace, monkeypatch):
     plans, make = [], Scheduler.__init__
     monkeypatch.setattr(Scheduler, "__init__", lambda self, *a: (make(self, *a), plans.append(self))[0])
-    seen, end = [], TaskRuns.end
-    monkeypatch.setattr(TaskRuns, "end", lambda self, *a: (seen.append(plans[0].device_s()), end(self, *a))[1])
+    seen, end = [], Recorder.end
+    monkeypatch.setattr(Recorder, "end", lambda self, *a: (seen.append(plans[0].device_s()), end(self, *a))[1])
     run_quietly(tiny({"a": {"sleep_s": 0.3}}, seeds=(1,)))
     assert 1.2 <= plans[0].device_s() <= seen[-1], "nothing is held after the end"
 

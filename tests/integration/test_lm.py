@@ -8,11 +8,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.report.analysis import Question
+from orchestrator.run import run_here
 from orchestrator.scheduler.item_errors import with_items
-from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
 from search_spaces.lm_equal_cost import evaluations
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("workplace")
 
 
 def run(sweep):
-    return run_without_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False).replicates
+    return run_here(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
 
 
 def invoke(*arguments):

@@ -11,10 +11,9 @@ import ray
 from rich.console import Console
 
 from orchestrator.console.errors import RefusedError
-from orchestrator.driver import run_on_ray
 from orchestrator.environment.settings import read_settings
+from orchestrator.run import run
 from orchestrator.scheduler.stop_request import StoppedError
-from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.resources import Resources
 from search_spaces.sweep import Condition, Objective, Sweep
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("ray_instance", "workplace")
 
 
 def run_with_ray(sweep, accept_code=False):
-    return run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), None, accept_code)
+    return run(sweep, read_settings(), Console(quiet=True), None, accept_code)
 
 
 def by_condition(outcome):
@@ -105,7 +104,7 @@ def test_a_replicate_that_hangs_is_ended_and_tried_again():
     hanging = Condition("hangs", {"hang_at": 3, "fault_file": mark}, Resources(num_workers=0, report_timeout_s=2.0))
     log = io.StringIO()
     sweep = tiny((hanging, Condition("good", {})), seeds=(1,))
-    outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(file=log, width=300), None, accept_code=False)
+    outcome = run(sweep, read_settings(), Console(file=log, width=300), None, accept_code=False)
     assert [(r.condition, r.state) for r in outcome.replicates] == [("hangs", "complete"), ("good", "complete")]
     assert mark.exists()
     assert "it reported nothing for 2 s, so Ponderay ended its process" in log.getvalue()
@@ -119,9 +118,8 @@ def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
     sweep = tiny(
         {"a": {"sleep_s": 4.0}, "b": {"x": 0.25, "sleep_s": 4.0}}
     )  # some have started at the limit, none has ended
-    factory = TaskFactory(sweep, read_settings(), 0)
     with pytest.raises(StoppedError, match=r"at the limit of 0\.009 device hours"):
-        run_on_ray(factory, Console(quiet=True), None, accept_code=False, max_device_hours=0.009)
+        run(sweep, read_settings(), Console(quiet=True), None, accept_code=False, max_device_hours=0.009)
     assert {group["state"] for group in ray.util.placement_group_table().values()} <= {"REMOVED"}
     assert "RUNNING" not in statuses("tiny.sweep").values()
     found = {
@@ -147,7 +145,7 @@ def test_two_train_workers_that_cannot_read_the_newest_checkpoint_go_back_to_an_
     (newest,) = Path("runs/replicates/tiny.sweep").rglob("step_000003.*")
     replace_content(newest, b"garbage of no format")
     log, sweep = io.StringIO(), tiny((Condition("a", {}, Resources(num_workers=2)),), seeds=(1,))
-    outcome = run_on_ray(TaskFactory(sweep, read_settings(), 0), Console(file=log, width=1000), None, accept_code=False)
+    outcome = run(sweep, read_settings(), Console(file=log, width=1000), None, accept_code=False)
     assert [(r.state, dict(r.metrics)) for r in outcome.replicates] == [("complete", dict(whole.replicates[0].metrics))]
     assert log.getvalue().count("and training goes on after step 2.") == 1
     assert list(Path("runs/replicates/tiny.sweep").rglob("unreadable.step_000003.*"))

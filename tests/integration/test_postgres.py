@@ -17,13 +17,12 @@ import pytest
 from optuna.storages import RDBStorage
 from rich.console import Console
 
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.machine.network import free_port
 from orchestrator.results.outcome import Outcome
 from orchestrator.results.study import Replicate
+from orchestrator.run import run_here
 from orchestrator.scheduler.optuna_search import SearchedConditions
-from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.store import fault
 from search_spaces.sweep import Sweep
@@ -127,7 +126,7 @@ def during(epoch: int, happen, monkeypatch) -> list[int]:
 def told_of(sweep: Sweep) -> tuple[Outcome, str]:
     """Runs it; also what a log would hold."""
     console = Console(file=io.StringIO(), width=300)
-    return run_without_ray(TaskFactory(sweep, read_settings(), 0), console, accept_code=False), console.file.getvalue()
+    return run_here(sweep, read_settings(), console, accept_code=False), console.file.getvalue()
 
 
 def check_search(outcome: Outcome, monkeypatch) -> None:

@@ -11,13 +11,14 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from orchestrator.driver import _source, run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Study
+from orchestrator.run import run_here
 from orchestrator.scheduler.capacity import Capacity
-from orchestrator.scheduler.intake import Intake
+from orchestrator.scheduler.conditions import source_of
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.recorder import Recorder
+from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.distributions import Real
@@ -127,8 +128,8 @@ def test_what_is_pruned_is_told_stored_and_told_to_optuna_by_its_single_seed(wor
 INTERRUPTIONS = {
     "before_a_decision": (SearchedConditions, "_decide", True),
     "after_a_decision": (SearchedConditions, "_decide", False),
-    "before_further_seeds": (Intake, "_add_seeds", True),
-    "after_further_seeds": (Intake, "_add_seeds", False),
+    "before_further_seeds": (Scheduler, "_add_seeds", True),
+    "after_further_seeds": (Scheduler, "_add_seeds", False),
     "before_optuna_hears": (SearchedConditions, "_tell", True),
     "after_optuna_heard": (SearchedConditions, "_tell", False),
 }
@@ -209,8 +210,8 @@ def test_a_condition_whose_first_seed_failed_gets_no_others_until_it_is_tried_ag
     assert [one.state for one in outcome.replicates] == ["complete", "complete", "failed"]
     assert [trial.state.name for trial in trials()] == ["COMPLETE", "FAIL"]
     (failed,) = [one.condition for one in outcome.replicates if one.state == "failed"]
-    for _ in range(2):
-        mended = run_without_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), False, retry=(failed,))
+    for retry in ((failed,), ()):
+        mended = run_here(sweep, read_settings(), Console(quiet=True), False, retry)
         assert [one.state for one in mended.replicates] == ["complete"] * 4
 
 
@@ -250,5 +251,5 @@ def test_commands_read_a_study_whose_pruned_conditions_have_one_seed(workplace):
 @pytest.mark.parametrize(("is_pruned", "num_open"), [(True, 4), (False, 2)])
 def test_as_many_conditions_may_be_open_as_fit_with_the_seeds_that_they_start_with(workplace, is_pruned, num_open):
     factory = TaskFactory(pruned(pruned=is_pruned), read_settings(), 0)
-    source = _source(factory, Capacity(4, 0), print)
+    source = source_of(factory, Capacity(4, 0), print)
     assert sum(len(source.more()) for _ in range(5)) == num_open

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.folder import ReplicateFolder
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.run import run_here
 from search_spaces.asr_sizes import MINI_LIBRISPEECH, TIMIT, base
 from search_spaces.find import find_sweep
 from tests.trainables.folder_trial import FolderTrial
@@ -42,9 +41,7 @@ def test_a_recogniser_learns_from_real_speech_and_is_tested_on_other_speakers(wo
     """On utterances of known words alone, for which its few epochs suffice."""
     known = find_sweep("asr.laptop_librispeech", smoke=True).only("surprisal", 1)
     sweep = known.with_values({"data.phones": "dictionary"})
-    (replicate,) = run_without_ray(
-        TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
-    ).replicates
+    (replicate,) = run_here(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
     assert replicate.state == "complete"
     folder = ReplicateFolder(workplace / "runs/replicates" / sweep.name / replicate.key, {})
     untrained = next(r for r in folder.records() if r["kind"] == "metrics" and r["step"] == 0)
@@ -89,9 +86,7 @@ def test_a_replicate_of_every_study_runs_on_real_speech(
     monkeypatch.setenv("PONDERAY_RUNS", str(shared_runs / "runs"))
     monkeypatch.setenv("PONDERAY_CACHE", str(shared_runs / "cache"))
     sweep = find_sweep(name, smoke=True).only(condition, 1)
-    (replicate,) = run_without_ray(
-        TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
-    ).replicates
+    (replicate,) = run_here(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
     assert replicate.state == "complete", replicate.error
     evaluations = [one.name for one in sweep.config(sweep.conditions[0], 1).evaluations]
     for evaluation in evaluations:
@@ -112,9 +107,7 @@ def test_an_autoregressive_model_alone_is_a_study_whose_result_is_its_best_epoch
     workplace, real_data
 ):
     sweep = find_sweep("asr.ar_converged", smoke=True).only("dropout=0,decay=0.95", 1)
-    (replicate,) = run_without_ray(
-        TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False
-    ).replicates
+    (replicate,) = run_here(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
     assert replicate.state == "complete", replicate.error
     metrics = replicate.metrics
     records = ReplicateFolder(workplace / "runs/replicates" / sweep.name / replicate.key, {}).records()

@@ -6,11 +6,9 @@ import pytest
 from rich.console import Console
 
 from orchestrator import notebook
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Study
-from orchestrator.scheduler.retry_request import check_retry
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.run import run_here
 from search_spaces.sweep import Sweep
 from tests.integration import tiny as trainable
 from tests.integration import tiny_first
@@ -23,9 +21,7 @@ from trainables.trial import Trial
 
 def run(sweep: Sweep, *retry: str) -> Study:
     """What `ponderay run --retry` does, in this process."""
-    settings = read_settings()
-    check_retry(sweep, settings, retry)
-    run_without_ray(TaskFactory(sweep, settings, 0), Console(quiet=True), accept_code=False, retry=retry)
+    run_here(sweep, read_settings(), Console(quiet=True), accept_code=False, retry=retry)
     return notebook.load(sweep.name)
 
 

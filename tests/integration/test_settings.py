@@ -11,7 +11,7 @@ from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
 from orchestrator.forecast.remaining_work import look
 from orchestrator.journal.folder import ReplicateFolder
-from orchestrator.scheduler.finished import finished_replicates
+from orchestrator.scheduler.earlier_results import finished_replicates
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.load import load_study

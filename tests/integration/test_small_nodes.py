@@ -21,7 +21,7 @@ import json, os
 from ray.cluster_utils import Cluster
 from rich.console import Console
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.driver import run_on_ray
+from orchestrator.run import run
 from orchestrator.environment.settings import read_settings
 from tests.integration.test_small_nodes import sweep
 
@@ -29,7 +29,7 @@ of_one_cpu = {"num_cpus": 1, "dashboard_agent_listen_port": 0}
 cluster = Cluster(initialize_head=True, head_node_args=of_one_cpu | {"include_dashboard": False})
 cluster.add_node(**of_one_cpu)
 os.environ["RAY_ADDRESS"] = cluster.address
-outcome = run_on_ray(TaskFactory(sweep(), read_settings(), 0), Console(quiet=True), None, accept_code=False)
+outcome = run(sweep(), read_settings(), Console(quiet=True), None, accept_code=False)
 print(json.dumps([one.state for one in outcome.replicates]))
 cluster.shutdown()
 """

@@ -293,7 +293,7 @@ def test_a_full_disk_is_no_fault_of_the_work(workplace, monkeypatch):
     def full(config, epoch):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("orchestrator.scheduler.retry.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
     with monkeypatch.context() as patch:
         patch.setattr("tests.integration.tiny._strike", full)
         (failed,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates

@@ -12,11 +12,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.outcome import Outcome
-from orchestrator.scheduler.finished import finished_replicates
-from orchestrator.scheduler.retry_request import check_retry
+from orchestrator.run import run_here
+from orchestrator.scheduler.earlier_results import finished_replicates
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Choice
 from search_spaces.sweep import Condition, Constraint, Objective, Search, Sweep
@@ -52,8 +51,7 @@ def struck(fault: str, where: str) -> tuple[Condition, ...]:
 
 def run(sweep: Sweep, *retry: str, accept_code: bool = False) -> Outcome:
     settings = read_settings()
-    again = check_retry(sweep, settings, retry)
-    return run_without_ray(TaskFactory(sweep, settings, 0), Console(quiet=True), accept_code, again)
+    return run_here(sweep, settings, Console(quiet=True), accept_code, retry)
 
 
 def states(outcome: Outcome) -> dict[str, list[str]]:
@@ -71,7 +69,7 @@ COMPLETE = FAILED | {"early": ["complete"] * 2}
 @pytest.mark.slow
 @pytest.mark.parametrize(("trainable", "where"), [(TRAINED, "train"), (TESTED, "evaluate")])
 def test_every_wrong_report_and_exception_fails_its_own_replicate_alone(workplace, monkeypatch, trainable, where):
-    monkeypatch.setattr("orchestrator.scheduler.retry.WAITS_S", (0.0,))
+    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
     faults = [name for name in FAULTS if where == "train" or "checkpoint" not in name]
     names = {f"fault {i}": name for i, name in enumerate(faults)}
     wrong = tuple(Condition(name, {"fault": fault, "where": where}) for name, fault in names.items())

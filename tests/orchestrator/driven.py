@@ -10,10 +10,9 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from rich.console import Console
 
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import Settings
 from orchestrator.results.outcome import Outcome
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.run import run_here
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import tiny
 from tests.orchestrator.recorded import empty_store
@@ -44,7 +43,7 @@ class Driven:
 
 def drive(sweep: Any, settings: Settings) -> Driven:
     """Runs `sweep` in this process."""
-    outcome = run_without_ray(TaskFactory(sweep, settings, 0), Console(quiet=True), accept_code=False)
+    outcome = run_here(sweep, settings, Console(quiet=True), accept_code=False)
     client = MlflowClient(tracking_uri=settings.tracking_uri)
     return Driven(settings, outcome, client, client.get_experiment_by_name(sweep.name).experiment_id)
 

@@ -15,13 +15,12 @@ def driver(workplace, monkeypatch):
     """Stands in for Ray: notes what it is given and records one replicate."""
     calls = []
 
-    def launch(factory, console, cpus, accept_code, retry):
-        name = factory.sweep.name
-        calls.append((name, cpus, accept_code, *retry))
-        Store(factory.settings.runs / "mlflow.db", name).write([replicate("a", 1)], revision=1)
+    def run(sweep, settings, console, cpus, accept_code, retry):
+        calls.append((sweep.name, cpus, accept_code, *retry))
+        Store(settings.runs / "mlflow.db", sweep.name).write([replicate("a", 1)], revision=1)
         return Outcome((), ("A file is broken.",) if cpus == 13 else ())
 
-    monkeypatch.setattr("orchestrator.launch.launch", launch)
+    monkeypatch.setattr("orchestrator.run.run", run)
     return calls
 
 
@@ -33,11 +32,14 @@ def test_run_checks_runs_and_loads(driver):
     assert driver[-1] == ("act.tau_parity_laptop", None, True)
 
 
-def test_failures_that_are_to_be_tried_again_are_handed_on(driver, workplace):
-    store = Store(workplace / "runs" / "mlflow.db")
-    store.write([replicate("random", 1, state="failed")], revision=1)
+def test_failures_that_are_to_be_tried_again_are_handed_on(driver):
     notebook.run("asr.demo", retry=["random"])
     assert driver == [("asr.demo", None, False, "random")]
+
+
+def test_conditions_without_a_failure_cannot_be_tried_again(workplace):
+    store = Store(workplace / "runs" / "mlflow.db")
+    store.write([replicate("random", 1, state="failed")], revision=1)
     with pytest.raises(InputError, match="'surprisal' has no failed replicate"):
         notebook.run("asr.demo", retry=["surprisal"])
 

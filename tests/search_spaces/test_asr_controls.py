@@ -7,14 +7,13 @@ import pytest
 from rich.console import Console
 from scipy.special import expit, stdtrit
 
-from orchestrator.driver import run_without_ray
 from orchestrator.environment.settings import read_settings
 from orchestrator.notebook import compare
 from orchestrator.published.judge import judge
 from orchestrator.published.verdict import Finding
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.run import run_here
 from orchestrator.tracking.client import Tracking
 from search_spaces import asr_controls
 from search_spaces.find import find_sweep
@@ -74,7 +73,7 @@ def run(name: str, *conditions: str) -> tuple[Study, Question]:
     """The replicates of a sweep, all or those of some conditions, one after the other, and its question."""
     sweep = find_sweep(name)
     sweep = sweep.of_conditions(conditions) if conditions else sweep
-    outcome = run_without_ray(TaskFactory(sweep, read_settings(), 0), Console(quiet=True), accept_code=False)
+    outcome = run_here(sweep, read_settings(), Console(quiet=True), accept_code=False)
     assert {one.state for one in outcome.replicates} == {"complete"} and len(sweep.seeds) == 5
     return Tracking(read_settings()).read_study(name), Question.of(sweep)
 

@@ -5,20 +5,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from orchestrator.environment.settings import Settings
-from orchestrator.journal.lines import Record
-from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.admission import Admission
 from orchestrator.scheduler.capacity import Capacity
-from orchestrator.scheduler.condition_end import ConditionEnds
-from orchestrator.scheduler.conditions import ListedConditions, Replication
-from orchestrator.scheduler.intake import Intake
-from orchestrator.scheduler.outage import Outage
+from orchestrator.scheduler.conditions import ListedConditions
+from orchestrator.scheduler.earlier_results import EarlierResults
 from orchestrator.scheduler.recorder import Recorder
-from orchestrator.scheduler.retry import TaskRuns
-from orchestrator.scheduler.scheduler import Scheduler, StartQueue
+from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.stop_request import Stopping
-from orchestrator.scheduler.task import Task, TaskList
+from orchestrator.scheduler.task import Task, folder_of
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Real
 from search_spaces.sweep import Condition, Search, Sweep
@@ -109,27 +103,31 @@ class Parts:
         storage: str = "",
     ) -> None:
         factory = TaskFactory(sweep, Settings(folder, "", storage=storage), 0, attempt=attempt)
-        self.recorder, self.view = Store(known), Heard()
-        self.tasks, self.source = TaskList(), Source(drawn or sweep.conditions)
-        admission, outage = Admission(Study(sweep.name, tuple(known)), factory), Outage(self.view.note)
-        self.replication = Replication(factory, self.source)
-        self.conditions = ConditionEnds(factory, self.tasks, self.replication, self.recorder, self.view)
-        self.runs = TaskRuns(self.tasks, self.recorder, self.view, self.conditions)
-        intake = Intake(self.tasks, self.replication, admission, self.runs, self.conditions, lambda: capacity)
-        queue = StartQueue(self.tasks, admission, self.runs, lambda: capacity, Lease, outage, self.view.note)
-        self.scheduler = Scheduler(self.tasks, intake, queue, self.runs, outage, Stopping())
+        self.recorder, self.view, self.source = Store(known), Heard(), Source(drawn or sweep.conditions)
+        earlier = EarlierResults(Study(sweep.name, tuple(known)), factory)
+        self.scheduler = Scheduler(self.source, earlier, self.recorder, self.view, lambda: capacity, Lease, Stopping())
+        self.tasks = self.scheduler.tasks
 
     def start(self) -> Task:
         """The next task, begun."""
         return self.tasks[self.scheduler.next().key]
 
-    def end(self, task: Task, value: float = 0.5, **final: Any) -> None:
-        """Ends it as its worker would."""
-        state = {"state": "complete", "attempt": task.work.attempt} | final
-        if state["state"] == "complete":
-            metrics = {"error@plain": value, "cost@plain": 1.0}
-            task.summary = JournalSummary(metrics, evaluations=set(task.evaluations), final=state)
-        self.runs.end_or_retry(task, state)
+    def end(self, task: Task, value: float = 0.5, metrics: Mapping[str, float] | None = None, **final: Any) -> None:
+        """Ends it as its worker would: the journal says how."""
+        folder = folder_of(task)
+        started = {"kind": "started", "attempt": task.work.attempt, "code_version": task.work.code_version}
+        folder.append(started | {"host": "lab", "device": "cpu", "evaluations": sorted(task.evaluations)})
+        state = {"kind": "state", "attempt": task.work.attempt, "state": "complete"} | final
+        if state["state"] == "complete" and task.condition:
+            (evaluation,) = task.evaluations
+            metrics = metrics or {"error@plain": value, "cost@plain": 1.0}
+            folder.append({"kind": "evaluation", "id": evaluation, "step": 4, "metrics": metrics})
+        folder.append(state)
+        self.scheduler.ended(task.work.key)
+
+    def lose(self, task: Task, error: str = "its worker was lost") -> None:
+        """Ends it without a word in its journal."""
+        self.scheduler.ended(task.work.key, error)
 
 
 def parts(
@@ -149,8 +147,3 @@ def pruned_parts(folder: Path, num_seeds: int = 3, known: Sequence[Replicate] = 
     search = Search({"x": Real(0.1, 1.0)}, num_trials=2, pruned=True)
     sweep = tiny((), search=search, seeds=tuple(range(1, num_seeds + 1)), prerequisites=())
     return Parts(folder, sweep, Capacity(2, 0), known, (Condition("a", {"x": 0.5}), Condition("b", {"x": 0.25})))
-
-
-def lost(error: str = "its worker was lost") -> Record:
-    """How a task ends that could not say it."""
-    return {"state": "failed", "error": error, "is_lost": True}

@@ -1,24 +1,32 @@
 """Which conditions and seeds are wanted, and when a condition is closed and told."""
 
+from orchestrator.journal.bucket import UnavailableError
+from orchestrator.journal.folder import ReplicateFolder
 from search_spaces.sweep import Sequential
-from tests.orchestrator.scheduler.parts import lost, parts, pruned_parts
+from tests.orchestrator.scheduler.parts import parts, pruned_parts
 
 
 def test_every_listed_condition_gets_every_seed(tmp_path):
     made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}}, seeds=(1, 2, 3))
     assert made.scheduler.extend() and not made.scheduler.extend()
     assert [(task.condition.name, task.seed) for task in made.tasks] == [(name, n) for name in "ab" for n in (1, 2, 3)]
-    assert made.replication.is_exhausted() and not made.scheduler.is_finished()
+    assert not made.scheduler.is_finished()
 
 
-def test_what_could_not_be_looked_at_is_taken_in_again(tmp_path):
-    made = parts(tmp_path, {"a": {}}, seeds=(1, 2))
-    first = list(made.replication.take_in())
-    assert not made.replication.is_exhausted()
-    assert list(made.replication.take_in()) == first
-    assert [task.seed for task in made.replication.missing(first[0], 1)] == [2]
-    made.replication.accept()
-    assert not made.replication.take_in() and made.replication.is_exhausted()
+def test_what_could_not_be_looked_at_is_taken_in_again(tmp_path, monkeypatch):
+    made = parts(tmp_path, {"a": {}}, seeds=(1, 2, 3))
+    records, num_read = ReplicateFolder.records, []
+
+    def away_once(folder):
+        num_read.append(folder)
+        if len(num_read) == 2:
+            raise UnavailableError("the bucket is away")
+        return records(folder)
+
+    monkeypatch.setattr(ReplicateFolder, "records", away_once)
+    assert made.scheduler.next() is None and not made.scheduler.is_finished()
+    assert [made.start().seed for _ in range(3)] == [1, 2, 3]
+    assert [task.seed for task in made.tasks] == [1, 2, 3]
 
 
 def test_a_condition_is_told_once_all_its_replicates_are_in(tmp_path):
@@ -41,16 +49,14 @@ def test_of_a_failed_condition_the_search_learns_that_of_a_lost_one_nothing(tmp_
     made.end(made.start(), state="failed", error="ZeroDivisionError")
     b = made.start()
     b.tries = 4
-    made.end(b, **lost())
+    made.lose(b)
     assert made.source.told == [("a", None)]
     assert [call[0].name for call in made.recorder.named("end_condition")] == ["a", "b"]
 
 
 def test_a_condition_without_an_objective_counts_as_failed_and_stops_nothing(tmp_path):
     made = parts(tmp_path, {"a": {}}, seeds=(1,))
-    task = made.start()
-    task.summary.metrics |= {"loss": 1.0}
-    made.runs.end(task, {"state": "complete"})
+    made.end(made.start(), metrics={"loss": 1.0})
     assert made.source.told == [("a", None)]
 
 
@@ -64,10 +70,8 @@ def test_seeds_are_added_until_a_comparison_is_decided(tmp_path):
         task = made.tasks[work.key]
         made.end(task, 0.5 + 0.01 * task.seed * (1 if task.condition.name == "a" else -1) ** task.seed)
     ended = {call[0].name: call[2] for call in made.recorder.named("end_condition")}
-    assert made.replication.is_decided and set(ended) == {"a", "b"}
-    assert ended == {name: one.decision for name, one in made.replication.by_name.items()}
-    assert {one.num_seeds for one in made.replication.by_name.values()} == {len(made.tasks.of("a"))}
-    assert len(made.tasks.of("a")) > 3
+    assert set(ended) == {"a", "b"} and all(ended.values())
+    assert len(made.tasks.of("a")) == len(made.tasks.of("b")) > 3
     notes = [text for (text,) in made.view.named("note")]
     assert notes == [f"{name}: {ended[name]} ({len(made.tasks.of(name))} seeds)" for name in "ab"]
 
@@ -122,9 +126,9 @@ def test_what_a_search_has_still_to_draw_counts_as_many_seeds_as_it_has_given_so
     """Of three seeds: four conditions to draw, and two to decide on."""
     made = pruned_parts(tmp_path)
     made.source.undrawn, made.source.decisions = 4, {"a": "kept"}
-    made.scheduler.extend()
-    assert made.replication.num_to_come() == 4 * 3 + 2 * 2
-    made.end(made.start())
+    first = made.start()
+    assert made.view.named("conditions")[-1][1] == 4 * 3 + 2 * 2
+    made.end(first)
     made.end(made.start())
     made.start()
     assert made.view.named("conditions")[-1][1] == 4 * 3 + 2, "a is kept with three seeds, b undecided"
@@ -154,3 +158,13 @@ def test_a_condition_of_which_other_seeds_were_recorded_is_not_pruned(tmp_path):
     made.scheduler.extend()
     made.scheduler.extend()
     assert {name: has_begun for name, _, has_begun in made.source.asked} == {"a": True, "b": True}
+
+
+def test_a_condition_that_only_the_journals_know_is_told_and_written_once(tmp_path):
+    first = parts(tmp_path, {"a": {}}, seeds=(1, 2))
+    first.end(first.start())
+    first.end(first.start())
+    again = parts(tmp_path, {"a": {}}, seeds=(1, 2))
+    assert again.scheduler.next() is None and again.scheduler.is_finished()
+    assert [name for name, _ in again.source.told] == ["a"]
+    assert len(again.recorder.named("end_condition")) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator import notebook
 from orchestrator.scheduler import task_factory
-from orchestrator.scheduler.finished import finished_replicates
+from orchestrator.scheduler.earlier_results import finished_replicates
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Real
 from search_spaces.sweep import Search, Sequential
@@ -82,7 +82,7 @@ def test_where_a_run_of_it_has_not_ended_well_a_driver_looks(done):
 
 
 def test_a_finished_sweep_starts_nothing(done, monkeypatch):
-    monkeypatch.setattr("orchestrator.launch.launch", lambda *_: pytest.fail("started"))
+    monkeypatch.setattr("orchestrator.run.before_ray", lambda *_: pytest.fail("started"))
     monkeypatch.setenv("PONDERAY_RUNS", str(done.settings.runs))
     study = notebook.run(SWEEP)
     assert [one.state for one in study.replicates] == ["complete"] * 6

@@ -10,7 +10,7 @@ from orchestrator import notebook
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.folder import ReplicateFolder
-from orchestrator.scheduler.finished import finished_replicates
+from orchestrator.scheduler.earlier_results import finished_replicates
 from orchestrator.scheduler.task_factory import TaskFactory
 from tests.integration.sweeps import tiny
 from tests.integration.tiny import TinyEvaluation

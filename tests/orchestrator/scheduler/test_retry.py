@@ -2,41 +2,49 @@
 
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from orchestrator.journal.summary import JournalSummary
-from orchestrator.scheduler.retry import MAX_TRIES, WAITS_S, unwritten
-from tests.orchestrator.scheduler.parts import lost, parts
+from orchestrator.journal.lines import Record
+from orchestrator.scheduler.retry import MAX_TRIES, WAITS_S
+from orchestrator.scheduler.task import Task
+from tests.orchestrator.scheduler.parts import parts
 
-FAILED = {"attempt": "driver.1", "state": "failed", "error": "ZeroDivisionError: said"}
-COMPLETE = {"attempt": "driver.1", "state": "complete"}
+FAILED = {"kind": "state", "attempt": "driver.1", "state": "failed", "error": "ZeroDivisionError: said"}
+COMPLETE = {"kind": "state", "attempt": "driver.1", "state": "complete"}
 
 
-def task(last, lost_because=""):
-    work = SimpleNamespace(attempt="driver.1", folder=Path("runs/replicates/sweep/0123"))
-    return SimpleNamespace(work=work, last=last, lost_because=lost_because, summary=JournalSummary())
+def end_without_journal(folder: Path, last: Record, lost: str, lost_because: str = "") -> Task:
+    """A task whose worker has reported `last`, of which its journal has nothing."""
+    made = parts(folder, {"a": {}}, seeds=(1,))
+    task = made.start()
+    if last:
+        made.scheduler.reported(task.work.key, last)
+    task.lost_because = lost_because
+    task.num_excused = 1 - MAX_TRIES  # its last try
+    made.scheduler.ended(task.work.key, lost)
+    return task
 
 
 @pytest.mark.parametrize(
     ("last", "lost", "error"),
     [
         (FAILED, "", "ZeroDivisionError: said"),
-        (COMPLETE, "", "it reported to be complete, but its journal is not in runs/replicates/sweep/0123"),
+        (COMPLETE, "", "it reported to be complete, but its journal is not in {folder}"),
         (COMPLETE, "its worker was lost", "its worker was lost"),
         ({**FAILED, "attempt": "driver.0"}, "", "ended without a result"),
         ({}, "its worker was lost", "its worker was lost"),
     ],
 )
-def test_only_a_failure_is_believed_without_a_journal(last, lost, error):
-    final = unwritten(task(last), lost)
-    assert (final["state"], final["error"]) == ("failed", error)
-    assert final.get("is_lost", False) is (error != "ZeroDivisionError: said")
+def test_only_a_failure_is_believed_without_a_journal(tmp_path, last, lost, error):
+    task = end_without_journal(tmp_path, last, lost)
+    assert (task.state, task.error) == ("failed", error.format(folder=task.work.folder))
+    assert task.is_lost is (error != "ZeroDivisionError: said")
 
 
-def test_what_was_ended_for_its_silence_says_so():
-    assert unwritten(task({}, "it reported nothing for 2 s"), "killed")["error"] == "it reported nothing for 2 s"
+def test_what_was_ended_for_its_silence_says_so(tmp_path):
+    silent = "it reported nothing for 2 s"
+    assert end_without_journal(tmp_path, {}, "killed", silent).error == silent
 
 
 def test_a_lost_worker_is_tried_again_after_a_while_and_not_for_ever(tmp_path):
@@ -44,15 +52,16 @@ def test_a_lost_worker_is_tried_again_after_a_while_and_not_for_ever(tmp_path):
     task = made.start()
     for tries in range(1, MAX_TRIES):
         before_s = time.monotonic()
-        made.end(task, **lost())
+        made.lose(task)
         assert (task.state, task.tries, task.work.attempt) == ("waiting", tries, f"driver.{tries}")
         assert task.not_before_s >= before_s + WAITS_S[tries]
         assert made.scheduler.next() is None and not made.scheduler.is_finished()
         task.not_before_s = 0.0
         assert made.start() is task
-    made.end(task, **lost("its worker was lost again"))
+    made.source.is_exhausted = lambda: False  # it would give more, which is now for another run
+    made.lose(task, "its worker was lost again")
     assert (task.state, task.is_lost, task.error) == ("failed", True, "its worker was lost again")
-    assert made.runs.is_stalled and made.scheduler.is_finished()
+    assert made.scheduler.is_finished() and made.scheduler.next() is None
     assert [call[2:] for call in made.view.named("retry")] == [(n, MAX_TRIES) for n in range(1, MAX_TRIES)]
     assert len(made.recorder.named("end")) == 1
 
@@ -79,5 +88,5 @@ def test_what_was_lost_with_the_whole_cluster_counts_against_no_replicate(tmp_pa
         assert made.start() is task
         assert task.work.attempt == f"driver.{tries}"
     assert not made.view.named("retry")
-    made.end(task, **lost())
+    made.lose(task)
     assert made.view.named("retry") == [(task.work.key, "its worker was lost", 1, MAX_TRIES)]

@@ -1,0 +1,268 @@
+"""A sweep from declaration to study: checked, held by one driver, run on Ray or in this process, and written down.
+
+MLflow, Optuna and Ray take seconds to load, so they are imported where they are first needed: a sweep that is refused,
+or of which nothing is left to do, is answered without them.
+"""
+
+import contextlib
+import math
+import statistics
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+
+from orchestrator.checks.check import Check, refuse_failed
+from orchestrator.checks.sweep import before_ray, check_places, check_secrets, read_fingerprints
+from orchestrator.cluster.address import refuse_silent, refuse_unusable
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.bucket import UnavailableError
+from orchestrator.results.outcome import Outcome
+from orchestrator.scheduler.capacity import Capacity
+from orchestrator.scheduler.earlier_results import (
+    EarlierResults,
+    check_retry,
+    finished_replicates,
+    under_recorded_names,
+)
+from orchestrator.scheduler.progress import ProgressView
+from orchestrator.scheduler.stop_request import StoppedError, Stopping, stop_on_sigterm
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking.damage import is_damage
+from orchestrator.tracking.store import reason_of, unusable
+from search_spaces.redaction import redacted_text, redacted_uri
+from search_spaces.sweep import Sweep
+from trainables.errors import InputError
+
+if TYPE_CHECKING:
+    from orchestrator.cluster.cluster_watch import ClusterWatch
+    from orchestrator.scheduler.scheduler import Scheduler
+    from orchestrator.tracking.client import Tracking
+    from orchestrator.tracking.lease import LeaseKeeper
+    from orchestrator.worker.template import Template
+
+WRITE_AT_END_S: Final = 600.0
+"""How long a finished sweep waits for a tracking store that is away."""
+
+WRITE_AT_STOP_S: Final = 20.0
+POLL_S: Final = 0.2
+
+
+def run(
+    sweep: Sweep,
+    settings: Settings,
+    console: Console,
+    num_cpus: int | None = None,
+    accept_code: bool = False,
+    max_device_hours: float = math.inf,
+    is_verbose: bool = False,
+    retry: Collection[str] = (),
+) -> Outcome:
+    """Runs what is left of `sweep` on the cluster at RAY_ADDRESS, or on one made on this machine for it.
+
+    Args:
+        num_cpus: of the cluster made here; default: this machine's.
+        accept_code: go on beside results of another version of the trainable's code.
+        max_device_hours: stop when the replicates have held devices (GPUs, or CPUs where they use none) for so long.
+        is_verbose: let Ray say what it has to say.
+        retry: conditions whose failed replicates are tried again, whatever they failed by.
+
+    Raises:
+        InputError: if the sweep, its data, its settings or RAY_ADDRESS are wrong.
+        RefusedError: if another driver runs this sweep, or it must not start as it is.
+        StoppedError: if it reached its limit, or another driver has taken its lease.
+        KeyboardInterrupt: on Ctrl-C and SIGTERM. In all cases what is done is kept.
+    """
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    conditions = check_retry(sweep, settings, retry)
+    if complete := finished_replicates(factory, accept_code):
+        return Outcome(complete)
+    refuse_silent()  # takes seconds; the fingerprint of a corpus, behind it, may take minutes
+    _refuse(before_ray(sweep, settings, factory), console)
+    refuse_unusable()  # of an address without a cluster `ray.init` would end the process itself
+
+    with _leased(factory, console) as driver:
+        from orchestrator.checks.nodes import on_nodes
+        from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
+        from orchestrator.cluster.recovery import run_through_losses
+        from orchestrator.cluster.session import end_on_node, num_nodes, ray_session
+        from orchestrator.cluster.tune_adapter import run_by_tune
+        from orchestrator.scheduler.watchdog import Watchdog
+
+        with ray_session(num_cpus, is_verbose) as connection:
+            if num_nodes() > 1:
+                refuse_failed(on_nodes(settings, sweep.trainable))
+            capacity = GrowingCapacity(lambda: connection.capacity())
+            with driver.scheduler(capacity, accept_code, conditions) as scheduler:
+                limit_s, note = max_device_hours * 3600, driver.view.note
+
+                def on_this_cluster(watch: "ClusterWatch") -> None:
+                    with (
+                        Watchdog(scheduler, end_on_node, limit_s, note, watch.room),
+                        Demand(scheduler, capacity, note, watch.is_answering),
+                    ):
+                        run_by_tune(scheduler, settings.runs, watch)
+
+                run_through_losses(connection, scheduler, settings.cluster_wait * 60, note, on_this_cluster)
+        return driver.outcome(scheduler)
+
+
+def run_here(
+    sweep: Sweep,
+    settings: Settings,
+    console: Console,
+    accept_code: bool = False,
+    retry: Collection[str] = (),
+    template: "Template | None" = None,
+) -> Outcome:
+    """Runs what is left of `sweep` in this process, where each replicate sees what others did to it.
+
+    Args:
+        accept_code, retry: as for `run`.
+        template: runs the prerequisites, so that the first replicate is the first in this process.
+
+    Raises:
+        InputError, RefusedError, StoppedError, KeyboardInterrupt: as `run`.
+    """
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    conditions = check_retry(sweep, settings, retry)
+    read_fingerprints(factory)
+    _refuse([*check_places(settings), *check_secrets(sweep)], console)
+
+    with _leased(factory, console) as driver:
+        from orchestrator.worker.execute import execute
+
+        with driver.scheduler(_everything, accept_code, conditions) as scheduler:
+            while not scheduler.is_finished() and not scheduler.stopping.reason:
+                work = scheduler.next()
+                if work is None:  # another driver makes a prerequisite, or a store is away
+                    time.sleep(POLL_S)
+                    continue
+                send, lost = partial(scheduler.reported, work.key), ""
+                if template and scheduler.tasks[work.key].condition is None:
+                    lost = template.run(work, send, {})
+                else:  # no fork, because a debugger, a profiler and the terminal have to reach it
+                    try:
+                        execute(work, send)
+                    except OSError as error:  # it could not take its folder, in which it would have said so
+                        lost = f"its folder could not be taken ({redacted_text(str(error))})"
+                scheduler.ended(work.key, lost)
+        return driver.outcome(scheduler)
+
+
+def _everything() -> Capacity:
+    return Capacity(math.inf, math.inf)
+
+
+def _refuse(checks: Iterable[Check], console: Console) -> None:
+    """Warns of what may go wrong, and raises RefusedError for what will."""
+    checks = list(checks)
+    for check in checks:
+        if check.state == "warning":
+            console.print(f"Warning: {check.line()}", markup=False, soft_wrap=True)
+    refuse_failed(checks)
+
+
+@contextlib.contextmanager
+def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
+    """A driver that alone may run the sweep until the end of the block.
+
+    The lease comes before Ray: two drivers of one sweep would start two clusters, and the second for nothing.
+    """
+    from orchestrator.tracking.client import Tracking
+    from orchestrator.tracking.lease import LeaseKeeper
+
+    name, tracking, stopping = factory.sweep.name, Tracking(factory.settings), Stopping()
+    with stop_on_sigterm(), contextlib.closing(LeaseKeeper(tracking, stopping.lose)) as keeper:
+        lease = keeper.lease(f"sweep {name}")
+        with _must_answer(factory.settings.tracking_uri):
+            is_taken = lease.acquire_or_wait()
+        if not is_taken:
+            raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
+        with ProgressView(console, name) as view:
+            yield _Driver(factory, tracking, keeper, view, stopping, lease.token)
+
+
+@dataclass
+class _Driver:
+    """The holder of a sweep's lease, which alone writes what becomes of it."""
+
+    factory: TaskFactory
+    tracking: "Tracking"
+    keeper: "LeaseKeeper"
+    view: ProgressView
+    stopping: Stopping
+    token: str
+    num_unwritten: int = 0
+
+    @contextlib.contextmanager
+    def scheduler(
+        self, capacity: Callable[[], Capacity], accept_code: bool, retry: Collection[str]
+    ) -> "Iterator[Scheduler]":
+        """A scheduler of what is left, whose tasks are recorded until the end of the block, however it ends."""
+        from orchestrator.scheduler.conditions import source_of
+        from orchestrator.scheduler.recorder import Recorder
+        from orchestrator.scheduler.scheduler import Scheduler
+        from orchestrator.tracking.write_queue import WriteQueue
+
+        view, now = self.view, capacity()
+        most = now.most or now
+        factory = replace(self.factory, num_gpus=0 if math.isinf(most.num_gpus) else most.num_gpus)
+        queue = WriteQueue(view.note, self.keeper.holds_all, self.keeper.beat_now)
+        try:
+            with _must_answer(factory.settings.tracking_uri):
+                recorder = Recorder(self.tracking, factory, queue, self.token, self.stopping.lose)
+                known = recorder.known
+        except BaseException:
+            queue.close()
+            raise
+        write_s = WRITE_AT_STOP_S
+        try:
+            factory = under_recorded_names(factory, known)
+            complete = [one for one in known.replicates if one.state == "complete" and one.duration_s > 0]
+            names = {condition.name for condition in factory.sweep.conditions}
+            alike = [one for one in complete if one.condition in names] or complete
+            if alike:
+                view.expect(statistics.fmean(one.duration_s for one in alike))
+            source = source_of(factory, most, view.note)
+            earlier = EarlierResults(known, factory, accept_code, retry)
+            scheduler = Scheduler(source, earlier, recorder, view, capacity, self.keeper.lease, self.stopping)
+            scheduler.extend()  # first, so that what is refused leaves no trace in the store
+            recorder.describe()
+            yield scheduler
+            write_s = WRITE_AT_END_S
+            if self.stopping.reason:
+                raise StoppedError(self.stopping.reason)
+        except UnavailableError as error:
+            raise StoppedError(f"{error}.") from None
+        except KeyboardInterrupt:
+            view.note("Stopping; the last records are being written.")
+            if self.stopping.reason:  # the signal was our own, which says why
+                raise StoppedError(self.stopping.reason) from None
+            raise
+        finally:
+            self.num_unwritten = recorder.close(write_s) if self.stopping.may_write else recorder.give_up()
+
+    def outcome(self, scheduler: "Scheduler") -> Outcome:
+        """What the sweep has come to, once its scheduler's block has ended."""
+        return Outcome(tuple(scheduler.replicates()), tuple(scheduler.input_errors), self.num_unwritten)
+
+
+@contextlib.contextmanager
+def _must_answer(uri: str) -> Iterator[None]:
+    """A block of calls of the tracking store before anything has begun: its absence is an error, and not waited out."""
+    from orchestrator.tracking.availability import is_unavailable
+
+    try:
+        yield
+    except Exception as error:
+        if is_damage(error):
+            raise InputError(unusable(uri, error)) from None
+        if not is_unavailable(error):
+            raise
+        reason = reason_of(error, uri)
+        raise InputError(f"The tracking store {redacted_uri(uri)} cannot be used: {reason}") from None

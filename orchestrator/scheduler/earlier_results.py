@@ -1,0 +1,233 @@
+"""What earlier drivers of a sweep have left: whether the sweep may go on beside it, and what of it is done already.
+
+Nothing here loads MLflow or Ray, so that a sweep which is refused or finished is answered at once.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.lines import Record
+from orchestrator.journal.summary import JournalSummary
+from orchestrator.results.study import Replicate, Study
+from orchestrator.scheduler.retry import is_settled
+from orchestrator.scheduler.task import Task, journals
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking.load import in_runs_folder, load_study
+from orchestrator.tracking.sqlite_reader import num_unfinished
+from search_spaces.known_names import known_names
+from search_spaces.names import condition_name_of
+from search_spaces.sweep import Condition, Sweep
+from trainables.errors import InputError
+
+
+@dataclass
+class EarlierResults:
+    """What the store holds of a sweep, beside which only some of what it wants now may be run.
+
+    Args:
+        known: the study that earlier drivers left.
+        factory: of the sweep as it is now.
+        accept_code: go on beside results of another version of the trainable's sources.
+        retry: conditions whose failed replicates are tried again, whatever they failed by.
+    """
+
+    known: Study
+    factory: TaskFactory
+    accept_code: bool = False
+    retry: Collection[str] = ()
+    _keys_now: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Replicate]:
+        """The replicates of the store."""
+        return {replicate.key: replicate for replicate in self.known.replicates}
+
+    @cached_property
+    def _by_name(self) -> Mapping[tuple[str, int], Replicate]:
+        return {(replicate.condition, replicate.seed): replicate for replicate in self.known.replicates}
+
+    @cached_property
+    def _any_by_name(self) -> Mapping[str, Replicate]:
+        return {replicate.condition: replicate for replicate in self.known.replicates}
+
+    @cached_property
+    def _by_version(self) -> Mapping[str, Replicate]:
+        """A complete replicate of each version of the code that is recorded."""
+        complete = (replicate for replicate in self.known.replicates if replicate.state == "complete")
+        return {replicate.code_version: replicate for replicate in complete if replicate.code_version}
+
+    def check(self, task: Task, journal: JournalSummary) -> None:
+        """Raises RefusedError where `task`, whose folder holds `journal`, cannot go on as it is."""
+        self._check_name(task)
+        known = self.by_key.get(task.work.key)
+        _check_evaluations(task, journal.asked_for | (known.evaluations if known else frozenset()))
+        versions = set(journal.versions) | ({known.code_version} if known and known.code_version else set())
+        trained = dict.fromkeys(versions, task.work.label)
+        if task.condition:  # it will be compared with the others of its study, which have the same trainable
+            labels = {version: f"{other.condition} seed {other.seed}" for version, other in self._by_version.items()}
+            trained |= labels
+        trained.pop(task.work.code_version, None)
+        if trained and not self.accept_code:
+            version, label = min(trained.items())
+            raise RefusedError(
+                f"{label} was trained by version {version} of {task.work.trainable}, but the code is now version "
+                f"{task.work.code_version}. Add --accept-code to keep and mix both, or set PONDERAY_RUNS to another "
+                "folder."
+            )
+
+    def tries_again(self, task: Task, final: Record) -> bool:
+        """Whether `task`, whose journal ends with `final`, is to be tried again though it failed for good."""
+        return task.condition is not None and task.condition.name in self.retry and final["state"] != "complete"
+
+    def _check_name(self, task: Task) -> None:
+        """Refuses a second setting or corpus under a name that has results already, of whatever seeds."""
+        if task.condition is None:
+            return
+        known = self._by_name.get((task.condition.name, task.seed))
+        known = known or self._any_by_name.get(task.condition.name)
+        if known is None:
+            return
+        now = task.work.key if known.seed == task.seed else self._key_now(task.condition, known.seed)
+        if known.key != now:
+            raise RefusedError(
+                f"{known.condition} seed {known.seed} is recorded with another setting or other data (key {known.key}, "
+                f"now {now}). Rename the condition, or set PONDERAY_RUNS to another folder."
+            )
+
+    def _key_now(self, condition: Condition, seed: int) -> str:
+        """The key that a recorded replicate would have now; worked out once for each condition."""
+        if condition.name not in self._keys_now:
+            needed = self.factory.prerequisites(condition, seed)
+            self._keys_now[condition.name] = self.factory.replicate(condition, seed, needed).work.key
+        return self._keys_now[condition.name]
+
+
+def _check_evaluations(task: Task, earlier: set[str] | frozenset[str]) -> None:
+    """Refuses another setting under the name of an evaluation that has results or chose checkpoints already."""
+    by_name = {identity.rpartition(".")[0]: identity for identity in earlier}
+    for identity in sorted(task.evaluations):
+        name = identity.rpartition(".")[0]
+        if by_name.get(name, identity) != identity:
+            raise RefusedError(
+                f"{task.work.label} already has an evaluation {name!r} with other settings; give the new one another "
+                "name."
+            )
+
+
+def is_recorded(known: Replicate | None, journal: JournalSummary, task: Task) -> bool:
+    """Whether earlier drivers recorded `task` as complete with all evaluations, as its journal, where it has one, does.
+
+    Drivers of earlier versions recorded that of one that was killed before it chose its best checkpoints: its journal
+    has all evaluations and no end.
+    """
+    if known is None or known.state != "complete" or not task.evaluations <= known.evaluations:
+        return False
+    is_cut_off = journal.completed is None and task.evaluations <= journal.evaluations
+    return not (task.evaluations and is_cut_off)
+
+
+def is_known_to_fail(known: Replicate, final: Record, task: Task) -> bool:
+    """Whether an earlier driver saw it fail by a fault of this very code, in something that is still asked for.
+
+    What failed with its prerequisite is judged by the prerequisite again.
+    """
+    is_same_code = known.code_version == task.work.code_version
+    is_own_fault = known.state == "failed" and not known.is_lost and not known.error.startswith("prerequisite ")
+    fails_still = final["state"] == "new" or (final["state"] == "failed" and is_settled(final, task.work))
+    return is_own_fault and is_same_code and fails_still
+
+
+def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replicate, ...]:
+    """The replicates of the factory's sweep, where every one of them is recorded complete; else none.
+
+    None, too, where only a driver can tell: of a search or seeds by need, with a remote store, or where a run of the
+    sweep has not ended well, because then something may still have to be written.
+
+    Raises:
+        InputError: if the sweep's data are missing or broken.
+    """
+    sweep, settings = factory.sweep, factory.settings
+    if sweep.search or sweep.sequential or settings.storage:
+        return ()
+    if num_unfinished(settings.tracking_uri, sweep.name) != 0:  # MLflow may lack something
+        return ()
+    study = in_runs_folder(sweep.name, settings)
+    if study is None or len(study.replicates) < sweep.num_conditions() * len(sweep.seeds):
+        return ()
+    factory = under_recorded_names(factory, study)
+    tasks: dict[str, Task] = {}
+    for condition in factory.sweep.conditions:
+        for seed in factory.sweep.seeds:
+            needed = factory.prerequisites(condition, seed)
+            tasks |= {task.work.key: task for task in (*needed.values(), factory.replicate(condition, seed, needed))}
+    earlier, complete = EarlierResults(study, factory, accept_code), []
+    for task, journal in journals(list(tasks.values())):
+        try:
+            earlier.check(task, journal)
+        except RefusedError:  # the driver says why
+            return ()
+        if task.condition is None:
+            continue
+        known = earlier.by_key.get(task.work.key)
+        if known is None or not is_recorded(known, journal, task) or task.work.lacking(known.metrics):
+            return ()
+        complete.append(known)
+    return tuple(complete)
+
+
+def under_recorded_names(factory: TaskFactory, known: Study) -> TaskFactory:
+    """A factory of the same sweep in which a condition that has run keeps its recorded name, whatever `--set` makes it.
+
+    A replicate's key tells its condition, because names are no part of a key. So none is recorded under two names.
+
+    Raises:
+        InputError: if the sweep's data are missing or broken, or two conditions would have one name.
+    """
+    by_key, recorded = {replicate.key: replicate for replicate in known.replicates}, set(known.conditions)
+    changed = (condition for condition in factory.sweep.conditions if condition.settings)
+    names = {one.name: _recorded_name(factory, one, by_key) for one in changed if one.name not in recorded}
+    if all(new == old for new, old in names.items()):
+        return factory
+    sweep = factory.sweep
+    conditions = tuple(replace(one, name=names.get(one.name, one.name)) for one in sweep.conditions)
+    reference = names.get(sweep.reference or "", sweep.reference)
+    return replace(factory, sweep=replace(sweep, conditions=conditions, reference=reference))
+
+
+def _recorded_name(factory: TaskFactory, condition: Condition, by_key: Mapping[str, Replicate]) -> str:
+    # Any recorded seed will do, and only those: the sweep may have other seeds now.
+    for seed in sorted({replicate.seed for replicate in by_key.values()}):
+        known = by_key.get(factory.replicate(condition, seed, factory.prerequisites(condition, seed)).work.key)
+        if known:
+            return condition_name_of(known.condition)
+    return condition.name
+
+
+def check_retry(sweep: Sweep, settings: Settings, retry: Collection[str]) -> tuple[str, ...]:
+    """The conditions that `retry` names, with or without their settings; each has a failed replicate to try again.
+
+    Failures under seeds that the sweep does not have do not count.
+
+    Raises:
+        InputError: if the sweep has not run, or a condition is unknown or has none.
+    """
+    if isinstance(retry, str):
+        raise InputError(f"`retry` must be a list of conditions, but got {retry!r}.")
+    if not retry:
+        return ()
+    study = load_study(sweep.name, settings)
+    failed = {one.condition for one in study.replicates if one.state == "failed" and one.seed in sweep.seeds}
+    known = [*dict.fromkeys((*(condition.name for condition in sweep.conditions), *study.conditions))]
+    declared = {condition.declared: condition.name for condition in sweep.conditions}
+    chosen = tuple(name if name in known else declared.get(name, name) for name in retry)
+    for name in chosen:
+        if name not in known:
+            names = known_names(known, name)
+            raise InputError(f"{sweep.name} has no condition {name!r} to try again; there are {names}.")
+        if name not in failed:
+            others = known_names(one for one in known if one in failed) if failed else "no condition"
+            raise InputError(f"{name!r} has no failed replicate to try again; {others} has.")
+    return chosen
