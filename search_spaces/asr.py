@@ -80,9 +80,7 @@ def _ablation(
             *(Evaluation(name="random_matched", controller=c.values["controller"]) for c in random_routing(config)[1:]),
         ),
     )
-    controllers = {"surprisal": surprisal} | {
-        condition.name: condition.values["controller"] for condition in random_routing(config)
-    }
+    controllers = {"surprisal": surprisal} | {c.name: c.values["controller"] for c in random_routing(config)}
     conditions = [
         Condition(f"{'ar' if read == 'ar_features' else 'no_ar'},{kind}", {"inputs": read, "controller": controller})
         for read in inputs

@@ -162,9 +162,7 @@ def _all_controllers(name: str, size: Size, about: str, config: AsrConfig) -> Sw
     surprisal, random = Surprisal(mu=0.5), Random(p_big=0.5)
     deterministic = Evaluation(name="deterministic", routing="deterministic")
     raised = (Evaluation(name=f"bias_{by}", bias_raise=by, checkpoint_of=Evaluation().name) for by in (1, 2, 3, 4))
-    with_random, with_surprisal = (
-        Evaluation(name=f"tested_{controller.kind}", controller=controller) for controller in (random, surprisal)
-    )
+    with_random, with_surprisal = (Evaluation(name=f"tested_{c.kind}", controller=c) for c in (random, surprisal))
     routed = (
         Condition(
             "surprisal",
@@ -179,10 +177,7 @@ def _all_controllers(name: str, size: Size, about: str, config: AsrConfig) -> Sw
     )
     rivals = (plain(config, controller, NUM_LABELS) for controller in routed)
     less = LibriSpeech(num_train_utterances=20 if size == "smoke" else HALF_AN_HOUR)
-    corpus = [
-        Condition(f"{controller.kind},ar=half_an_hour", {"controller": controller, "ar.data": less})
-        for controller in (surprisal, random)
-    ]
+    corpus = [Condition(f"{c.kind},ar=half_an_hour", {"controller": c, "ar.data": less}) for c in (surprisal, random)]
     conditions = (*routed, *ALWAYS, *rivals, *learned, *corpus)
     return replace(speech_sweep(name, size, about, config, conditions, "random"), claims=CLAIMS)
 

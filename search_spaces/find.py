@@ -71,9 +71,9 @@ def of_program(sweep: Sweep) -> Sweep:
     rule = f"{sweep.name}: those who train import the trainable, so `train` must stand in a file"
     if file is None:
         raise InputError(f"{rule}; write it into one, such as toy.py, and `import toy` here.")
-    for name, function in _in_module(_of_file(Path(file))).items():
-        if repr(replace(function, trainable=sweep.trainable, declared_at=sweep.declared_at)) == repr(sweep):
-            return replace(function, declared_at=f"{file}:{name}")
+    for name, other in _in_module(_of_file(Path(file))).items():
+        if repr(replace(other, trainable=sweep.trainable, declared_at=sweep.declared_at)) == repr(sweep):
+            return replace(other, declared_at=f"{file}:{name}")
     raise InputError(f"{rule}, and this sweep at its top; {file} has none like it.")
 
 
@@ -200,9 +200,7 @@ def _in_module(module: ModuleType) -> dict[str, Sweep]:
 def _offered(module: ModuleType) -> dict[str, Any]:
     """Its sweeps, and those of its own functions that say that they return one."""
     functions = {name: value for name, value in vars(module).items() if inspect.isfunction(value) and name[0] != "_"}
-    return _in_module(module) | {
-        name: function for name, function in functions.items() if _builds(function, module.__name__)
-    }
+    return _in_module(module) | {name: f for name, f in functions.items() if _builds(f, module.__name__)}
 
 
 def _builds(function: FunctionType, module: str) -> bool:

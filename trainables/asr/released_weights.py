@@ -65,11 +65,7 @@ def _tensors(path: Path) -> Mapping[str, Tensor]:
         raise InputError(f"{path} cannot be read: {error.strerror}; name another file with `ar.weights`.") from None
     except Exception:  # torch has no error of its own for what it did not write, or will not load
         content = None
-    if (
-        not isinstance(content, Mapping)
-        or not content
-        or not all(isinstance(value, Tensor) for value in content.values())
-    ):
+    if not isinstance(content, Mapping) or not content or not all(isinstance(v, Tensor) for v in content.values()):
         raise InputError(
             f"{path} must be a state_dict that torch.save wrote, with nothing but tensors; name another file with "
             "`ar.weights`."

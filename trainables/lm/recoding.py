@@ -174,7 +174,11 @@ def _recode(
     """Moves the activations; where the recoder skips shut rows, only those whose gate is open are computed."""
     reading = _read(recoding, step, [cell.hidden for cell in cells])
     rows = rows_of(reading.opened, recoding.targets.shape[1], recoding.num_copies)
-    part = cells if rows is None else [_rows_of_cell(cell, rows) for cell in cells]
+    part = (
+        cells
+        if rows is None
+        else [Cell(*(take(getattr(cell, f.name), 0, rows) for f in fields(cell))) for cell in cells]
+    )
     gradient, norms = _finite(recoding.recoder, _gradient(recoding, step, reading, rows, part, layers, state))
     probs = None if reading.probs is None else take(reading.probs, 0, reading.opened)
     moved = take(activations, 1, rows)
@@ -190,10 +194,6 @@ def _recode(
     gradient, norms = (put_back(tensor, 1, rows, len(gates)) for tensor in (gradient, norms))
     alphas = put_back(alphas.expand(-1, len(rows)), 1, rows, len(gates))
     return Recoded(reading, rows, inputs, gradient, norms, alphas, gates, state)
-
-
-def _rows_of_cell(whole: Cell, rows: Tensor) -> Cell:
-    return Cell(*(take(getattr(whole, part.name), 0, rows) for part in fields(whole)))
 
 
 def _read(recoding: Recoding, step: int, hidden: list[Tensor]) -> Reading:

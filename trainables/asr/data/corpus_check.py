@@ -82,7 +82,7 @@ def find_sets(path: Path) -> tuple[CorpusPart, ...]:
         raise InputError(f"The data folder {path} does not exist.")
     path = path.absolute()
     subsets = sorted(
-        {transcript.parents[2] for transcript in path.rglob("*.trans.txt") if path in _parents(transcript)}
+        {transcript.parents[2] for transcript in path.rglob("*.trans.txt") if path in tuple(transcript.parents)[2:]}
     )
     sets = [
         CorpusPart(subset.name, "librispeech", subset, tuple(sorted(subset.glob("*/*/*.trans.txt"))))
@@ -100,11 +100,6 @@ def find_sets(path: Path) -> tuple[CorpusPart, ...]:
             "or TRAIN/DR1/SPEAKER or dr1-speaker folders (TIMIT)."
         )
     return tuple(sets)
-
-
-def _parents(transcript: Path) -> tuple[Path, ...]:
-    """The folders that may hold the subset of a transcript."""
-    return tuple(transcript.parents)[2:]
 
 
 def examine(part: CorpusPart, aligned: Path | None = None) -> Iterator[FileReport]:

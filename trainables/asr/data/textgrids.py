@@ -48,7 +48,8 @@ def read(path: Path) -> tuple[Interval, ...]:
         grid = textgrid.openTextgrid(str(path), includeEmptyIntervals=True, reportingMode="silence")
         tier = grid.getTier(TIER)
     except (PraatioException, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} must be a TextGrid with a tier {TIER!r}: {_first_line(error)}") from None
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise InputError(f"{path} must be a TextGrid with a tier {TIER!r}: {reason}") from None
     if not isinstance(tier, textgrid.IntervalTier) or not tier.entries:
         kind = "points" if tier.entries else "nothing"
         raise InputError(f"{path}: its tier {TIER!r} must have intervals, but has {kind}; align it anew.")
@@ -75,7 +76,3 @@ def _plain(label: str) -> str:
     if label.lower() in _SILENCES:
         return SILENCE
     return SPOKEN_NOISE if label.lower() in _NOISES else label
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
