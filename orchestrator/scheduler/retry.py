@@ -38,5 +38,6 @@ def unwritten(task: Task, lost: str) -> Record:
         if task.last["state"] == "failed":
             return task.last
         lost = lost or f"it reported to be complete, but its journal is not in {task.work.folder}"
-    error = task.lost_because or lost or "ended without a result"
+    with task.ending:
+        error = task.lost_because or lost or "ended without a result"
     return {"state": "failed", "error": error, "is_lost": True, "traceback": task.summary.peer_traceback}

@@ -1,6 +1,7 @@
 """The tasks of a scheduler, each with how it stands; found by state and by condition without a look at all of them."""
 
 import itertools
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class Task:
             it last said something.
         last: the last record that says how it ended.
         lost_because: why the driver has ended its process.
+        ending: held while the driver ends its process, which is dead before it is known where it hung.
     """
 
     work: Work
@@ -62,6 +64,7 @@ class Task:
     heard_s: float = 0.0
     last: Record = field(default_factory=dict)
     lost_because: str = ""
+    ending: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def has_ended(self) -> bool:

@@ -98,7 +98,9 @@ class Watchdog:
             return
         self._is_ending = True
         try:
-            self._end_silent(task, self._end, limit_s)
+            with task.ending:
+                if task.state == "live" and time.monotonic() - task.heard_s >= limit_s:  # else it ended by itself
+                    self._end_silent(task, self._end, limit_s)
         finally:
             self._is_ending = False
 

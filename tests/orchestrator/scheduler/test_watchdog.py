@@ -9,7 +9,10 @@ from types import SimpleNamespace
 
 from orchestrator.machine.processes import start_time
 from orchestrator.scheduler import watchdog
+from orchestrator.scheduler.retry import unwritten
+from orchestrator.scheduler.task import Task
 from orchestrator.scheduler.watchdog import Watchdog, end_process, where_it_hung
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[3]
 HANGS = """
@@ -65,6 +68,28 @@ def test_a_users_own_folder_called_orchestrator_is_shown_and_our_package_is_not_
         ours = [f'  File "{package}/{name}", line 3 in f' for name in ("worker/trainable.py", "worker/execute.py")]
         assert where_it_hung("\n".join(["Thread 1:", users, *ours])) == f" ({users.strip()})"
         assert where_it_hung("\n".join(["Thread 1:", *ours])) == ""
+
+
+def test_an_end_that_is_heard_of_before_it_is_known_where_the_process_hung_waits_for_that(monkeypatch):
+    monkeypatch.setattr(watchdog, "LOOK_S", 0.01)
+    task = Task(SimpleNamespace(resources=SimpleNamespace(report_timeout_s=0.0), shared="", attempt="1"), None, 1, "")
+    task.state, task.running_s = "live", 1.0
+    scheduler = SimpleNamespace(device_s=lambda: 0.0, tasks=SimpleNamespace(live={"k": task}), too_large=lambda: None)
+    errors, first = [], threading.Event()
+
+    def end(_) -> str:
+        """The process is dead at once; its driver's other thread hears of it before this one knows where it hung."""
+        if not first.is_set():
+            first.set()
+            threading.Thread(target=lambda: errors.append(unwritten(task, "lost")["error"])).start()
+            time.sleep(0.3)
+        return 'Thread 1:\n  File "/home/me/model.py", line 12 in train\n'
+
+    with Watchdog(scheduler, end, float("inf"), print, str):
+        until(lambda: errors)
+    assert errors == [
+        'it reported nothing for 0 s, so Ponderay ended its process (File "/home/me/model.py", line 12 in train)'
+    ]
 
 
 def test_work_that_finds_no_place_is_told_once(monkeypatch):
@@ -142,6 +167,7 @@ def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
     work = SimpleNamespace(key="0123", attempt="driver.1", label="a seed 1", shared="", resources=None)
     work.resources = SimpleNamespace(report_timeout_s=0.0)
     task = SimpleNamespace(work=work, heard_s=0.0, running_s=0.0, lost_because="", started={}, driving={})
+    task.state, task.ending = "live", threading.Lock()
 
     def hear(heard: SimpleNamespace) -> None:
         looks.set()
@@ -163,6 +189,7 @@ def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monke
     begun, ended = threading.Event(), []
     work = SimpleNamespace(key="0123", resources=SimpleNamespace(report_timeout_s=0.0))
     task = SimpleNamespace(work=work, heard_s=0.0, running_s=1.0, lost_because="silent", started="work", driving="Ray")
+    task.state, task.ending = "live", threading.Lock()
 
     def end(started: str) -> str:
         begun.set()
