@@ -130,11 +130,12 @@ def _execute(
         if folder.state().get("attempt") == work.attempt:
             return
         done = folder.evaluations()
-        asked_for = {"evaluations": sorted(evaluation_ids(trainable, config))}
-        recorded = redacted_value("", work.config)
-        identity = {"attempt": work.attempt, "code_version": work.code_version, "config": recorded}
-        part = work.part | {"resources": asdict(work.resources)}
-        write({"kind": "started"} | identity | part | asked_for | _place() | dict(process))
+        identity = {"attempt": work.attempt, "code_version": work.code_version, "resources": asdict(work.resources)}
+        identity |= {
+            "config": redacted_value("", work.config),
+            "evaluations": sorted(evaluation_ids(trainable, config)),
+        }
+        write({"kind": "started"} | identity | work.part | _place() | dict(process))
         if mended:
             write({"kind": "set_aside", "said": mended})
         for record in untold:

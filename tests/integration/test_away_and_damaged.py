@@ -16,7 +16,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.journal.folder import ReplicateFolder
-from orchestrator.scheduler import intake, scheduler
+from orchestrator.scheduler import scheduler
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.write_queue import WriteQueue
@@ -122,7 +122,7 @@ def test_a_bucket_that_is_away_before_a_prerequisite_is_waited_for(workplace, bu
 
 def test_a_bucket_that_is_away_between_two_drawn_conditions_loses_none(workplace, bucket_fails):
     begun: list[int] = []
-    failures = bucket_fails(intake, "journals", lambda tasks: begun.append(1) or len(begun) > 4)
+    failures = bucket_fails(scheduler, "journals", lambda tasks: begun.append(1) or len(begun) > 4)
     failures.extend(range(2))
     outcome = run_quietly(searched(4, seeds=(1,)))
     assert not failures and [r.state for r in outcome.replicates] == ["complete"] * 4

@@ -17,6 +17,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from rich.console import Console
 
+from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.forecast.remaining_work import look
 from orchestrator.journal.bucket import SharedFolder
@@ -253,6 +254,9 @@ def test_trials_and_train_workers_of_ray_give_the_same_digits_though_one_is_kill
 
 def test_a_bucket_that_is_not_there_is_the_users_mistake(bucket, monkeypatch):
     monkeypatch.setenv("PONDERAY_STORAGE", "s3://misspelt/shared")
+    with pytest.raises(RefusedError, match=r"s3://misspelt/shared cannot be written: .*Create the bucket"):
+        run_quietly(tiny({"a": {}}, seeds=(1,)))
+    monkeypatch.setattr("orchestrator.run.check_places", lambda settings: [])  # it went away after the look
     (error,) = run_quietly(tiny({"a": {}}, seeds=(1,))).input_errors
     assert re.match(r"s3://misspelt/shared/prerequisites/\w+ cannot be written: .*Create the bucket", error)
 
@@ -263,7 +267,8 @@ def test_a_finished_sweep_asks_for_little(bucket, monkeypatch, requests):
     assert requests.total() <= 35 * 7
     requests.clear()
     run_quietly(sweep)
-    assert requests == {"list_objects_v2": 2, "get_object": 7}  # each journal once, all of a kind together
+    place = Counter(put_object=1, get_object=1, delete_object=1)  # whether it can be written, before anything begins
+    assert requests - place == {"list_objects_v2": 2, "get_object": 7}  # each journal once, all of a kind together
     requests.clear()
     look(sweep, read_settings(), 2, 0, False)
     assert requests == {"list_objects_v2": 2, "get_object": 7}
