@@ -131,11 +131,11 @@ def _execute(
             return
         done = folder.evaluations()
         identity = {"attempt": work.attempt, "code_version": work.code_version, "resources": asdict(work.resources)}
-        identity |= {
-            "config": redacted_value("", work.config),
+        asked_for = {
             "evaluations": sorted(evaluation_ids(trainable, config)),
+            "config": redacted_value("", work.config),
         }
-        write({"kind": "started"} | identity | work.part | _place() | dict(process))
+        write({"kind": "started"} | identity | asked_for | work.part | _place() | dict(process))
         if mended:
             write({"kind": "set_aside", "said": mended})
         for record in untold:
