@@ -131,11 +131,9 @@ def _execute(
             return
         done = folder.evaluations()
         identity = {"attempt": work.attempt, "code_version": work.code_version, "resources": asdict(work.resources)}
-        asked_for = {
-            "evaluations": sorted(evaluation_ids(trainable, config)),
-            "config": redacted_value("", work.config),
-        }
-        write({"kind": "started"} | identity | asked_for | work.part | _place() | dict(process))
+        identity |= {"config": redacted_value("", work.config), **work.part}
+        evaluations = {"evaluations": sorted(evaluation_ids(trainable, config))}
+        write({"kind": "started"} | identity | evaluations | _place() | dict(process))
         if mended:
             write({"kind": "set_aside", "said": mended})
         for record in untold:
@@ -162,7 +160,7 @@ def _execute(
         if is_writer and not work.keep_last:
             folder.keep_best()
         final = {"kind": "state", "state": "complete", "attempt": work.attempt, "products": products}
-        write(final | _peaks() | {"size_bytes": size_bytes(folder.path)})
+        write(final | _footprint(folder))
     except Exception as error:
         if is_one_of_many and distributed.is_peer_failure(error):
             if is_writer and not isinstance(error, distributed.PeerLostError):  # which says itself what was
@@ -180,8 +178,7 @@ def _execute(
             "is_input_error": isinstance(error, InputError),
             "traceback": _traceback(error),
         }
-        failure |= _peaks() | {"size_bytes": size_bytes(folder.path)}
-        failure = _append_if_possible(folder, failure)
+        failure = _append_if_possible(folder, failure | _footprint(folder))
         if is_one_of_many:
             raise RuntimeError(failure["error"]) from None  # Ray logs it, so without secrets
         send(failure)
@@ -285,9 +282,9 @@ def _append_if_possible(folder: ReplicateFolder, record: Record) -> Record:
         return record | {"time_ms": time.time_ns() // 1_000_000}
 
 
-def _peaks() -> dict[str, int]:
-    gpu = torch.cuda.max_memory_reserved() if torch.cuda.is_available() else 0
-    return {"peak_host_bytes": peak_memory_bytes(), "peak_gpu_bytes": gpu}
+def _footprint(folder: ReplicateFolder) -> dict[str, int]:
+    gpu, size = torch.cuda.max_memory_reserved() if torch.cuda.is_available() else 0, size_bytes(folder.path)
+    return {"peak_host_bytes": peak_memory_bytes(), "peak_gpu_bytes": gpu, "size_bytes": size}
 
 
 def _evaluate(
