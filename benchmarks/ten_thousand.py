@@ -137,7 +137,7 @@ def make_store(folder: Path, num_conditions: int, num_seeds: int) -> None:
     measure(folder, MAKE, SWEEP)
     with sqlite3.connect(folder / "mlflow.db") as database:
         ((experiment_id,),) = database.execute("SELECT experiment_id FROM experiments WHERE name = ?", (SWEEP,))
-        file = StudyFile(Settings(folder, "").replicates(SWEEP))
+        file = StudyFile(Settings(folder, "").replicates(SWEEP), "")
         record(database, file, str(experiment_id), num_conditions, num_seeds)
         file.put("sweep", SWEEP, {"lease": (folder / "token").read_text()})
         file.close()

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from orchestrator.cluster.cluster_watch import ClusterWatch
     from orchestrator.scheduler.scheduler import Scheduler
     from orchestrator.tracking.client import Tracking
-    from orchestrator.tracking.lease import LeaseKeeper
+    from orchestrator.tracking.lease import LeaseKeeper, StoreLease
     from orchestrator.worker.template import Template
 
 WRITE_AT_END_S: Final = 600.0
@@ -184,7 +184,7 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
         if not is_taken:
             raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
         with ProgressView(console, name) as view:
-            yield _Driver(factory, tracking, keeper, view, stopping, lease.token)
+            yield _Driver(factory, tracking, keeper, view, stopping, lease)
 
 
 @dataclass
@@ -196,7 +196,7 @@ class _Driver:
     keeper: "LeaseKeeper"
     view: ProgressView
     stopping: Stopping
-    token: str
+    lease: "StoreLease"
     num_unwritten: int = 0
 
     @contextlib.contextmanager
@@ -204,6 +204,7 @@ class _Driver:
         self, capacity: Callable[[], Capacity], accept_code: bool, retry: Collection[str]
     ) -> "Iterator[Scheduler]":
         """A scheduler of what is left, whose tasks are recorded until the end of the block, however it ends."""
+        from orchestrator.journal.study_file import StudyFile
         from orchestrator.scheduler.conditions import source_of
         from orchestrator.scheduler.recorder import Recorder
         from orchestrator.scheduler.scheduler import Scheduler
@@ -213,12 +214,15 @@ class _Driver:
         most = now.most or now
         factory = replace(self.factory, num_gpus=0 if math.isinf(most.num_gpus) else most.num_gpus)
         queue = WriteQueue(view.note, self.keeper.holds_all, self.keeper.beat_now)
+        file = StudyFile(factory.settings.replicates(factory.sweep.name), self.lease.previous)
+        lose = self.stopping.lose
         try:
             with _must_answer(factory.settings.tracking_uri):
-                recorder = Recorder(self.tracking, factory, queue, self.token, self.stopping.lose)
+                recorder = Recorder(self.tracking, factory, queue, file, self.lease.token, view.note, lose)
                 known = recorder.known
         except BaseException:
             queue.close()
+            file.close()
             raise
         write_s = WRITE_AT_STOP_S
         try:
@@ -231,6 +235,7 @@ class _Driver:
             source = source_of(factory, most, view.note)
             earlier = EarlierResults(known, factory, accept_code, retry)
             scheduler = Scheduler(source, earlier, recorder, view, capacity, self.keeper.lease, self.stopping)
+            recorder.note_known()
             scheduler.extend()  # first, so that what is refused leaves no trace in the store
             recorder.describe()
             yield scheduler

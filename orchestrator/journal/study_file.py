@@ -8,6 +8,7 @@ The file is a cache of the journals: whoever runs the sweep again writes what it
 anew. So an append is not synced, and a loss of power costs no result.
 """
 
+import contextlib
 import errno
 import os
 import threading
@@ -25,7 +26,7 @@ from orchestrator.results.study import Replicate, Study
 FORMAT: Final = 1
 STUDY_FILE: Final = "study.jsonl"
 PARTIAL: Final = "study.partial"
-OWN: Final = ("crc32", "kind", "key", "time_ms")
+OWN: Final = ("crc32", "kind", "name", "time_ms")
 """What every line has beside what it says."""
 
 FIELDS: Final = tuple(field.name for field in fields(Replicate) if field.name not in ("condition", "seed"))
@@ -44,7 +45,8 @@ class StudyContent:
         generation: how many drivers have written the file, one after another.
         sweep: what is known of the sweep as a whole.
         conditions: by name, in the order in which they began.
-        replicates, prerequisites: by key.
+        replicates: by condition and seed, as `name_of` says: equal draws of a search have one key.
+        prerequisites: by key.
     """
 
     study_id: str
@@ -97,85 +99,114 @@ def read_study_file(folder: Path) -> StudyContent | None:
     found: dict[str, dict[str, Record]] = {"sweep": {}, "condition": {}, "replicate": {}, "prerequisite": {}}
     for record in lines.records[1:]:
         if record["kind"] in found:  # else it is of a later version
-            found[record["kind"]][record["key"]] = record
+            found[record["kind"]][record["name"]] = record
     sweep = next(iter(found["sweep"].values()), {})
     of = (found["condition"], found["replicate"], found["prerequisite"])
     return StudyContent(header["study"], header["generation"], sweep, *of)
 
 
+def name_of(replicate: Replicate) -> str:
+    """The name of a replicate's line."""
+    return f"{replicate.condition} seed {replicate.seed}"
+
+
 class StudyFile:
     """The study file in the hands of the one driver that holds the sweep's lease.
 
-    Taking it over makes a new file of the next generation in place of the old one, with one line for each key. A driver
-    whose file was replaced finds another file under the name before its next append, and writes no more.
+    Taking it over makes a new file of the next generation in place of the old one, with one line for each name. Since
+    the journals have all of it, a file that cannot be written is no reason to stop: it is emptied, so that nobody
+    believes it, and nothing more is put.
 
     Args:
         folder: of the sweep's replicates; made where it is not there.
+        previous: the token of the lease before this driver's; what a file of another lease says is passed over.
 
     Attributes:
         content: what earlier drivers left.
-
-    Raises:
-        OSError: if the folder cannot be written.
+        fault: why the file is not written any more; empty while it is.
     """
 
-    def __init__(self, folder: Path) -> None:
-        make_folder(folder)
-        self._path = folder / STUDY_FILE
-        self.content = read_study_file(folder) or StudyContent(uuid.uuid4().hex, 0)
-        self._last = {(one["kind"], one["key"]): _said(one) for one in _records(self.content)}
-        self._lock = threading.Lock()
-        header = {"kind": "study", "format": FORMAT, "study": self.content.study_id}
-        header |= {"generation": self.content.generation + 1, "time_ms": _now_ms()}
-        partial = folder / PARTIAL
-        with new_file(partial) as file:
-            for record in (header, *_records(self.content)):
-                file.write(line_of({name: value for name, value in record.items() if name != "crc32"}))
-        replace_durably(partial, self._path)
-        self._file = open_itself(str(self._path), os.O_WRONLY | os.O_APPEND)
+    def __init__(self, folder: Path, previous: str) -> None:
+        self._path, self._lock, self._file, self.fault = folder / STUDY_FILE, threading.Lock(), -1, ""
+        found = read_study_file(folder) or StudyContent(uuid.uuid4().hex, 0)
+        is_newest = found.sweep.get("lease") == previous
+        self.content = found if is_newest else StudyContent(found.study_id, found.generation)
+        self._generation = found.generation + 1
+        self._last = {(one["kind"], one["name"]): _said(one) for one in _records(self.content)}
+        header = {"kind": "study", "format": FORMAT, "study": found.study_id, "generation": self._generation}
+        try:
+            make_folder(folder)
+            with new_file(folder / PARTIAL) as file:
+                for record in (header | {"time_ms": _now_ms()}, *_records(self.content)):
+                    file.write(line_of({name: value for name, value in record.items() if name != "crc32"}))
+            replace_durably(folder / PARTIAL, self._path)
+            self._file = open_itself(str(self._path), os.O_WRONLY | os.O_APPEND)
+        except OSError as error:
+            self.fault = f"{self._path} cannot be written: {error.strerror or error}"
 
-    def put(self, kind: str, key: str, said: Mapping[str, Any]) -> None:
-        """Adds what is said to what is known of a key; writes nothing where all of it is known.
+    def put(self, kind: str, name: str, said: Mapping[str, Any], time_ms: int = 0) -> None:
+        """Adds what is said to what is known of a name; writes nothing where all of it is known.
+
+        Args:
+            time_ms: when it was so, in milliseconds since 1970; default: now.
 
         Raises:
             DeposedError: if another driver has taken the file over.
-            OSError: if the line cannot be written; the file is removed then, for half a line would hide what follows.
         """
         with self._lock:
-            known = self._last.get((kind, key), {})
+            known = self._last.get((kind, name), {})
             new = {**known, **said}
-            if repr(new) == repr(known):  # NaN is not equal to itself
+            if self._file < 0 or repr(new) == repr(known):  # NaN is not equal to itself
                 return
-            if not self._is_there():
-                return
-            line = line_of({"kind": kind, "key": key, "time_ms": _now_ms(), **new})
+            line = line_of({"kind": kind, "name": name, "time_ms": time_ms or _now_ms(), **new})
             try:
+                if not self._is_there():
+                    self._end(f"{self._path} was deleted or replaced")
+                    return
                 if os.write(self._file, line) < len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
-            except OSError:
-                self._path.unlink(missing_ok=True)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except DeposedError:
                 raise
-            self._last[kind, key] = new
+            except OSError as error:
+                with contextlib.suppress(OSError):  # of this very file: the name may be another driver's by now
+                    os.ftruncate(self._file, 0)  # half a line would hide what follows
+                self._end(f"{self._path} cannot be written: {error.strerror or error}")
+                return
+            self._last[kind, name] = new
 
     def close(self) -> None:
-        """Has all lines on disk; nothing can be put any more."""
+        """Has all lines on disk; what is put from now on is lost."""
         with self._lock:
-            os.fsync(self._file)
+            if self._file >= 0:
+                with contextlib.suppress(OSError):
+                    os.fsync(self._file)
+                self._end("")
+
+    def _end(self, fault: str) -> None:
+        with contextlib.suppress(OSError):
             os.close(self._file)
+        self._file, self.fault = -1, fault
 
     def _is_there(self) -> bool:
-        """Whether the file has still its name; one that was deleted is missed by nobody, and the next driver makes it.
+        """Whether the file has still its name; one that is deleted is missed by nobody, and the next driver makes it.
 
-        No two files that exist at once share a number, and this one exists for as long as it is open.
+        No two files that exist at once share a number, and this one exists for as long as it is open. A file that is
+        restored or synchronised has another number too, so the generation tells who has put it there.
+
+        Raises:
+            DeposedError: if another driver has.
         """
+        mine = os.fstat(self._file)
         try:
             there = self._path.lstat()
         except FileNotFoundError:
             return False
-        mine = os.fstat(self._file)
-        if (mine.st_ino, mine.st_dev) != (there.st_ino, there.st_dev):
+        if (mine.st_ino, mine.st_dev) == (there.st_ino, there.st_dev):
+            return True
+        found = read_study_file(self._path.parent)
+        if found and found.generation > self._generation:
             raise DeposedError(f"{self._path} was taken over by another driver")
-        return True
+        return False
 
 
 def _records(content: StudyContent) -> Iterator[Record]:

@@ -16,7 +16,7 @@ from orchestrator.scheduler.retry import is_settled
 from orchestrator.scheduler.task import Task, journals
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import in_runs_folder, load_study
-from orchestrator.tracking.sqlite_reader import num_unfinished
+from orchestrator.tracking.sqlite_reader import num_finished
 from search_spaces.known_names import known_names
 from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Sweep
@@ -152,10 +152,11 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
     sweep, settings = factory.sweep, factory.settings
     if sweep.search or sweep.sequential or settings.storage:
         return ()
-    if num_unfinished(settings.tracking_uri, sweep.name) != 0:  # MLflow may lack something
-        return ()
-    study = in_runs_folder(sweep.name, settings)
+    num_mirrored = num_finished(settings.tracking_uri, sweep.name)
+    study = in_runs_folder(sweep.name, settings) if num_mirrored else None
     if study is None or len(study.replicates) < sweep.num_conditions() * len(sweep.seeds):
+        return ()
+    if len(study.replicates) != num_mirrored:  # the driver has still to write it into MLflow
         return ()
     factory = under_recorded_names(factory, study)
     tasks: dict[str, Task] = {}

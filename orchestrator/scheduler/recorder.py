@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from orchestrator.journal.bucket import UnavailableError, ask_once
-from orchestrator.journal.study_file import DeposedError, StudyFile, to_record
+from orchestrator.journal.study_file import DeposedError, StudyFile, from_record, name_of, to_record
 from orchestrator.journal.summary import summarise
 from orchestrator.results.curves import Curve, mean_curves
 from orchestrator.results.study import Replicate, Study
@@ -44,7 +44,9 @@ class Recorder:
     """What a driver writes into MLflow about one sweep.
 
     Args:
+        file: the study file, which this driver has taken over.
         lease: the token of the sweep's lease.
+        tell: told once, where the study file cannot be written any more.
         lose: told why, where another driver has taken the study file over.
 
     Attributes:
@@ -52,11 +54,17 @@ class Recorder:
     """
 
     def __init__(
-        self, tracking: Tracking, factory: TaskFactory, queue: WriteQueue, lease: str, lose: Callable[[str], None]
+        self,
+        tracking: Tracking,
+        factory: TaskFactory,
+        queue: WriteQueue,
+        file: StudyFile,
+        lease: str,
+        tell: Callable[[str], None],
+        lose: Callable[[str], None],
     ) -> None:
-        self._tracking, self._factory, self._queue, self._lose = tracking, factory, queue, lose
-        self._lease = lease
-        self._file = StudyFile(factory.settings.replicates(factory.sweep.name))
+        self._tracking, self._factory, self._queue = tracking, factory, queue
+        self._file, self._lease, self._tell, self._lose = file, lease, tell, lose
         self._experiment = tracking.open_experiment(factory.sweep.name)
         tracking.remove_orphans(self._experiment)
         self.unfinished_conditions = tracking.unfinished_conditions(self._experiment)
@@ -69,37 +77,45 @@ class Recorder:
         self._unwritten: dict[str, dict[int, Replicate]] = {}
         self._written: list[Replicate] = []
         self._lock = threading.Lock()
+        self._is_told = False
         queue.do_together(self._together, MOST_TOGETHER if tracking.writes_together else 1)
 
     def describe(self) -> None:
         """Writes what is to run, once it was taken in: one that is refused changes nothing."""
         sweep = self._factory.sweep
-        self._note_known()
         self._queue.put("description", self._describe_sweep)
         diff = checkout.git_diff(checkout.source_of(sweep.trainable))
         self._queue.put("diff", partial(self._tracking.store_diff, sweep.name, self._factory.attempt, diff))
 
-    def _note_known(self) -> None:
-        """Gives the study file what it lacks: it is new, or a driver with another runs folder went on meanwhile."""
+    def note_known(self) -> None:
+        """Gives the study file what it lacks of earlier drivers: it is new, or lost its last lines with the power.
+
+        Before anything is taken in, which notes what the journals say by now; also for a sweep that is then refused,
+        for with the lease of this driver the file counts again.
+        """
+        there = {name: from_record(record) for name, record in self._file.content.replicates.items()}
         for one in self.known.replicates:
-            there = self._file.content.replicates.get(one.key)
-            if there is None or (one.state == "complete" and there["state"] != "complete"):
-                self._note_replicate(one, self.known.settings.get(one.condition, {}))
+            name = name_of(one)
+            if name not in there or _progress(one) > _progress(there[name]):
+                time_ms = self.known.updated_ms.get(one.condition, 0)
+                self._note_replicate(one, self.known.settings.get(one.condition, {}), time_ms)
         self._note("sweep", self._factory.sweep.name, {"lease": self._lease})
 
-    def _note_replicate(self, replicate: Replicate, settings: Mapping[str, str]) -> None:
-        self._note("condition", replicate.condition, {"settings": settings})
-        place = {"condition": replicate.condition, "seed": replicate.seed}
-        record = to_record(replicate)
+    def _note_replicate(self, replicate: Replicate, settings: Mapping[str, str], time_ms: int = 0) -> None:
+        self._note("condition", replicate.condition, {"settings": settings} if settings else {}, time_ms)
+        record = to_record(replicate) | {"condition": replicate.condition, "seed": replicate.seed}
         if not replicate.run_id:  # MLflow's, which is known once its run is opened, and then stays
             del record["run_id"]
-        self._note("replicate", replicate.key, place | record)
+        self._note("replicate", name_of(replicate), record, time_ms)
 
-    def _note(self, kind: str, key: str, said: Mapping[str, Any]) -> None:
+    def _note(self, kind: str, name: str, said: Mapping[str, Any], time_ms: int = 0) -> None:
         try:
-            self._file.put(kind, key, said)
+            self._file.put(kind, name, said, time_ms)
         except DeposedError as error:
             self._lose(f"{error}.")
+        if self._file.fault and not self._is_told:
+            self._is_told = True
+            self._tell(f"{self._file.fault}. Commands read MLflow until the next `run` writes the study file again.")
 
     @cached_property
     def known(self) -> Study:
@@ -132,6 +148,9 @@ class Recorder:
     def end(self, task: Task, traceback: str) -> None:
         """Closes the task's run, complete or failed, once all that its journal holds is in the store."""
         self._close_run(task, task.state, traceback)
+        if task.condition is None:
+            said = {"label": task.work.label, "state": task.state, "error": task.error}
+            self._note("prerequisite", task.work.key, said | {"metrics": task.summary.metrics})
         if task.condition:
             self._write_state(task.condition, self.replicate(task))
 
@@ -254,7 +273,7 @@ class Recorder:
         written = []
         for replicate in unwritten:
             if run_of_its_own := self._run_of(replicate):
-                self._note("replicate", replicate.key, {"run_id": run_of_its_own})
+                self._note("replicate", name_of(replicate), {"run_id": run_of_its_own})
                 tags |= encode(replace(replicate, run_id=run_of_its_own))
                 written.append(replicate)
         self._tracking.write_replicates(self._experiment, run_id, tags)
@@ -351,3 +370,9 @@ class Recorder:
             names.PEAK_GPU_BYTES: str(known.peak_gpu_bytes),
             names.SIZE_BYTES: str(known.size_bytes),
         }
+
+
+def _progress(replicate: Replicate) -> tuple[bool, bool, int]:
+    """How far a record of a replicate has come: of two of one replicate the further one is newer."""
+    is_complete = replicate.state == "complete"
+    return is_complete, is_complete or replicate.state == "failed", len(replicate.evaluations)

@@ -79,11 +79,12 @@ class Watchdog:
                 return
             for task in list(self._scheduler.tasks.live.values()):
                 with contextlib.suppress(OSError, InputError):  # a journal that cannot be read now
-                    self._look_at(task)
+                    if self._look_at(task):
+                        break  # the driver may have waited for that, and heard nobody meanwhile
             self._say_too_large()
 
-    def _look_at(self, task: Task) -> None:
-        """Ends it where it has been silent for too long.
+    def _look_at(self, task: Task) -> bool:
+        """Ends it where it has been silent for too long, and says whether it did.
 
         Where that brings nothing, whatever drives its workers is ended too after as long, for it may be what hangs.
         """
@@ -91,11 +92,11 @@ class Watchdog:
         if not task.running_s and self._may_ask(task.work):
             self._scheduler.hear(task)
         if self._closed.is_set():
-            return
+            return False
         if not task.running_s:
             self._say_unplaced(task)
         if self._end is None or not task.running_s or time.monotonic() - task.heard_s < limit_s:
-            return
+            return False
         self._is_ending = True
         try:
             with task.ending:
@@ -103,6 +104,7 @@ class Watchdog:
                     self._end_silent(task, self._end, limit_s)
         finally:
             self._is_ending = False
+        return True
 
     def _end_silent(self, task: Task, end: End, limit_s: float) -> None:
         was_ended = bool(task.lost_because)

@@ -40,13 +40,14 @@ class StoreLease:
 
     Attributes:
         token: tells this claim of the lease from all others.
+        previous: the token of the claim before it; empty where it is the first.
     """
 
     def __init__(self, tracking: Tracking, name: str, expires_s: float = EXPIRES_S, poll_s: float = POLL_S) -> None:
         self._tracking, self.name = tracking, name
         self._expires_s, self._poll_s = expires_s, poll_s
         self._mine: int | None = None
-        self.token = uuid.uuid4().hex
+        self.token, self.previous = uuid.uuid4().hex, ""
         self._seen: tuple[object, float] = (None, 0.0)
         self._asked_s = -poll_s
         self._answered_s = 0.0
@@ -76,6 +77,7 @@ class StoreLease:
         if registry.enter(str(last + 1), claim) != claim:
             return False
         self._mine, self._beaten_s = last + 1, began_s
+        self.previous = str(read_claim(claims[str(last)])["token"] or "") if last else ""
         held_here.add(self.token)
         return True
 

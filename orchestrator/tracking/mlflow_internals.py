@@ -84,6 +84,13 @@ RUN_PARAM_ROWS: Final = "SELECT key, value FROM params WHERE run_uuid = ?"
 RUN_TAG_ROWS: Final = "SELECT key, value FROM tags WHERE run_uuid = ?"
 """All of a run."""
 
+NUM_REPLICATES: Final = """
+    SELECT count(*) FROM runs JOIN experiments ON experiments.experiment_id = runs.experiment_id
+    JOIN tags ON tags.run_uuid = runs.run_uuid AND tags.key = ? AND tags.value = 'replicate'
+    WHERE experiments.name = ? AND experiments.lifecycle_stage = 'active' AND runs.lifecycle_stage = 'active'
+"""
+"""How many runs of an experiment are of replicates."""
+
 NUM_NOT_FINISHED: Final = """
     SELECT count(*) FROM runs JOIN experiments ON experiments.experiment_id = runs.experiment_id
     WHERE experiments.name = ? AND experiments.lifecycle_stage = 'active'

@@ -21,6 +21,7 @@ from orchestrator.tracking.mlflow_internals import (
     NAMES,
     NUM_NAMED,
     NUM_NOT_FINISHED,
+    NUM_REPLICATES,
     PARAM_ROWS,
     REVISION_ROW,
     RUN_PARAM_ROWS,
@@ -65,16 +66,20 @@ def recorded_names(store: str) -> list[str]:
         return [name for (name,) in database.execute(NAMES, (names.KIND, "condition"))]
 
 
-def num_unfinished(store: str, name: str) -> int | None:
-    """How many runs of the sweep are under way, were stopped or have failed; None where the file does not say it."""
+def num_finished(store: str, name: str) -> int | None:
+    """How many replicates of the sweep have a run; None where some run has not ended well or the file does not say it.
+
+    Runs that were deleted count as none.
+    """
     if not store.startswith(SCHEME) or "?" in store:
         return None
     try:
         with opened(Path(store.removeprefix(SCHEME))) as database:
             num_left: int = database.execute(NUM_NOT_FINISHED, (name,)).fetchone()[0]
+            num_replicates: int = database.execute(NUM_REPLICATES, (names.KIND, name)).fetchone()[0]
     except sqlite3.Error:
         return None
-    return num_left
+    return None if num_left else num_replicates
 
 
 def read_configs(store: str, name: str) -> dict[str, dict[str, str]] | None:

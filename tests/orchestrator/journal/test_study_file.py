@@ -2,13 +2,14 @@
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from orchestrator.journal import study_file
 from orchestrator.journal.lines import line_of
-from orchestrator.journal.study_file import STUDY_FILE, DeposedError, StudyFile, read_study_file, to_record
+from orchestrator.journal.study_file import STUDY_FILE, DeposedError, StudyFile, name_of, read_study_file, to_record
 from orchestrator.results.study import Replicate
 
 REPLICATE = b'"kind": "replicate"'
@@ -19,9 +20,10 @@ THIRD = Replicate("k3", "b", 1, "running")
 
 
 def put(file: StudyFile, *replicates: Replicate) -> None:
+    file.put("sweep", "s", {"lease": "l"})
     for one in replicates:
         file.put("condition", one.condition, {"settings": {"x": "1"} if one.condition == "b" else {}})
-        file.put("replicate", one.key, {"condition": one.condition, "seed": one.seed} | to_record(one))
+        file.put("replicate", name_of(one), {"condition": one.condition, "seed": one.seed} | to_record(one))
 
 
 def study(folder: Path):
@@ -29,7 +31,7 @@ def study(folder: Path):
 
 
 def test_what_was_put_is_read_by_condition_and_seed(tmp_path):
-    file = StudyFile(tmp_path / "new" / "s")
+    file = StudyFile(tmp_path / "new" / "s", "l")
     put(file, THIRD, SECOND, FIRST)
     file.close()
     found = study(tmp_path / "new" / "s")
@@ -39,12 +41,12 @@ def test_what_was_put_is_read_by_condition_and_seed(tmp_path):
 
 
 def test_a_line_is_added_only_for_what_is_new_and_the_last_one_counts(tmp_path):
-    file = StudyFile(tmp_path)
+    file = StudyFile(tmp_path, "l")
     put(file, THIRD, FIRST)
     size = (tmp_path / STUDY_FILE).stat().st_size
     put(file, THIRD, FIRST)
     assert (tmp_path / STUDY_FILE).stat().st_size == size
-    file.put("replicate", "k3", {"state": "complete", "metrics": {"loss": 2.0}})
+    file.put("replicate", "b seed 1", {"state": "complete", "metrics": {"loss": 2.0}})
     file.close()
     assert [(one.seed, one.state, dict(one.metrics)) for one in study(tmp_path).of("b")] == [
         (1, "complete", {"loss": 2.0})
@@ -52,12 +54,11 @@ def test_a_line_is_added_only_for_what_is_new_and_the_last_one_counts(tmp_path):
 
 
 def test_whoever_takes_it_over_keeps_one_line_of_each_key_and_the_one_before_writes_no_more(tmp_path):
-    first = StudyFile(tmp_path)
+    first = StudyFile(tmp_path, "l")
     put(first, THIRD, FIRST)
-    first.put("sweep", "s", {"store": ""})
-    first.put("replicate", "k3", {"state": "stopped"})
+    first.put("replicate", "b seed 1", {"state": "stopped"})
     before = read_study_file(tmp_path)
-    second = StudyFile(tmp_path)
+    second = StudyFile(tmp_path, "l")
     assert repr(second.content) == repr(before)
     assert (tmp_path / STUDY_FILE).read_bytes().count(b"\n") == 1 + 1 + 2 + 2
     after = read_study_file(tmp_path)
@@ -73,7 +74,7 @@ def test_whoever_takes_it_over_keeps_one_line_of_each_key_and_the_one_before_wri
 
 
 def test_of_a_file_cut_off_at_any_byte_the_lines_before_count_and_the_next_driver_goes_on(tmp_path):
-    file = StudyFile(tmp_path / "whole")
+    file = StudyFile(tmp_path / "whole", "l")
     put(file, THIRD, FIRST, SECOND)
     file.close()
     content = (tmp_path / "whole" / STUDY_FILE).read_bytes()
@@ -85,7 +86,7 @@ def test_of_a_file_cut_off_at_any_byte_the_lines_before_count_and_the_next_drive
         is_torn = content[:length].rfind(b"\n") < content[:length].rfind(REPLICATE)
         num_whole = content[:length].count(REPLICATE) - is_torn
         assert len(study(cut).replicates) == num_whole
-        again = StudyFile(cut)
+        again = StudyFile(cut, "l")
         put(again, THIRD, FIRST, SECOND)
         again.close()
         assert repr(study(cut).replicates) == repr(study(tmp_path / "whole").replicates)
@@ -103,12 +104,12 @@ def test_of_a_file_cut_off_at_any_byte_the_lines_before_count_and_the_next_drive
     ids=["flipped", "garbage", "empty", "joined", "later format"],
 )
 def test_one_that_is_damaged_or_unknown_says_nothing_and_is_made_anew(tmp_path, damage):
-    file = StudyFile(tmp_path)
+    file = StudyFile(tmp_path, "l")
     put(file, FIRST, THIRD)
     file.close()
     (tmp_path / STUDY_FILE).write_bytes(damage((tmp_path / STUDY_FILE).read_bytes()))
     assert read_study_file(tmp_path) is None
-    again = StudyFile(tmp_path)
+    again = StudyFile(tmp_path, "l")
     assert again.content.replicates == {}
     put(again, THIRD)
     again.close()
@@ -116,38 +117,90 @@ def test_one_that_is_damaged_or_unknown_says_nothing_and_is_made_anew(tmp_path, 
 
 
 def test_what_a_later_version_says_beside_it_is_passed_over(tmp_path):
-    file = StudyFile(tmp_path)
+    file = StudyFile(tmp_path, "l")
     put(file, THIRD)
-    file.put("replicate", "k3", {"colour": "blue"})
+    file.put("replicate", "b seed 1", {"colour": "blue"})
     file.put("curves", "k3", {"loss": [1, 2]})
     file.close()
     assert study(tmp_path).replicates == (THIRD,)
 
 
 def test_one_that_was_deleted_stays_away_until_the_next_driver(tmp_path):
-    file = StudyFile(tmp_path)
+    file = StudyFile(tmp_path, "l")
     (tmp_path / STUDY_FILE).unlink()
     put(file, FIRST)
     file.close()
     assert read_study_file(tmp_path) is None
 
 
-def test_a_line_that_finds_no_room_takes_the_file_away_rather_than_hide_what_follows(tmp_path, monkeypatch):
-    file = StudyFile(tmp_path)
+def test_a_line_that_finds_no_room_empties_the_file_rather_than_hide_what_follows(tmp_path, monkeypatch):
+    file = StudyFile(tmp_path, "l")
     put(file, FIRST)
     write = os.write
     monkeypatch.setattr(study_file.os, "write", lambda handle, line: write(handle, line[:10]))
-    with pytest.raises(OSError, match="No space left"):
-        put(file, THIRD)
+    put(file, THIRD)
     monkeypatch.undo()
+    assert file.fault == f"{tmp_path / STUDY_FILE} cannot be written: No space left on device"
     put(file, SECOND)
     file.close()
     assert read_study_file(tmp_path) is None
 
 
+def test_what_a_file_of_another_lease_says_is_passed_over(tmp_path):
+    """A driver with another runs folder, or another store, went on meanwhile."""
+    file = StudyFile(tmp_path, "l")
+    put(file, FIRST, THIRD)
+    file.close()
+    again = StudyFile(tmp_path, "that of another driver")
+    assert again.content.replicates == {} and study(tmp_path).replicates == ()
+    put(again, THIRD)
+    again.close()
+    assert study(tmp_path).replicates == (THIRD,)
+    assert read_study_file(tmp_path).generation == 2
+
+
+def test_conditions_that_drew_the_same_values_have_a_line_each(tmp_path):
+    file = StudyFile(tmp_path, "l")
+    put(file, FIRST, replace(FIRST, condition="again"))
+    file.close()
+    assert study(tmp_path).conditions == ("a", "again")
+
+
+def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path):
+    (tmp_path / "file").write_text("")
+    file = StudyFile(tmp_path / "file" / "s", "l")
+    put(file, FIRST)
+    file.close()
+    assert file.fault.endswith("cannot be written: File exists")
+
+
+def test_what_is_put_after_the_end_is_lost(tmp_path):
+    """A thread that writes into MLflow may still be at work then; the number of the file is soon another one's."""
+    file = StudyFile(tmp_path, "l")
+    put(file, FIRST)
+    file.close()
+    with (tmp_path / "other").open("w"):
+        put(file, THIRD)
+        file.close()
+    assert study(tmp_path).replicates[0].key == "k1" and len(study(tmp_path).replicates) == 1
+    assert (tmp_path / "other").read_text() == ""
+
+
+def test_a_file_that_something_else_put_in_its_place_is_left_alone(tmp_path):
+    file = StudyFile(tmp_path, "l")
+    put(file, FIRST)
+    content = (tmp_path / STUDY_FILE).read_bytes()
+    (tmp_path / "restored").write_bytes(content)
+    (tmp_path / "restored").replace(tmp_path / STUDY_FILE)
+    put(file, THIRD)
+    file.close()
+    assert (tmp_path / STUDY_FILE).read_bytes() == content
+    assert file.fault
+
+
 def test_nothing_is_written_through_a_link(tmp_path):
     (tmp_path / "theirs").write_text("mine\n")
     (tmp_path / STUDY_FILE).symlink_to(tmp_path / "theirs")
-    StudyFile(tmp_path).close()
+    StudyFile(tmp_path, "l").close()
     assert (tmp_path / "theirs").read_text() == "mine\n"
     assert not (tmp_path / STUDY_FILE).is_symlink()

@@ -3,6 +3,7 @@
 import pytest
 
 from orchestrator.environment.settings import read_settings
+from orchestrator.journal.study_file import StudyFile
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
@@ -39,7 +40,8 @@ class HeldQueue:
 def held(workplace):
     queue, tracking = HeldQueue(), Tracking(read_settings())
     factory = TaskFactory(SWEEP, read_settings(), 0)
-    recorder = Recorder(tracking, factory, queue, "", pytest.fail)
+    file = StudyFile(read_settings().replicates(SWEEP.name), "")
+    recorder = Recorder(tracking, factory, queue, file, "", print, pytest.fail)
     recorder.known  # noqa: B018  # what earlier drivers left is read before anything is written
     first, second = (factory.replicate(SWEEP.conditions[0], seed, {}) for seed in (1, 2))
     recorder.changed(first)
