@@ -21,7 +21,7 @@ PROCESSES: Final = Path("/proc")
 REMEDY: Final = "Start the cluster, correct RAY_ADDRESS, or unset it to run on this machine."
 CONNECT_S: Final = 3.0
 ANSWER_S: Final = 8.0
-HEALTH_S: Final = 20.0
+HEALTH_S: Final = 60.0
 """Another process has to load Ray before it asks."""
 
 NODE_S: Final = 60.0
