@@ -154,9 +154,9 @@ class StudyFile:
             DeposedError: if another driver has taken the file over.
         """
         with self._lock:
-            known = self._last.get((kind, name), {})
-            new = {**known, **said}
-            if self._file < 0 or repr(new) == repr(known):  # NaN is not equal to itself
+            known = self._last.get((kind, name))
+            new = {**(known or {}), **said}
+            if self._file < 0 or (known is not None and repr(new) == repr(known)):  # NaN is not equal to itself
                 return
             line = line_of({"kind": kind, "name": name, "time_ms": time_ms or _now_ms(), **new})
             try:

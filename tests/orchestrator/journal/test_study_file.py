@@ -159,6 +159,15 @@ def test_what_a_file_of_another_lease_says_is_passed_over(tmp_path):
     assert read_study_file(tmp_path).generation == 2
 
 
+def test_conditions_are_in_the_order_in_which_they_began_whether_or_not_anything_is_said_of_them(tmp_path):
+    file = StudyFile(tmp_path, "l")
+    for name, settings in (("z", {}), ("y", {"settings": {"x": "1"}}), ("a", {})):
+        file.put("condition", name, settings)
+    put(file, FIRST, replace(FIRST, condition="y"), replace(FIRST, condition="z"))
+    file.close()
+    assert study(tmp_path).conditions == ("z", "y", "a")
+
+
 def test_conditions_that_drew_the_same_values_have_a_line_each(tmp_path):
     file = StudyFile(tmp_path, "l")
     put(file, FIRST, replace(FIRST, condition="again"))
